@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-header --universal --python-versio
 # Other engines than Chromium's: program:package for apt.
 ENGINES := WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb firefox-esr
 
-.PHONY: help run demo test test-long prove prove-analysis lint bench docs docs-check docs-current requirements wheel clean
+.PHONY: help run demo test quick coverage test-long prove prove-analysis prove-mutants lint bench docs docs-check docs-current requirements wheel release clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,21 +31,41 @@ demo: $(VENV)/.run  ## Run a study in a minute: 2,000 made-up respondents, estim
 	@$(BIN)/hushpoll demo
 
 # Every worker has a core to itself: linear algebra in as many threads as there are cores would only get into its way.
-test test-long prove prove-analysis: export OPENBLAS_NUM_THREADS := 1
+test quick coverage test-long prove prove-analysis prove-mutants: export OPENBLAS_NUM_THREADS := 1
+# Tests start our programs many times: each module is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
-test: $(VENV)/.test  ## Run all tests; installs Chromium and PostgreSQL through apt where they are missing
-	@sh tests/install-system.sh strace
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
+# Whole files, in the order of tests/conftest.py.
+SPREAD := -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+
+test: $(VENV)/.test  ## Run all tests; installs Chromium, PostgreSQL and nginx through apt where they are missing
+	@sh tests/install-system.sh nginx:nginx-light systemd-analyze:systemd
+	$(BIN)/python -m pytest $(SPREAD) $(TESTS)
+
+QUICK := tests/client tests/test_architecture.py tests/test_errors.py tests/test_one_place.py \
+         $(addprefix tests/analysis/test_,estimate_golden.py intervals_golden.py reporting.py rooms.py texts.py) \
+         $(addprefix tests/server/test_,api.py headers.py respond.py store.py) \
+         $(addprefix tests/server/workspace/test_,design.py publishing.py)
+
+quick: $(VENV)/.test  ## Run what a change breaks most often, in under a minute: no browser, no PostgreSQL, no simulation
+	$(BIN)/python -m pytest $(SPREAD) -q -m "not postgres" $(QUICK)
+
+coverage: $(VENV)/.test  ## Measure which lines and branches the tests run; fails where it is less than pyproject.toml says
+	@sh tests/install-system.sh nginx:nginx-light systemd-analyze:systemd
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest $(SPREAD) $(TESTS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, coverage by simulation, WebKit, Firefox)
-	@sh tests/install-system.sh strace nginx:nginx-light java:openjdk-17-jre-headless $(ENGINES)
+	@sh tests/install-system.sh strace nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long $(TESTS)
 
 # What `make test` leaves out. Coverage by simulation takes as long as all of this: `make prove-analysis`.
 ELSEWHERE := tests/analysis/test_scale.py tests/analysis/test_packages.py
 
 prove: $(VENV)/.spark  ## Run promises at their full size: the long tests, other engines, R, Spark, and the harnesses of tests/prove
-	@sh tests/install-system.sh Rscript:r-base-core strace nginx:nginx-light java:openjdk-17-jre-headless $(ENGINES)
+	@sh tests/install-system.sh Rscript:r-base-core strace debootstrap nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
 	@date +%s > $(VENV)/prove-began
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v --ignore tests/analysis tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v $(ELSEWHERE)
@@ -55,6 +75,9 @@ prove: $(VENV)/.spark  ## Run promises at their full size: the long tests, other
 prove-analysis: $(VENV)/.spark  ## Run the long tests of the analysis: coverage by simulation, over grids of shares and sizes
 	@sh tests/install-system.sh Rscript:r-base-core java:openjdk-17-jre-headless
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -v --durations 20 tests/analysis
+
+prove-mutants: $(VENV)/.mutants  ## Change the client and the estimators in one place at a time: a test must notice nine in ten changes
+	$(BIN)/python -m tests.prove.mutants
 
 lint: $(VENV)/.test  ## Check style, types, import cycles, unused code and complexity
 	$(BIN)/ruff check .
@@ -92,16 +115,32 @@ docs-check: docs-current  ## Check the docs alone: pictures, examples, the comma
 
 requirements: $(VENV)/.test  ## Compile the pinned requirements anew
 	$(BIN)/python -m pip install --quiet uv
-	$(COMPILE) --upgrade pyproject.toml requirements/build.in -o requirements/run.txt
-	$(COMPILE) --upgrade pyproject.toml requirements/build.in requirements/test.in -o requirements/test.txt
+	$(COMPILE) --upgrade --extra server pyproject.toml requirements/build.in -o requirements/run.txt
+	$(COMPILE) --upgrade --extra server pyproject.toml requirements/build.in requirements/test.in -o requirements/test.txt
 	$(COMPILE) --upgrade requirements/spark.in -o requirements/spark.txt
+	$(COMPILE) --upgrade requirements/mutants.in -o requirements/mutants.txt
 
-wheel: $(VENV)/.test  ## Build the wheel into dist/, with its bill of materials
+define WHEEL
 	$(BIN)/python -m hatchling build -t wheel
 	$(BIN)/python docs/tools/sbom.py dist/hushpoll.cdx.json
+	$(BIN)/python docs/tools/constraints.py dist/constraints.txt
+endef
+
+wheel: $(VENV)/.run  ## Build the wheel into dist/, with its bill of materials and the versions it was tested with
+	$(WHEEL)
+
+# The same commit gives the same bytes: every file has the time of the commit.
+release: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+release: $(VENV)/.run  ## Build a release into an empty dist/: wheel, source archive, deploy/, bill of materials, checksums
+	@test -z "$$(git status --porcelain)" || { echo "Commit or stash your changes first: a release is a commit." >&2; exit 2; }
+	rm -rf dist
+	$(WHEEL)
+	$(BIN)/python -m hatchling build -t sdist
+	cp -R deploy dist/deploy
+	cd dist && find . -type f ! -name SHA256SUMS | sort | xargs sha256sum > SHA256SUMS
 
 clean:  ## Remove what was built or installed; the data folder stays
-	rm -rf $(VENV) dist site artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist site artefacts .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
 # The package itself is installed as editable, so that an edit shows at the next start.
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -127,4 +166,9 @@ $(VENV)/.test: requirements/test.txt pyproject.toml | $(BIN)/python
 # Spark is large, and only what `make prove` shows of it needs it.
 $(VENV)/.spark: requirements/spark.txt $(VENV)/.test
 	@$(INSTALL) --require-hashes -r requirements/spark.txt
+	@touch $@
+
+# Only `make prove-mutants` needs cosmic-ray.
+$(VENV)/.mutants: requirements/mutants.txt $(VENV)/.test
+	@$(INSTALL) --require-hashes -r requirements/mutants.txt
 	@touch $@

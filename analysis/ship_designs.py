@@ -23,7 +23,7 @@ GRIDS = range(2, 22)
 
 
 def asked() -> Iterator[tuple[dict[str, Any], Any]]:
-    """Give every design with its key and how to find it."""
+    """Yield every design with its key and how to find it."""
     for stop in SLIDER_STOPS:
         epsilon = spell(read_decimal(stop, "epsilon"))
         pairs = [(options, target) for options in SCALES for target in ("cumulative", "mean", "shares")]

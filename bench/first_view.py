@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hushpoll_client import Survey
-from hushpoll_client.link import survey_link
+from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, sync_playwright
 

@@ -29,7 +29,7 @@ from packaging.requirements import Requirement
 
 MOST_HELP, MOST_START = 1.5, 1.5
 MOST_MEGABYTES = 640
-_HELP = "from hushpoll_server.cli import main; main(['--help'])"
+_HELP = "from hushpoll_client.cli import main; main(['--help'])"
 
 
 def seconds_of(code: str) -> float:
@@ -42,7 +42,7 @@ def seconds_of(code: str) -> float:
 def start_server(folder: str) -> float:
     """Give the seconds until `hushpoll serve` answers; end it again."""
     environment = {**os.environ, "DATA": folder, "PORT": "0", "HOST": "127.0.0.1", "WORKERS": "1"}
-    code = "from hushpoll_server.cli import main; main(['serve'])"
+    code = "from hushpoll_client.cli import main; main(['serve'])"
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", code],

@@ -8,9 +8,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
-import pwd
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -25,28 +23,28 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server import create_app
+from hushpoll_server.collect import invitations
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, tokens
 from hushpoll_server.store import key
 from hushpoll_server.store.schema import inbox
 from hushpoll_server.store.surveys import Store, get_store, open_store
-from sqlalchemy import select
+from sqlalchemy import func, select
 
+from tests.app_cache import share_compiled_code
 from tests.client.documents import exam
-
-# Seconds for what takes a moment on a quiet machine: whoever waits as long has found a fault, and nobody else waits.
-LONGEST = 120
-# A folder in memory, where the machine has one.
-MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+from tests.environment import LONGEST, MEMORY
+from tests.postgres import Postgres
 
 DRAFT = exam()
+
+share_compiled_code()
 
 
 def make_survey(title: str = "Exam honesty", **settings: bool) -> Survey:
@@ -64,97 +62,6 @@ def reserve() -> socket.socket:
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("127.0.0.1", 0))
     return held
-
-
-class Postgres:
-    """A cluster of its own in a temporary folder, reached through a Unix socket only."""
-
-    def __init__(self, fsync: bool = False) -> None:
-        # Without fsync for tests: they kill our server and PostgreSQL's processes, never the machine.
-        self.fsync = "on" if fsync else "off"
-        # Not pytest's folder: the postgres user has to get in, and a socket's path must be short.
-        self.folder = Path(tempfile.mkdtemp(prefix="pg", dir=None if fsync else MEMORY))
-        self.user = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
-        if os.getuid() == 0:
-            shutil.chown(self.folder, "postgres", "postgres")
-        self._run(
-            "initdb", "-D", f"{self.folder}/data", "-U", "postgres", "-A", "trust", "-N", "--no-instructions"
-        )
-        self.start()
-        # Migrated once; every test gets a copy.
-        self.create("migrated")
-        with tempfile.TemporaryDirectory() as folder:
-            store = open_store(Config(data=Path(folder), database_url=self.url("migrated")))
-            # Every test has a key of its own, and the copy belongs to it.
-            key.forget(store.database)
-            store.close()
-
-    def start(self) -> None:
-        options = f"-k {self.folder} -c listen_addresses='' -c fsync={self.fsync} -c max_connections=200"
-        self._run(
-            "pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/log", "-o", options, "start"
-        )
-
-    def stop(self, mode: str = "immediate") -> None:
-        self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
-
-    @property
-    def pid(self) -> int:
-        """The first of its processes."""
-        return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
-
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Stop all of its processes in the middle of whatever they do, as a hanging disk does."""
-        first = self.pid
-        # The first one first: then no other comes, and none that ends is gone before it is stopped.
-        os.kill(first, signal.SIGSTOP)
-        children = Path(f"/proc/{first}/task/{first}/children").read_text()
-        stopped = [first, *map(int, children.split())]
-        for pid in stopped[1:]:
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for pid in stopped:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)
-
-    def create(self, name: str, template: str = "template0") -> str:
-        with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        return self.url(name)
-
-    def drop(self, name: str) -> None:
-        with psycopg.connect(self.dsn("postgres"), autocommit=True) as connection:
-            connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-
-    def url(self, name: str) -> str:
-        return f"postgresql://postgres@/{name}?host={self.folder}"
-
-    def dsn(self, name: str) -> str:
-        return f"host={self.folder} user=postgres dbname={name}"
-
-    def close(self) -> None:
-        self.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _run(self, program: str, *arguments: str) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
-        path = str(found[-1]) if found else shutil.which(program)
-        assert path, (
-            "no PostgreSQL on this machine: install it (Debian: apt-get install postgresql), or run `make test`"
-        )
-        become = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
-        done = subprocess.run(
-            [*become, path, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            env={**os.environ, "PGCTLTIMEOUT": str(LONGEST)},
-            timeout=2 * LONGEST,
-        )
-        assert done.returncode == 0, done.stdout.decode()
 
 
 @cache
@@ -178,14 +85,6 @@ def make_ready(config: Config) -> None:
         path.write_bytes(migrated_file())
     key.check(config, store.secret, store.database)
     store.close()
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """One PostgreSQL for the session, started by whoever needs it first."""
-    cluster = Postgres()
-    yield cluster
-    cluster.close()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -281,6 +180,16 @@ def waiting_records(store: Store, survey_hash: str) -> dict[bytes, bytes]:
             assert opened is not None
             found[bytes(row.digest)] = opened[0]
     return found
+
+
+def used_codes(store: Store, survey_hash: str) -> tuple[int, int]:
+    """How many invitations were made, and how many reports have spent: those that wait as well, which no page shows."""
+    known = store.published(survey_hash)
+    assert known is not None
+    made, counted = invitations.counts(store, survey_hash)
+    query = select(func.count()).where(inbox.c.survey == known.number, inbox.c.tag.is_not(None))
+    with store.read() as tx:
+        return made, counted + tx.execute(query).scalar_one()
 
 
 _tokens: weakref.WeakKeyDictionary[Store, str] = weakref.WeakKeyDictionary()
@@ -400,6 +309,17 @@ class LiveServer:
             self.kill()
         self.store.close()
         self.held.close()
+
+
+@contextlib.contextmanager
+def running_server(folder: Path, database_url: str = "", **environment: str) -> Iterator[LiveServer]:
+    """Run a server in this folder until the end of the block."""
+    server = LiveServer(folder, database_url, **environment)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
 
 
 def first_line(connection: socket.socket) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hushpoll_client import HushpollError, MechanismError, SubmitError, Survey, SurveyError
-from hushpoll_client.link import Link
+from hushpoll_client.delivery.link import Link
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.passwords import check_password
 

@@ -1,4 +1,4 @@
-"""Nobody but its own folder decides anything by the name of a form, a mechanism, a kind or a way of combining answers.
+"""Only its own folder decides by the name of a form, a mechanism, a kind, a way of combining answers or a method.
 
 What counts: comparisons and `match` with such a name, dictionaries with two or more of them as keys, and `isinstance`
 on a form's class, in Python, Jinja and JavaScript. What does not: tests, docs, bench, migrations, surveys that are
@@ -10,74 +10,122 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hushpoll_analysis.interval import METHODS
 from hushpoll_client import Channel
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 
 ROOT = Path(__file__).parent.parent
-MOST = 0
-COMBINED = {one.combine for one in MECHANISMS.values()}
+COMBINED = {mechanism.combine for mechanism in MECHANISMS.values()}
 PLANNED = {"scale", "number", "multiple", "columns", "subset", "sampled", "padded", "designed", "geometric"}
-NAMES = {*Channel.forms, *MECHANISMS, *KINDS, *COMBINED, *PLANNED, "exponential", "one_bit", "square_wave"}
-CLASSES = {
-    *(form.__name__ for form in Channel.forms.values()),
-    *(one.__name__ for one in MECHANISMS.values()),
-    *(type(one).__name__ for one in KINDS.values()),
-}
-OWN = (
-    "client/hushpoll_client/channel/",
-    "client/hushpoll_client/mechanism/",
-    "client/hushpoll_client/kind/",
-    "client/hushpoll_client/js/channel.js",
-    "client/hushpoll_client/js/mechanism.js",
-    "client/hushpoll_client/js/kind.js",
-    "client/hushpoll_client/js/more.js",
-    "analysis/hushpoll_analysis/channel/",
-    "server/hushpoll_server/workspace/kinds/",
-    "server/hushpoll_server/store/migrations/",
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Names and classes that only `folders` may decide by."""
+
+    names: frozenset[str]
+    classes: frozenset[str]
+    folders: tuple[str, ...]
+
+    @property
+    def quoted(self) -> str:
+        return "|".join(sorted(self.names))
+
+
+CHANNELS = Rule(
+    frozenset(
+        {*Channel.forms, *MECHANISMS, *KINDS, *COMBINED, *PLANNED, "exponential", "one_bit", "square_wave"}
+    ),
+    frozenset(
+        {
+            *(form.__name__ for form in Channel.forms.values()),
+            *(mechanism.__name__ for mechanism in MECHANISMS.values()),
+            *(type(kind).__name__ for kind in KINDS.values()),
+        }
+    ),
+    (
+        "client/hushpoll_client/channel/",
+        "client/hushpoll_client/mechanism/",
+        "client/hushpoll_client/kind/",
+        "client/hushpoll_client/js/channel.js",
+        "client/hushpoll_client/js/mechanism.js",
+        "client/hushpoll_client/js/kind.js",
+        "client/hushpoll_client/js/extra_channels.js",
+        "client/hushpoll_client/js/extra_kinds.js",
+        "analysis/hushpoll_analysis/channel/",
+        "server/hushpoll_server/workspace/kinds/",
+        "server/hushpoll_server/store/migrations/",
+    ),
 )
+SCALES = {"logit", "asin", "beta"}
+INTERVALS = Rule(
+    frozenset({*METHODS, *SCALES, "t"} - {"auto"}),
+    frozenset(
+        {
+            "Wilson",
+            "Blaker",
+            "ClopperPearson",
+            "Jeffreys",
+            "Wald",
+            "Score",
+            "Mover",
+            "LikelihoodRatio",
+            "Bootstrap",
+        }
+    ),
+    # In regression "logit" is a family of models.
+    ("analysis/hushpoll_analysis/interval/", "analysis/hushpoll_analysis/regression/"),
+)
+# Goes down only: the decisions by the name of an interval method that are left.
+METHOD_DECISIONS = 0
+# Goes down only: the classes beside `Estimate` with a standard error and limits of their own.
+ESTIMATE_CLASSES = 20
 
 
-def sources(*endings: str) -> Iterator[tuple[str, str]]:
+def sources(rule: Rule, *endings: str) -> Iterator[tuple[str, str]]:
     for room in ("client", "analysis", "server"):
         for file in sorted((ROOT / room).rglob("*")):
             name = file.relative_to(ROOT).as_posix()
-            if file.suffix in endings and not name.startswith(OWN):
+            if file.suffix in endings and not name.startswith(rule.folders):
                 yield name, file.read_text(encoding="utf-8")
 
 
-def named(node: ast.AST) -> bool:
+def named(node: ast.AST, rule: Rule) -> bool:
     """Whether an expression is one of the names, or lists one."""
     if isinstance(node, ast.Constant):
-        return node.value in NAMES if isinstance(node.value, str) else False
+        return node.value in rule.names if isinstance(node.value, str) else False
     if isinstance(node, ast.Attribute):  # Designed.name is a name too
-        return node.attr in ("name", "form", "combine") and last_name(node.value) in CLASSES
-    return isinstance(node, ast.Tuple | ast.List | ast.Set) and any(map(named, node.elts))
+        return node.attr in ("name", "form", "combine") and last_name(node.value) in rule.classes
+    return isinstance(node, ast.Tuple | ast.List | ast.Set) and any(
+        named(element, rule) for element in node.elts
+    )
 
 
-def in_python(text: str) -> Iterator[int]:
+def in_python(text: str, rule: Rule = CHANNELS) -> Iterator[int]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Compare):
             key = isinstance(node.ops[0], ast.In | ast.NotIn) and isinstance(node.left, ast.Constant)
-            if any(map(named, node.comparators)) or (named(node.left) and not key):
+            if any(named(side, rule) for side in node.comparators) or (named(node.left, rule) and not key):
                 yield node.lineno
-        elif isinstance(node, ast.MatchValue) and named(node.value):
+        elif isinstance(node, ast.MatchValue) and named(node.value, rule):
             yield node.value.lineno
-        elif lists_names(node) or asks_for_a_class(node):
+        elif lists_names(node, rule) or asks_for_a_class(node, rule):
             yield node.lineno
 
 
-def lists_names(node: ast.AST) -> bool:
-    return isinstance(node, ast.Dict) and sum(key is not None and named(key) for key in node.keys) >= 2
+def lists_names(node: ast.AST, rule: Rule) -> bool:
+    return isinstance(node, ast.Dict) and sum(key is not None and named(key, rule) for key in node.keys) >= 2
 
 
-def asks_for_a_class(node: ast.AST) -> bool:
+def asks_for_a_class(node: ast.AST, rule: Rule) -> bool:
     if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "isinstance":
         return False
-    return bool(CLASSES & {last_name(one) for one in ast.walk(node.args[1])})
+    return bool(rule.classes & {last_name(part) for part in ast.walk(node.args[1])})
 
 
 def last_name(node: ast.AST) -> str:
@@ -85,7 +133,7 @@ def last_name(node: ast.AST) -> str:
     return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
-QUOTED = "|".join(sorted(NAMES))
+QUOTED = CHANNELS.quoted
 
 
 def in_jinja(text: str) -> Iterator[int]:
@@ -119,14 +167,53 @@ def everywhere() -> list[str]:
     return [
         f"{name}:{line}"
         for ending, find in ways.items()
-        for name, text in sources(ending)
+        for name, text in sources(CHANNELS, ending)
         for line in find(text)
     ]
 
 
 def test_names_decide_nothing_outside_their_own_folder() -> None:
-    found = everywhere()
-    assert len(found) <= MOST, "\n".join(found)
+    decisions = everywhere()
+    assert not decisions, "\n".join(decisions)
+
+
+def test_interval_methods_decide_nothing_outside_their_folder() -> None:
+    decisions = [
+        f"{name}:{line}"
+        for name, text in sources(INTERVALS, ".py")
+        if name.startswith("analysis/")
+        for line in in_python(text, INTERVALS)
+    ]
+    assert len(decisions) == METHOD_DECISIONS, "\n".join(decisions)
+
+
+def estimate_classes(text: str) -> list[str]:
+    """Return the classes that declare a standard error and limits of their own."""
+    return [
+        node.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef) and declared(node) >= {"se", "low", "high"}
+    ]
+
+
+def declared(node: ast.ClassDef) -> set[str]:
+    return {last_name(entry.target) for entry in node.body if isinstance(entry, ast.AnnAssign)}
+
+
+def test_estimates_have_one_class() -> None:
+    found = [
+        f"{file.name}:{name}"
+        for file in sorted((ROOT / "analysis").rglob("*.py"))
+        if file.name != "estimates.py"
+        for name in estimate_classes(file.read_text(encoding="utf-8"))
+    ]
+    assert len(found) == ESTIMATE_CLASSES, "\n".join(found)
+
+
+def test_a_class_with_limits_of_its_own_is_found() -> None:
+    own = "class Mean:\n    estimate: float\n    se: float\n    low: float\n    high: float = 0.0\n"
+    assert estimate_classes(own) == ["Mean"]
+    assert estimate_classes("class Axis:\n    low: float\n    high: float\n") == []
 
 
 @pytest.mark.parametrize(
@@ -161,5 +248,5 @@ def test_templates_and_scripts_are_searched_too() -> None:
     assert list(in_javascript('const how = { "or": "a", "same": "b" };'))
     assert list(in_javascript('if (["krr", "warner"].includes(name)) go();'))
     assert list(in_javascript('if (names.includes("krr")) go();'))
-    assert any(name.endswith(".svg") for name, _ in sources(".svg"))
+    assert any(name.endswith(".svg") for name, _ in sources(CHANNELS, ".svg"))
     assert not list(in_javascript('if (typeof value === "number") go(); // kind === "choice"'))

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import email
+import json
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import urllib.request
 import venv
 import zipfile
 from pathlib import Path
 
-import hushpoll_client
+import click
 import pytest
-from hushpoll_client import HushpollError
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.delivery.link import survey_link
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_server import create_app
+from hushpoll_server.collect import closing
+from hushpoll_server.config import Config
 from hushpoll_server.serve.pins import check_pins
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tests.serving import make_ready, new_report, post_batch, running_server, waiting_records
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
@@ -113,9 +127,58 @@ def test_version_comes_from_one_place(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
     fields = email.message_from_bytes(archive.read(metadata))
-    assert fields["Version"] == hushpoll_client.__version__
+    assert wheel.name.split("-")[1] == fields["Version"]
     assert fields["Name"] == "hushpoll"
     assert fields["License-Expression"] == "Apache-2.0"
+
+
+def version_of(folder: Path) -> str:
+    """The version that a build of this folder gets."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "version"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_every_commit_has_a_version_of_its_own_and_an_archive_has_one_too(tmp_path: Path) -> None:
+    """All builds were 0.1.0, so that the documented upgrade installed nothing."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    assert version_of(tmp_path) == "0.1.0", "an archive without git's data"
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "init", "--quiet"], cwd=tmp_path, check=True)
+    found = []
+    for message in ("first", "second"):
+        subprocess.run([*git, "add", "."], cwd=tmp_path, check=True)
+        subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", message], cwd=tmp_path, check=True)
+        found.append(Version(version_of(tmp_path)))
+    assert found[0] < found[1]
+    subprocess.run([*git, "tag", "v0.1.0"], cwd=tmp_path, check=True)
+    assert version_of(tmp_path) == "0.1.0"
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "third"], cwd=tmp_path, check=True)
+    assert Version("0.1.0") < Version(version_of(tmp_path)) < Version("0.2")
+
+
+def test_constraints_name_every_library_and_gunicorn_is_bounded() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "tools" / "constraints.py"))["constraints"]
+    pinned = (ROOT / "requirements" / "run.txt").read_text()
+    lines = [Requirement(line) for line in made(pinned).splitlines()]
+    assert len(lines) == pinned.count("==") - sum(str(line.marker or "").count("==") for line in lines)
+    assert all(str(line.specifier).startswith("==") for line in lines)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    required = [
+        Requirement(line) for line in (*project["dependencies"], *extras["analysis"], *extras["server"])
+    ]
+    names = {canonicalize_name(line.name) for line in lines}
+    assert {canonicalize_name(line.name) for line in required} - {"hushpoll"} <= names
+    (gunicorn,) = [line for line in required if line.name == "gunicorn"]
+    # Its workers and its parser are subclassed.
+    assert "28.0" not in gunicorn.specifier
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +210,9 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
-def test_the_installed_command_says_its_version(installed: Path) -> None:
+def test_the_installed_command_says_its_version(installed: Path, wheel: Path) -> None:
     done = run(installed, "hushpoll", "--version")
-    assert done.stdout.strip() == f"hushpoll, version {hushpoll_client.__version__}", done.stderr
+    assert done.stdout.strip() == f"hushpoll, version {wheel.name.split('-')[1]}", done.stderr
     where = run(installed, "python", "-c", "import hushpoll_server as s; print(s.__file__)").stdout
     assert where.startswith(str(installed)), "the fresh environment imports another copy"
 
@@ -184,6 +247,127 @@ def test_the_installed_server_answers(installed: Path, tmp_path: Path) -> None:
         process.stdout.close()
 
 
+# The base install ----------------------------------------------------------------------------------------------------
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel and its only dependency, click; nothing else can be imported there."""
+    folder = tmp_path_factory.mktemp("base")
+    venv.create(folder, with_pip=False, symlinks=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index"]
+    done = subprocess.run(
+        [*pip, "--no-deps", "--prefix", str(folder), "--ignore-installed", str(wheel)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    site = next((folder / "lib").glob("python*/site-packages"))
+    library = Path(click.__file__).parent
+    shutil.copytree(library, site / library.name)
+    script = folder / "bin" / "hushpoll"
+    lines = script.read_text().splitlines(keepends=True)
+    script.write_text(f"#!{folder / 'bin' / 'python'}\n" + "".join(lines[1:]))
+    return folder
+
+
+def test_the_base_install_needs_click_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        fields = email.message_from_bytes(archive.read(metadata))
+    required = [Requirement(line) for line in fields.get_all("Requires-Dist", [])]
+    assert [line.name for line in required if line.marker is None] == ["click"]
+    assert {"all", "analysis", "server", "files", "plot", "parquet", "scale", "spark"} == set(
+        fields.get_all("Provides-Extra", [])
+    )
+
+
+def test_the_base_install_is_below_15_megabytes(base: Path) -> None:
+    site = next((base / "lib").glob("python*/site-packages"))
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    print(f"base install: {size / MEGABYTE:.1f} MB")
+    assert size < 15 * MEGABYTE
+    for library in ("flask", "numpy", "sqlalchemy"):
+        done = run(base, "python", "-c", f"import {library}")
+        assert "ModuleNotFoundError" in done.stderr, library
+
+
+def test_a_respondent_needs_the_base_install_only(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for command in (["answer"], ["verify"], ["survey", "check"]):
+        done = run(base, "hushpoll", *command, "--help")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"Usage: hushpoll {' '.join(command)} ")
+    with running_server(tmp_path) as server:
+        survey = Survey.from_draft(json.loads(DRAFT))
+        server.store.publish(survey)
+        link = survey_link(server.url, survey.hash)
+        published = tmp_path / "survey.json"
+        published.write_bytes(survey.canonical)
+        checked = json.loads(run(base, "hushpoll", "survey", "check", "--json", str(published)).stdout)
+        assert checked["hash"] == survey.hash
+        (tmp_path / "answers.json").write_text('{"cheated": "Yes"}', "ascii")
+        answers = str(tmp_path / "answers.json")
+        done = run(base, "hushpoll", "answer", "--json", "--answers", answers, link)
+        assert done.returncode == 0, done.stderr
+        sent = json.loads(done.stdout)
+        assert sent["status"] == 201
+        digest = server.store.id_digest(survey.hash, bytes.fromhex(sent["id"]))
+        assert set(waiting_records(server.store, survey.hash)) == {digest}
+        done = run(base, "hushpoll", "verify", link)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "all as in this release" in done.stdout
+        assert "hushpoll[server]" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (["estimate"], "analysis"),
+        (["plan", "--help"], "analysis"),
+        (["serve"], "server"),
+        (["survey", "publish", "survey.json"], "server"),
+        (["user", "list"], "server"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_needs(base: Path, command: list[str], extra: str) -> None:
+    done = run(base, "hushpoll", *command)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert f"pip install 'hushpoll[{extra}]'" in done.stderr
+
+
+def test_a_draft_whose_channel_is_computed_needs_the_analysis(base: Path, tmp_path: Path) -> None:
+    draft = json.loads(DRAFT)
+    draft["questions"] = [
+        {"id": "mood", "kind": "scale", "text": "How?", "points": 5, "mechanism": {"epsilon": 1}}
+    ]
+    (tmp_path / "draft.json").write_text(json.dumps(draft), "ascii")
+    done = run(base, "hushpoll", "survey", "check", str(tmp_path / "draft.json"))
+    assert done.returncode == 2
+    assert "pip install 'hushpoll[analysis]'" in done.stderr
+    (tmp_path / "draft.json").write_text(DRAFT, "ascii")
+    assert run(base, "hushpoll", "survey", "check", str(tmp_path / "draft.json")).returncode == 0
+
+
+def test_importing_the_analysis_names_its_extra(base: Path) -> None:
+    done = run(base, "python", "-c", "from hushpoll_analysis import estimate")
+    assert "pip install 'hushpoll[analysis]'" in done.stderr.splitlines()[-1]
+
+
+def test_the_list_of_commands_says_what_is_not_installed(base: Path) -> None:
+    text = run(base, "hushpoll", "--help").stdout
+    here, _, missing = text.partition("After pip install 'hushpoll[analysis]':")
+    assert re.findall(r"^  (\w+)  ", here, re.M) == ["answer", "survey", "verify"]
+    assert re.search(r"^  estimate  ", missing, re.M)
+    assert "After pip install 'hushpoll[server]':" in missing
+
+
 def test_the_build_machine_runs_every_test_once() -> None:
     """The docs' tests ran twice: among all tests, and again to check the docs."""
     script = (ROOT / ".ci" / "run").read_text("utf-8")
@@ -200,7 +384,7 @@ def test_the_build_machine_runs_every_test_once() -> None:
 # Without what is an extra ------------------------------------------------------------------------------------------
 
 WITHOUT = (
-    "import sys; sys.modules['pyarrow'] = None; from hushpoll_server.cli import main; main(sys.argv[1:])"
+    "import sys; sys.modules['pyarrow'] = None; from hushpoll_client.cli import main; main(sys.argv[1:])"
 )
 DRAFT = """{"hushpoll": 1, "title": "Exam", "questions": [{"id": "cheated", "kind": "yes_no", "text": "Did you?",
 "mechanism": {"name": "warner", "epsilon": 1}}]}"""
@@ -225,6 +409,21 @@ def test_pyarrow_is_an_extra() -> None:
         assert not line.startswith(("pyarrow", "duckdb", "ibis", "pyspark", "matplotlib", "pyreadstat")), line
 
 
+def closed_survey(data: Path) -> Survey:
+    """A closed survey with enough reports for an export, in a new database."""
+    config = Config(data=data, seal_every=86_400, testing=True)
+    make_ready(config)
+    app = create_app(config)
+    store = app.extensions["hushpoll"]
+    survey = Survey.from_draft(json.loads(DRAFT))
+    store.publish(survey)
+    lines = b"\n".join(new_report(survey).to_bytes() for _ in range(FEWEST_REPORTS))
+    assert post_batch(app.test_client(), survey, lines).status_code == 201
+    closing.close(store, survey.hash)
+    store.close()
+    return survey
+
+
 def test_csv_files_need_no_pyarrow(tmp_path: Path) -> None:
     (tmp_path / "survey.json").write_text(DRAFT, encoding="utf-8")
     truth = ["--truth", '{"cheated": [0.7, 0.3]}', "--seed", "1"]
@@ -237,10 +436,8 @@ def test_csv_files_need_no_pyarrow(tmp_path: Path) -> None:
     # What repeats a report names a file that is in the export.
     whole = without_arrow(tmp_path, "report", "survey.json", "--data", "reports.csv").stdout
     assert 'report(survey, "reports.csv"' in whole
-    published = without_arrow(tmp_path, "survey", "publish", "survey.json", "--json").stdout
-    survey_hash = re.search(r"[0-9a-f]{64}", published)
-    assert survey_hash is not None
-    out = without_arrow(tmp_path, "export", survey_hash[0], "--out", "out").stdout
+    survey = closed_survey(tmp_path / "data")
+    out = without_arrow(tmp_path, "export", survey.hash, "--out", "out").stdout
     assert "reports.csv" in out
     assert "reports.parquet" not in out
     assert "reports.csv" in (tmp_path / "out" / "reproduce.py").read_text(encoding="utf-8")

@@ -1,11 +1,11 @@
 """The promise made to the respondent: what is randomized, how, and exactly how private that is.
 
-Standard library only. Start at `channel/`, the one idea; then `mechanism/`, `kind/`, `survey.py`, `randomize.py`.
+Standard library only. Start at `channel/`, the one idea; then `mechanism/`, `kind/`, `survey/`, `delivery/`.
 """
 
 from . import mechanism as mechanisms
-from .block import Block
 from .channel import SCALE, Channel
+from .delivery.report import Report, asked_questions, draw_ranks, read_answers
 from .errors import (
     ChannelError,
     DocumentError,
@@ -17,10 +17,9 @@ from .errors import (
 )
 from .mechanism import Mechanism
 from .randomize import draw, randomize
-from .report import Report, asked_questions, draw_ranks, read_answers
 from .survey import Question, Survey
+from .survey.block import Block
 
-__version__ = "0.1.0"
 __all__ = [
     "SCALE",
     "Block",
@@ -44,3 +43,15 @@ __all__ = [
     "randomize",
     "read_answers",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """Return the version of the installed package as `__version__`; finding it takes time, and few ask."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hushpoll")
+    except PackageNotFoundError:
+        return "0+unknown"

@@ -3,20 +3,20 @@
 HushpollError (a ValueError)
 ├── ChannelError       a table of weights that is not a channel, or an answer outside it
 ├── MechanismError     a request that no mechanism can honour
-├── DocumentError      bytes that are not strict JSON
+├── DocumentError      a file that cannot be opened, or bytes that are not strict JSON
 ├── SurveyError        a survey document that breaks a rule; knows which question and field
 ├── ReportError        a report that does not fit its survey
 └── SubmitError        a report that could not be delivered
 
 Each carries what is wrong (`problem`) and what to do (`remedy`) as fields; its message is the two together, and
-`sentence` is the message as it can be said again in another language (see said.py).
+`sentence` is the message as it can be said again in another language (see messages.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .said import constant, said
+from .messages import constant, msg
 
 __all__ = [
     "ChannelError",
@@ -57,13 +57,13 @@ class MechanismError(HushpollError):
 
     @classmethod
     def about(cls, field: str, predicate: str, remedy: str = "") -> MechanismError:
-        """Say what is wrong with a parameter: "epsilon", "must be greater than 0"."""
-        problem = said("{field} {predicate}", field=field, predicate=constant(predicate))
+        """Return what is wrong with a parameter: "epsilon", "must be greater than 0"."""
+        problem = msg("{field} {predicate}", field=field, predicate=constant(predicate))
         return cls(problem, remedy, field, predicate)
 
 
 class DocumentError(HushpollError):
-    """Bytes that are not strict JSON."""
+    """A file that cannot be opened, or bytes that are not strict JSON."""
 
 
 class SurveyError(HushpollError):
@@ -97,26 +97,29 @@ class SubmitError(HushpollError):
 def _spell(path: tuple[str | int, ...], question: str | None) -> str:
     """Write a path as people count: question 2 ("reason"), mechanism.epsilon."""
     if not path:
-        return said("survey")
+        return msg("survey")
     if path[0] != "questions" or len(path) < 2 or not isinstance(path[1], int):
-        return ".".join(str(part) for part in path)
+        return ".".join(str(step) for step in path)
     number = path[1] + 1
-    name = (
-        said('question {number} ("{question}")', number=number, question=question)
-        if question
-        else said("question {number}", number=number)
-    )
+    name = msg("question {number}", number=number)
+    if question:
+        name = msg('question {number} ("{question}")', number=number, question=question)
     rest = ""
-    for part in path[2:]:
-        rest += f" {part + 1}" if isinstance(part, int) else ("." if rest else "") + part
-    return said("{name}, {rest}", name=name, rest=rest) if rest else name
+    for step in path[2:]:
+        if isinstance(step, int):
+            rest += f" {step + 1}"
+        else:
+            rest += f".{step}" if rest else step
+    if rest:
+        return msg("{name}, {rest}", name=name, rest=rest)
+    return name
 
 
-def _at(place: str, problem: str) -> str:
-    return said("{place}: {problem}", place=constant(place), problem=constant(problem))
+def _at(where: str, problem: str) -> str:
+    return msg("{place}: {problem}", place=constant(where), problem=constant(problem))
 
 
 def _both(problem: str, remedy: str) -> str:
     if not remedy:
         return problem
-    return said("{problem}; {remedy}", problem=constant(problem), remedy=constant(remedy))
+    return msg("{problem}; {remedy}", problem=constant(problem), remedy=constant(remedy))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from numbers import Integral
 
 from .errors import MechanismError
-from .said import said
+from .messages import msg
 
 __all__ = [
     "MAX_DECIMALS",
@@ -36,24 +36,26 @@ _PRECISE = Context(prec=110)
 
 
 def is_whole(value: object) -> bool:
-    """Tell whether this is an integer of any type, numpy's too; a bool is none."""
+    """Return whether this is an integer of any type, numpy's too; a bool is none."""
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
 
 
 def _read(value: Number, field: str, fractions: bool) -> Fraction:
-    example = said("0.75 or 3/4") if fractions else said("{value:.1f}", value=1.0)
+    example = msg("0.75 or 3/4") if fractions else msg("{value:.1f}", value=1.0)
     if isinstance(value, Fraction):
         return value
     text = repr(float(value)) if isinstance(value, float) else str(value).strip()
     if not isinstance(value, bool):
-        sign = -1 if text.startswith("-") else 1
+        sign = 1
+        if text.startswith("-"):
+            sign = -1
         bare = text.removeprefix("-")
         if fractions and (match := _FRACTION.fullmatch(bare)) and int(match[2]) > 0:
             return Fraction(sign * int(match[1]), int(match[2]))
         if _DECIMAL.fullmatch(bare) and any(digit in bare for digit in "0123456789"):
             return sign * Fraction(Decimal(bare))
     raise MechanismError.about(
-        field, said("must be a number such as {example}, got {given!r}", example=example, given=text[:40])
+        field, msg("must be a number such as {example}, got {given!r}", example=example, given=text[:40])
     )
 
 
@@ -62,7 +64,7 @@ def _publishable(value: Fraction, field: str, fractions: bool) -> Fraction:
     spelling = spell(abs(value))
     if _DECIMAL.fullmatch(spelling) or (fractions and _FRACTION.fullmatch(spelling)):
         return value
-    raise MechanismError.about(field, said("has more than {most} decimals", most=MAX_DECIMALS), "round it")
+    raise MechanismError.about(field, msg("has more than {most} decimals", most=MAX_DECIMALS), "round it")
 
 
 def read_decimal(value: Number, field: str) -> Fraction:
@@ -79,7 +81,7 @@ def read_share(value: Number, field: str) -> Fraction:
     """Read a probability exactly, as a decimal or as a fraction like 3/4; refuse what lies outside 0..1."""
     share = _publishable(_read(value, field, fractions=True), field, fractions=True)
     if not 0 <= share <= 1:
-        raise MechanismError.about(field, said("must lie between 0 and 1, got {share}", share=spell(share)))
+        raise MechanismError.about(field, msg("must lie between 0 and 1, got {share}", share=spell(share)))
     return share
 
 
@@ -91,16 +93,18 @@ def spell(value: Fraction) -> str:
         rest, twos = rest // 2, twos + 1
     while rest % 5 == 0:
         rest, fives = rest // 5, fives + 1
-    places = max(twos, fives)
-    if rest != 1 or places > MAX_DECIMALS:
+    decimals = max(twos, fives)
+    if rest != 1 or decimals > MAX_DECIMALS:
         return f"{value.numerator}/{value.denominator}"
-    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
-    sign = "-" if value < 0 else ""
-    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+    digits = str(abs(value.numerator) * 10**decimals // value.denominator).rjust(decimals + 1, "0")
+    sign = ""
+    if value < 0:
+        sign = "-"
+    return sign + (f"{digits[:-decimals]}.{digits[-decimals:]}" if decimals else digits)
 
 
 def exp_below(epsilon: Fraction) -> Fraction:
-    """Give floor(2^64 e^epsilon) / 2^64, a rational that never exceeds e^epsilon."""
+    """Return floor(2^64 e^epsilon) / 2^64, a rational that never exceeds e^epsilon."""
     if epsilon == 0:
         return Fraction(1)
     exponent = Context(prec=70).divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
@@ -116,9 +120,11 @@ def exp_below(epsilon: Fraction) -> Fraction:
 
 
 def log_below(ratio: Fraction) -> float:
-    """Give the largest double that does not exceed ln(ratio), for ratio >= 1."""
+    """Return the largest double that does not exceed ln(ratio), for ratio >= 1."""
     if ratio == 1:
         return 0.0
     exact = _PRECISE.subtract(_PRECISE.ln(Decimal(ratio.numerator)), _PRECISE.ln(Decimal(ratio.denominator)))
     nearest = float(exact)
-    return nearest if Decimal(nearest) <= exact else math.nextafter(nearest, 0.0)
+    if Decimal(nearest) <= exact:
+        return nearest
+    return math.nextafter(nearest, 0.0)

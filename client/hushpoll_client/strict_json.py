@@ -7,25 +7,25 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from .errors import DocumentError
-from .said import said
+from .messages import msg
 
 __all__ = ["dumps", "loads"]
 
 _FAULTS = {
-    str(one): one
-    for one in (
-        said("Expecting value"),
-        said("Expecting property name enclosed in double quotes"),
-        said("Expecting ':' delimiter"),
-        said("Expecting ',' delimiter"),
-        said("Illegal trailing comma before end of object"),
-        said("Illegal trailing comma before end of array"),
-        said("Extra data"),
-        said("Unterminated string starting at"),
-        said("Invalid control character at"),
-        said("Invalid \\escape"),
-        said("Invalid \\uXXXX escape"),
-        said("Unexpected UTF-8 BOM (decode using utf-8-sig)"),
+    str(fault): fault
+    for fault in (
+        msg("Expecting value"),
+        msg("Expecting property name enclosed in double quotes"),
+        msg("Expecting ':' delimiter"),
+        msg("Expecting ',' delimiter"),
+        msg("Illegal trailing comma before end of object"),
+        msg("Illegal trailing comma before end of array"),
+        msg("Extra data"),
+        msg("Unterminated string starting at"),
+        msg("Invalid control character at"),
+        msg("Invalid \\escape"),
+        msg("Invalid \\uXXXX escape"),
+        msg("Unexpected UTF-8 BOM (decode using utf-8-sig)"),
     )
 }
 """What Python's reader says, so that pages can say it in another language."""
@@ -37,10 +37,10 @@ def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants:
     With `constants` NaN and Infinity come back as `Decimal` too, for a caller that refuses them where they stand.
     """
     try:
-        text = data.decode("utf-8") if isinstance(data, bytes) else data
+        text = str(data, "utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
         raise DocumentError(
-            said("not UTF-8 at byte {position}", position=error.start), "save the file as UTF-8"
+            msg("not UTF-8 at byte {position}", position=error.start), "save the file as UTF-8"
         ) from None
     decoder = json.JSONDecoder(
         object_pairs_hook=_unique,
@@ -51,7 +51,7 @@ def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise DocumentError(
-            said(
+            msg(
                 "not JSON: {fault} at line {line}, column {column}",
                 fault=_FAULTS.get(error.msg, error.msg),
                 line=error.lineno,
@@ -60,7 +60,7 @@ def loads(data: bytes | str, max_depth: int = 8, floats: bool = True, constants:
             "correct that place",
         ) from None
     except RecursionError:
-        raise DocumentError(said("nested deeper than {most} levels", most=max_depth), "flatten it") from None
+        raise DocumentError(msg("nested deeper than {most} levels", most=max_depth), "flatten it") from None
     except DocumentError:
         raise
     except ValueError:
@@ -77,21 +77,21 @@ def dumps(value: object) -> bytes:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise DocumentError(said("key {twice!r} appears twice in one object", twice=twice[:40]), "keep one")
-    return found
+        raise DocumentError(msg("key {twice!r} appears twice in one object", twice=twice[:40]), "keep one")
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise DocumentError(said("{name} is not JSON", name=name), "write a finite number")
+    raise DocumentError(msg("{name} is not JSON", name=name), "write a finite number")
 
 
 def _no_float(text: str) -> NoReturn:
     raise DocumentError(
-        said("{given} is not a whole number", given=text[:40]), "only whole numbers are allowed here"
+        msg("{given} is not a whole number", given=text[:40]), "only whole numbers are allowed here"
     )
 
 
@@ -101,9 +101,12 @@ def _walk(value: object, depth: int) -> None:
     elif isinstance(value, (dict, list)):
         if depth == 0:
             raise DocumentError("nested too deeply", "flatten it")
-        for key in value if isinstance(value, dict) else ():
-            _text(key)
-        for item in value.values() if isinstance(value, dict) else value:
+        items = value
+        if isinstance(value, dict):
+            items = list(value.values())
+            for key in value:
+                _text(key)
+        for item in items:
             if type(item) is not int:
                 _walk(item, depth - 1)
 

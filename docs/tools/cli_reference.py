@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from hushpoll_server.cli import hushpoll
+from hushpoll_client.cli import hushpoll
 
 PAGE = Path(__file__).parents[1] / "cli.md"
 WIDTH = 100

@@ -7,9 +7,12 @@ Without FILE it is printed. The same requirements give the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +40,47 @@ def bill(requirements: str, version: str) -> dict[str, Any]:
             }
         },
         "components": [
-            _component(pin, requirements[pin.start() : end]) for pin, end in zip(pins, ends, strict=True)
+            *(_component(pin, requirements[pin.start() : end]) for pin, end in zip(pins, ends, strict=True)),
+            _bootstrap(),
         ],
     }
+
+
+def _bootstrap() -> dict[str, Any]:
+    """Return the style sheet that bootstrap-flask brings along and our server serves: browsers load it."""
+    import flask_bootstrap
+
+    path = Path(flask_bootstrap.__file__).parent / "static" / "bootstrap5" / "css" / "bootstrap.min.css"
+    found = re.search(r"Bootstrap\s+v(\d+\.\d+\.\d+)", path.read_text("utf-8"))
+    assert found, f"{path.name} does not say its version"
+    purl = f"pkg:npm/bootstrap@{found[1]}"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "name": "bootstrap",
+        "version": found[1],
+        "purl": purl,
+        "licenses": [{"license": {"id": "MIT"}}],
+        "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}],
+    }
+
+
+def licences(name: str) -> list[dict[str, Any]]:
+    """Return the licences that an installed package names; one for other systems, which is not here, names none."""
+    try:
+        fields = metadata(name)
+    except PackageNotFoundError:
+        return [{"license": {"name": "not known: not installed on this system"}}]
+    if expression := fields.get("License-Expression"):
+        return [{"expression": expression}]
+    classifiers = [
+        line.rpartition(" :: ")[2]
+        for line in fields.get_all("Classifier", [])
+        if line.startswith("License ::")
+    ]
+    text = (fields.get("License") or "").strip().splitlines()
+    named = classifiers or text[:1] or ["not stated"]
+    return [{"license": {"name": one}} for one in named]
 
 
 def _component(pin: re.Match[str], block: str) -> dict[str, Any]:
@@ -51,6 +92,7 @@ def _component(pin: re.Match[str], block: str) -> dict[str, Any]:
         "name": name,
         "version": version,
         "purl": purl,
+        "licenses": licences(name),
         # Each file that may be installed: a wheel for one system or another, or the source.
         "externalReferences": [
             {
@@ -67,10 +109,10 @@ def _component(pin: re.Match[str], block: str) -> dict[str, Any]:
 
 def main() -> None:
     """Print the bill, or write it."""
-    sys.path.insert(0, str(ROOT / "client"))
-    from hushpoll_client import __version__
-
-    made = bill((ROOT / "requirements" / "run.txt").read_text(), __version__)
+    # Not what is installed: that may be of an earlier commit.
+    command = [sys.executable, "-m", "hatchling", "version"]
+    version = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    made = bill((ROOT / "requirements" / "run.txt").read_text(), version)
     text = json.dumps(made, indent=2, sort_keys=True) + "\n"
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(text)

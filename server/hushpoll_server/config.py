@@ -1,4 +1,4 @@
-"""What the owner of a server can set, all of it in the environment, and the folder where the server keeps things."""
+"""The settings of a server, and the folder where it keeps its database and its key."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import secrets
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hushpoll_client import HushpollError
-from hushpoll_client.about import read_url
-from hushpoll_client.link import LOOPBACK as LOOPBACK
-from hushpoll_client.link import split_address
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.link import LOOPBACK as LOOPBACK
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+
+from . import settings
+from .settings import Settings, read_settings, whole
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-_LONGEST_IMPRINT = 300
 SQLITE_FILE = "hushpoll.sqlite3"
 
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of one server; each field is the environment variable of the same name in capitals."""
+    """Settings of one server: each field is a key of the settings file, and in capitals an environment variable."""
 
     data: Path = Path("data")
     database_url: str = ""
@@ -58,6 +58,8 @@ class Config:
     # Who runs this server, on every page: a line of text, and where more is told. Empty: nothing.
     imprint: str = ""
     imprint_url: str = ""
+    # The port of this machine alone where Prometheus finds the metrics; 0 means none.
+    metrics_port: int = 0
     log_level: str = "info"
     testing: bool = field(default=False, metadata={"environment": False})
 
@@ -82,31 +84,44 @@ class Config:
         host = "127.0.0.1" if self.host in ("0.0.0.0", "", "::") else self.host  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
+    @property
+    def prefix(self) -> str:
+        """The path of PUBLIC_URL, such as /polls; empty where the server has a host name for itself."""
+        return urlsplit(self.public_url).path.rstrip("/")
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Config:
-        """Read the settings; a value that cannot be used is refused with its name."""
-        env = os.environ if environment is None else environment
+        """Return the settings of environment and file; raise HushpollError for the first unusable one."""
+        return cls.of(read_settings(os.environ if environment is None else environment, NAMES))
+
+    @classmethod
+    def of(cls, texts: Settings) -> Config:
+        """Return the configuration that these settings make."""
+        read = texts.read
+        public_url = read("public_url", settings.public_url)
+        smtp_url = read("smtp_url", settings.smtp_url(public_url))
         return cls(
-            data=Path(env.get("DATA") or "data"),
-            database_url=_database_url(env.get("DATABASE_URL", "")),
-            host=env.get("HOST") or "127.0.0.1",
-            port=_whole(env, "PORT", 8000, 0, 65535),
-            public_url=_public_url(env.get("PUBLIC_URL", "")),
-            trusted_hosts=tuple(env.get("TRUSTED_HOSTS", "").replace(",", " ").split()),
-            proxy_hops=_whole(env, "PROXY_HOPS", 0, 0, 10),
-            secret_key_file=env.get("SECRET_KEY_FILE", ""),
-            workers=_whole(env, "WORKERS", cls.workers, 1, 64),
-            threads=_whole(env, "THREADS", cls.threads, 1, 512),
-            request_seconds=_whole(env, "REQUEST_SECONDS", cls.request_seconds, 1, 3600),
-            seal_at_least=_whole(env, "SEAL_AT_LEAST", cls.seal_at_least, 1, 1_000_000),
-            seal_every=_whole(env, "SEAL_EVERY", int(cls.seal_every), 0, 86_400),
-            reports_per_minute=_whole(env, "REPORTS_PER_MINUTE", 0, 0, 1_000_000),
-            epsilon_cap=str(_whole(env, "EPSILON_CAP", int(cls.epsilon_cap), 1, 80)),
-            smtp_url=_smtp_url(env.get("SMTP_URL", ""), env.get("PUBLIC_URL", "")),
-            mail_from=_mail_from(env.get("MAIL_FROM", ""), env.get("SMTP_URL", "")),
-            imprint=_imprint(env.get("IMPRINT", "")),
-            imprint_url=_imprint_url(env.get("IMPRINT_URL", "")),
-            log_level=_log_level(env.get("LOG_LEVEL") or cls.log_level),
+            data=read("data", lambda text: Path(text or "data")),
+            database_url=read("database_url", settings.database_url),
+            host=read("host", str) or cls.host,
+            port=read("port", whole(cls.port, 0, 65535)),
+            public_url=public_url,
+            trusted_hosts=tuple(read("trusted_hosts", str).replace(",", " ").split()),
+            proxy_hops=read("proxy_hops", whole(0, 0, 10)),
+            secret_key_file=read("secret_key_file", str),
+            workers=read("workers", whole(cls.workers, 1, 64)),
+            threads=read("threads", whole(cls.threads, 1, 512)),
+            request_seconds=read("request_seconds", whole(cls.request_seconds, 1, 3600)),
+            seal_at_least=read("seal_at_least", whole(cls.seal_at_least, 1, 1_000_000)),
+            seal_every=read("seal_every", whole(int(cls.seal_every), 0, 86_400)),
+            reports_per_minute=read("reports_per_minute", whole(0, 0, 1_000_000)),
+            epsilon_cap=str(read("epsilon_cap", whole(int(cls.epsilon_cap), 1, 80))),
+            smtp_url=smtp_url,
+            mail_from=read("mail_from", settings.mail_from(smtp_url)),
+            imprint=read("imprint", settings.imprint),
+            imprint_url=read("imprint_url", settings.imprint_url),
+            metrics_port=read("metrics_port", whole(0, 0, 65535)),
+            log_level=read("log_level", settings.log_level),
         )
 
     def make_folder(self) -> None:
@@ -128,10 +143,14 @@ class Config:
         self.make_folder()
         if not self.key_path.exists():
             _make_secret(self.key_path)
+        return self.existing_secret()
+
+    def existing_secret(self) -> bytes:
+        """Return the secret key; raise HushpollError where it is missing or unusable."""
         return _read_secret(self.key_path)
 
     def open_to_others(self) -> list[str]:
-        """Say what other users of this machine can get at, and what to do about it."""
+        """Return what other users of this machine can get at, and what to do about it."""
         return [
             f"{path}: other users of this machine can look into it (mode {mode:04o}); chmod {wanted} {path}"
             for path, wanted in ((self.data, "700"), (self.key_path, "600"))
@@ -139,7 +158,7 @@ class Config:
         ]
 
     def seals_too_few(self) -> list[str]:
-        """Say what it means that fewer reports are sealed together than the threat model counts on."""
+        """Return what it means that fewer reports are sealed together than the threat model counts on."""
         if self.seal_at_least >= FEWEST_REPORTS:
             return []
         warning = (
@@ -176,96 +195,5 @@ def _read_secret(path: Path) -> bytes:
     return key
 
 
-def _whole(env: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
-    text = env.get(name, "")
-    if not text:
-        return default
-    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-        raise HushpollError(f"{name}={text[:40]}: must be a whole number from {least} to {most}")
-    return int(text)
-
-
-def _database_url(text: str) -> str:
-    if text and not text.startswith(("sqlite:///", "postgresql://", "postgres://", "postgresql+psycopg://")):
-        scheme = text.split(":", 1)[0][:40]
-        raise HushpollError(
-            f"DATABASE_URL: {scheme!r} is not known", "use postgresql://... or leave it empty for SQLite"
-        )
-    if not text:
-        return text
-    # Only where it is set: most commands need no database.
-    from sqlalchemy import make_url
-    from sqlalchemy.exc import ArgumentError
-
-    try:
-        make_url(text)
-    except (ArgumentError, ValueError):
-        # It may hold a password: it is not repeated.
-        raise HushpollError(
-            "DATABASE_URL: cannot be read",
-            "write it like postgresql://user:password@db.example.org:5432/name",
-        ) from None
-    return text
-
-
-def _public_url(text: str) -> str:
-    parts = split_address(text)
-    if text and (parts is None or parts.query or parts.fragment):
-        raise HushpollError(f"PUBLIC_URL={text[:60]}: must be like https://survey.example.org")
-    return text
-
-
-def _smtp_url(text: str, public_url: str) -> str:
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme in ("smtp", "smtps") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if text and not good:
-        # The address may hold a password: it is not repeated.
-        raise HushpollError(
-            "SMTP_URL: cannot be used", "write it like smtp://user:password@mail.example.org:587"
-        )
-    if text and not public_url:
-        raise HushpollError(
-            "SMTP_URL: letters need PUBLIC_URL, the address that their links lead to",
-            "set it like https://survey.example.org",
-        )
-    return text
-
-
-def _mail_from(text: str, smtp_url: str) -> str:
-    address = text.rpartition("<")[2].rstrip(">") if "<" in text else text
-    if not text and not smtp_url:
-        return ""
-    if address.count("@") != 1 or not text.isprintable() or not all(address.split("@")):
-        raise HushpollError(
-            f"MAIL_FROM={text[:60]}: must be an address", "write it like Surveys <surveys@example.org>"
-        )
-    return text
-
-
-def _imprint(text: str) -> str:
-    text = text.strip()
-    if len(text) > _LONGEST_IMPRINT or not text.isprintable():
-        raise HushpollError(
-            f"IMPRINT={text[:40]!r}: cannot be shown",
-            f"write one line of at most {_LONGEST_IMPRINT} characters; IMPRINT_URL leads to more",
-        )
-    return text
-
-
-def _imprint_url(text: str) -> str:
-    try:
-        return read_url(text, ("IMPRINT_URL",)) if text else ""
-    except HushpollError:
-        raise HushpollError(
-            f"IMPRINT_URL={text[:60]}: cannot be opened from a page",
-            "write it like https://survey.example.org/imprint or mailto:surveys@example.org",
-        ) from None
-
-
-def _log_level(text: str) -> str:
-    if text.lower() not in ("debug", "info", "warning", "error", "critical"):
-        raise HushpollError(f"LOG_LEVEL={text[:40]}: must be debug, info, warning, error or critical")
-    return text.lower()
+NAMES = tuple(setting.name for setting in fields(Config) if setting.metadata.get("environment", True))
+"""The settings that the file and the environment may hold."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from hushpoll_client.errors import HushpollError, SurveyError
-from hushpoll_client.said import Said
+from hushpoll_client.messages import Message
 from wtforms import FloatField, IntegerField, SelectChoice
 from wtforms.form import BaseForm
 from wtforms.validators import StopValidation
@@ -74,7 +74,7 @@ def shown(value: object) -> str:
     if not isinstance(value, list):
         return in_digits(str(value)) if _POINT.fullmatch(str(value)) else str(value)
     items = [shown(one) for one in value]
-    return ("; " if any("," in one for one in items) else ", ").join(items)
+    return ("; " if any("," in item for item in items) else ", ").join(items)
 
 
 class DecimalField(FloatField):  # type: ignore[misc]
@@ -113,7 +113,7 @@ class WholeField(IntegerField):  # type: ignore[misc]
 
 
 def choices(pairs: Iterable[tuple[str, object]]) -> list[SelectChoice]:
-    """Give what a select or radio field offers, from (value, label) pairs."""
+    """Return what a select or radio field offers, from (value, label) pairs."""
     return [SelectChoice(value, label) for value, label in pairs]
 
 
@@ -123,8 +123,8 @@ def quoted(text: str) -> str:
 
 
 def option(text: str) -> str:
-    """Say an answer: the words that are ours in the reader's language, what a designer wrote as it is written."""
-    return in_words(text) if isinstance(text, Said) or text in _OURS else text
+    """Return an answer: the words that are ours in the reader's language, what a designer wrote as it is written."""
+    return in_words(text) if isinstance(text, Message) or text in _OURS else text
 
 
 def either(texts: Sequence[str], marks: bool = True) -> str:
@@ -140,11 +140,11 @@ def together(texts: Sequence[str]) -> str:
 
 
 def both(error: HushpollError) -> str:
-    """Say what is wrong and what to do, without the place: the field beside is the place."""
+    """Return what is wrong and what to do, without the place: the field beside is the place."""
     return f"{in_words(error.problem)}; {in_words(error.remedy)}"
 
 
-def sentence(said: object) -> str:
+def sentence(msg: object) -> str:
     """Write an error, or what is wrong, as a sentence for beside a field."""
-    text = in_words(said)
+    text = in_words(msg)
     return f"{text[:1].upper()}{text[1:]}."

@@ -56,7 +56,7 @@ class Files:
         return whole.hexdigest()[:16]
 
     def get(self, name: str) -> File:
-        """Give a file, or say that there is none."""
+        """Return a file, or say that there is none."""
         if name not in self._files:
             raise Problem(404, "there is no such file; check the address")
         return self._files[name]
@@ -88,7 +88,7 @@ def init_app(app: Flask) -> None:
 
 
 def file_url(name: str) -> str:
-    """Give the address of a file, with the digest of this release."""
+    """Return the address of a file, with the digest of this release."""
     files().get(name)
     return url_for("files", digest=files().digest, name=name)
 

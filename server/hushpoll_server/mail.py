@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+import secrets
 import smtplib
 import ssl
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from email.errors import MessageError
 from email.message import EmailMessage
-from email.utils import make_msgid
+from email.utils import formatdate
 from typing import NamedTuple
 from unicodedata import category
 from urllib.parse import unquote, urlsplit
 
 from hushpoll_client import HushpollError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .config import LOOPBACK, Config
 
@@ -45,16 +46,16 @@ class Letter(NamedTuple):
 
 
 def is_configured(config: Config) -> bool:
-    """Tell whether this server can send letters."""
+    """Return whether this server can send letters."""
     return bool(config.smtp_url and config.mail_from)
 
 
 def check_address(text: str) -> str:
-    """Give an e-mail address without spaces around it; refuse what can be none."""
+    """Return an e-mail address without spaces around it; refuse what can be none."""
     address = text.strip()
     if len(address) > 254 or not address.isascii() or not _ADDRESS.fullmatch(address):
         raise MailError(
-            said("{address!r} is not an e-mail address", address=address[:60]),
+            msg("{address!r} is not an e-mail address", address=address[:60]),
             "write it like name@example.org",
         )
     return address
@@ -72,7 +73,7 @@ def send(config: Config, letters: Iterable[Letter]) -> Iterator[tuple[Letter, bo
                 yield letter, False
             except (smtplib.SMTPException, OSError) as error:
                 raise MailError(
-                    said("the mail server does not answer ({fault})", fault=type(error).__name__),
+                    msg("the mail server does not answer ({fault})", fault=type(error).__name__),
                     "try again later",
                 ) from None
             else:
@@ -83,8 +84,10 @@ def _message(config: Config, letter: Letter) -> EmailMessage:
     message = EmailMessage()
     message["From"], message["To"] = config.mail_from, check_address(letter.to)
     message["Subject"] = _line(letter.subject)
-    # A made-up name: the machine's own and the time are nobody's business.
-    message["Message-ID"] = make_msgid(domain=config.mail_from.rpartition("@")[2].strip("> "))
+    message["Date"] = formatdate(usegmt=True)
+    # Random: Python's own ids hold the time and the number of the process.
+    domain = config.mail_from.rpartition("@")[2].strip("> ")
+    message["Message-ID"] = f"<{secrets.token_hex(16)}@{domain}>"
     message["Auto-Submitted"] = "auto-generated"
     if letter.reply_to:
         message["Reply-To"] = check_address(letter.reply_to)
@@ -119,5 +122,5 @@ def _connected(config: Config) -> Iterator[smtplib.SMTP]:
             yield server
     except (smtplib.SMTPException, OSError) as error:
         raise MailError(
-            said("the mail server cannot be reached ({fault})", fault=type(error).__name__), "check SMTP_URL"
+            msg("the mail server cannot be reached ({fault})", fault=type(error).__name__), "check SMTP_URL"
         ) from None

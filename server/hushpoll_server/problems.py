@@ -67,7 +67,7 @@ def respond(
 
 
 def _page(status: int, detail: str) -> str:
-    """Tell a person what happened and what to do in their own language; the detail is for whoever can mend it."""
+    """Return a person what happened and what to do in their own language; the detail is for whoever can mend it."""
     with force_locale(of_problems()):
         # What werkzeug says of itself is what the page says already, in English.
         told = "" if detail in _STANDARD else in_words(detail)
@@ -109,7 +109,7 @@ def init_app(app: Flask) -> None:
 
 
 def of_exception(error: Exception, place: str) -> Problem:
-    """Say what to tell a client about an error that is not its own: 503 where it passes, else 500."""
+    """Return what to tell a client about an error that is not its own: 503 where it passes, else 500."""
     if isinstance(error, PoolTimeoutError) or (isinstance(error, DBAPIError) and passes(error)):
         log.error("database not available in %s: %s", place, type(error).__name__)
         return unavailable("the server cannot reach its database right now; try again in a few seconds")
@@ -125,7 +125,7 @@ def of_exception(error: Exception, place: str) -> Problem:
 
 
 def passes(error: DBAPIError) -> bool:
-    """Tell whether a database error is one that time heals: full disk, lost connection, lock not given."""
+    """Return whether a database error is one that time heals: full disk, lost connection, lock not given."""
     return error.connection_invalidated or isinstance(
         error, (OperationalError, InterfaceError, InternalError)
     )

@@ -9,15 +9,17 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from .config import LOOPBACK, Config
-from .problems import Problem
+from .problems import HEALTH, Problem, unavailable
+from .store.clock import clock
 from .store.surveys import today
 
 CSP = {
@@ -56,7 +58,7 @@ _HSTS = ("Strict-Transport-Security", "max-age=31536000")
 
 
 def plain_headers(secure: bool) -> list[tuple[str, str]]:
-    """Give the headers of a response that is not a page."""
+    """Return the headers of a response that is not a page."""
     return [*_PLAIN, _HSTS] if secure else _PLAIN
 
 
@@ -74,9 +76,14 @@ def init_app(app: Flask, config: Config) -> None:
         hops = config.proxy_hops
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
 
+    if config.prefix:
+        app.wsgi_app = PathPrefix(app.wsgi_app, config.prefix)  # type: ignore[method-assign]
+
     @app.before_request
     def before() -> None:
         check_host(request.environ.get("HTTP_HOST", ""), config)
+        if request.path not in HEALTH:
+            check_clock(config)
 
     @app.after_request
     def add_headers(response: Response) -> Response:
@@ -89,6 +96,22 @@ def init_app(app: Flask, config: Config) -> None:
         return response
 
 
+class PathPrefix:
+    """Serve below the path of PUBLIC_URL: links carry it, whether the proxy passes it on or takes it away."""
+
+    def __init__(self, application: Callable[..., Iterable[bytes]], prefix: str) -> None:
+        self.application = application
+        self.prefix = prefix
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Move the prefix from the path to where WSGI keeps it."""
+        environ["SCRIPT_NAME"] = self.prefix
+        path = environ.get("PATH_INFO", "")
+        if path == self.prefix or path.startswith(f"{self.prefix}/"):
+            environ["PATH_INFO"] = path.removeprefix(self.prefix) or "/"
+        return self.application(environ, start_response)
+
+
 def check_host(host: str, config: Config) -> None:
     """Refuse a request for somebody else's name."""
     if not host_is_ours(host, config):
@@ -96,9 +119,16 @@ def check_host(host: str, config: Config) -> None:
         raise Problem(400, detail)
 
 
+def check_clock(config: Config) -> None:
+    """Refuse to serve while the node's clock differs from the database's, so that the proxy asks the next node."""
+    # SQLite has no clock of its own.
+    if config.database_url and clock.is_wrong:
+        raise unavailable("the clock of this server is wrong; its operator has to set it")
+
+
 @lru_cache(maxsize=256)
 def host_is_ours(host: str, config: Config) -> bool:
-    """Tell whether a Host header names this server.
+    """Return whether a Host header names this server.
 
     Without TRUSTED_HOSTS the names are those nobody else can point here by DNS: the loopback names, the address it
     listens on and PUBLIC_URL; when it listens on every address also any literal address and the machine's own name.
@@ -109,7 +139,7 @@ def host_is_ours(host: str, config: Config) -> bool:
     if (
         name in LOOPBACK
         or name == config.host.lower()
-        or name == _without_port(config.address.split("://")[1])
+        or name == _without_port(urlsplit(config.address).netloc)
     ):
         return True
     if config.host not in ("0.0.0.0", "::", ""):  # noqa: S104
@@ -145,19 +175,29 @@ def _own_names() -> tuple[str, ...]:
     return (name, f"{name}.local")
 
 
-def refuse_cross_site(environ: Mapping[str, Any], host: str) -> None:
-    """Refuse a form that another site's page sent in a visitor's name; programs send no such header and pass."""
-    site = environ.get("HTTP_SEC_FETCH_SITE", "")
-    origin = environ.get("HTTP_ORIGIN", "")
-    foreign = origin not in ("", "null") and origin.partition("://")[2] != host
-    if site in ("cross-site", "same-site") or (not site and foreign):
-        raise Problem(
-            403, "this form was sent from another site; open the survey's own page and send it from there"
-        )
+def refuse_cross_site(config: Config) -> None:
+    """Refuse a form that another site's page sent in a visitor's name.
+
+    Pages send no Referer (`Referrer-Policy: no-referrer`), and Chromium then sends `Origin: null` with
+    `Sec-Fetch-Site: same-origin`. Old browsers send only `Origin`; programs send neither and pass.
+    """
+    site = request.headers.get("Sec-Fetch-Site", "")
+    origin = request.headers.get("Origin", "null")
+    # A proxy on another port than 443 may leave the port out of the Host header.
+    own_origins = {f"{request.scheme}://{request.host}", origin_of(config.address)}
+    is_foreign = origin != "null" and origin not in own_origins
+    if site in ("cross-site", "same-site") or (not site and is_foreign):
+        raise Problem(403, "this form was sent from another site; open its own page and send it from there")
+
+
+def origin_of(address: str) -> str:
+    """Return scheme, host and port of an address, as browsers write them in `Origin`."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _network(address: str) -> str:
-    """Give what one subscriber has: an address, or in IPv6 the 2^64 addresses of a network."""
+    """Return what one subscriber has: an address, or in IPv6 the 2^64 addresses of a network."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -18,7 +18,7 @@ from babel import Locale
 from flask import Flask, has_request_context, request
 from flask_babel import Babel, get_locale
 from hushpoll_client.errors import HushpollError
-from hushpoll_client.said import Said
+from hushpoll_client.messages import Message
 
 __all__ = [
     "CHOSEN",
@@ -76,7 +76,7 @@ def _here() -> str:
 
 
 def of_problems() -> str:
-    """Tell what went wrong in what was chosen for the workspace, on its pages, else as pages for everybody do."""
+    """Return what went wrong in what was chosen for the workspace, on its pages, else as pages for everybody do."""
     return readers() if _for_everybody() else _chosen() or readers()
 
 
@@ -99,7 +99,7 @@ def _workspaces() -> str:
 
 
 def _chosen() -> str:
-    """Give the language that somebody chose for the workspace; nothing where nobody did."""
+    """Return the language that somebody chose for the workspace; nothing where nobody did."""
     found = request.cookies.get(CHOSEN, "")
     return found if found in WORKSPACE_LANGUAGES else ""
 
@@ -110,13 +110,13 @@ def _asked(offered: dict[str, str]) -> str:
 
 
 def language() -> str:
-    """Give the language of this response."""
+    """Return the language of this response."""
     locale = get_locale()
     return str(locale.language) if locale else "en"
 
 
 def direction() -> str:
-    """Give the writing direction of this response's language."""
+    """Return the writing direction of this response's language."""
     return "rtl" if language() == "ar" else "ltr"
 
 
@@ -126,35 +126,35 @@ def day(date: datetime.date) -> str:
 
 
 def gettext(text: str, /, **values: Any) -> str:
-    """Say a sentence of the server's in the reader's language; its places are written %(name)s."""
+    """Return a sentence of the server's in the reader's language; its places are written %(name)s."""
     return str(flask_babel.gettext(text, **values))
 
 
 def ngettext(one: str, more: str, number: int, /, **values: Any) -> str:
-    """Say a sentence about one or several, with %(num)s for how many."""
+    """Return a sentence about one or several, with %(num)s for how many."""
     return str(flask_babel.ngettext(one, more, number, **values))
 
 
 def pgettext(context: str, text: str, /, **values: Any) -> str:
-    """Say a word that means something else elsewhere."""
+    """Return a word that means something else elsewhere."""
     return str(flask_babel.pgettext(context, text, **values))
 
 
-def in_words(said: object) -> str:
-    """Say a text of the client's, the analysis's or the store's in the reader's language.
+def in_words(msg: object) -> str:
+    """Return a text of the client's, the analysis's or the store's in the reader's language.
 
     A sentence with values (`said`) is filled in anew, its numbers as the language writes them; an error is said with
     its place and its remedy. Whatever has no translation stays as it is.
     """
-    if isinstance(said, HushpollError):
-        return _error(said)
-    if isinstance(said, Said) and language() == "en":
+    if isinstance(msg, HushpollError):
+        return _error(msg)
+    if isinstance(msg, Message) and language() == "en":
         return str(
-            said
+            msg
         )  # it knows more of its English than its template: where it begins with a capital letter
-    if isinstance(said, Said):
-        return _Filled(get_locale()).vformat(gettext(said.template), (), said.values)
-    text = str(said)
+    if isinstance(msg, Message):
+        return _Filled(get_locale()).vformat(gettext(msg.template), (), msg.values)
+    text = str(msg)
     return gettext(text) if text else ""
 
 
@@ -173,7 +173,7 @@ class _Filled(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, str):
-            return format(in_words(value) if isinstance(value, Said) else value, format_spec)
+            return format(in_words(value) if isinstance(value, Message) else value, format_spec)
         if isinstance(value, HushpollError):
             return in_words(value)
         text = format(value, format_spec)
@@ -186,7 +186,7 @@ def in_digits(text: str) -> str:
 
     What is no number ("unbounded") is said in words.
     """
-    if isinstance(text, Said) or not any(sign.isdigit() for sign in text):
+    if isinstance(text, Message) or not any(sign.isdigit() for sign in text):
         return in_words(text)
     return _with_signs(get_locale() or Locale("en"), text)
 

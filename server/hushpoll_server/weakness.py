@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hushpoll_client import Survey
-from hushpoll_client.assurance import TIERS, assurance
-from hushpoll_client.words import at_most
+from hushpoll_client.formatting import at_most
+from hushpoll_client.survey.assurance import TIERS, assurance
 
 __all__ = ["PROTECTS_LITTLE", "is_weak", "weakness"]
 
@@ -12,12 +12,12 @@ PROTECTS_LITTLE = "This survey protects its respondents little, and they are tol
 
 
 def is_weak(survey: Survey) -> bool:
-    """Tell whether respondents are told that a survey protects little."""
+    """Return whether respondents are told that a survey protects little."""
     return assurance(survey).tier == TIERS[-1]
 
 
 def weakness(survey: Survey) -> str:
-    """Say why a survey protects little; nothing where it does not."""
+    """Return why a survey protects little; nothing where it does not."""
     promised = assurance(survey)
     if promised.tier != TIERS[-1]:
         return ""

@@ -40,7 +40,7 @@ def people(seed: int, n: int = 300) -> pd.DataFrame:
         {
             "report": rng.integers(0, 4, n),
             "town": town,
-            "class": rng.integers(0, 12, n),
+            "class": 3 * rng.integers(0, 12, n) + pd.factorize(town)[0],
             "sex": rng.choice(["f", "m"], n),
             "age": rng.integers(1, 4, n),
             "w": rng.choice([0.0, 0.5, 1.0, 3.25], n) * rng.uniform(0.5, 2.0, n),

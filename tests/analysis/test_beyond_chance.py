@@ -10,7 +10,7 @@ import pytest
 from hushpoll_analysis import estimate, report, simulate, weighted_estimate
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.designing.resolving import read_draft
-from hushpoll_analysis.results.findings import group_findings
+from hushpoll_analysis.results.group_findings import group_findings
 from hushpoll_analysis.results.texts import Texts
 from hushpoll_analysis.results.wording import wording
 from hushpoll_client import mechanisms
@@ -89,7 +89,7 @@ def test_no_and_yes_are_one_test() -> None:
 
 @pytest.mark.parametrize(
     ("language", "pattern"),
-    [("en", r"differ by 11 points \(−10 to 31\)"), ("de", r"um 11 Punkte \(−10 bis 31\)")],
+    [("en", r"differ by 10\.8 points \(−9\.\d to 30\.\d\)"), ("de", r"um 10,8 Punkte \(−9,\d bis 30,\d\)")],
 )
 def test_a_difference_that_may_be_chance_has_the_sign_of_its_limits(language: str, pattern: str) -> None:
     yes_no = {"kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 1}}

@@ -10,8 +10,8 @@ import pytest
 from hushpoll_analysis import AnalysisError, budget
 from hushpoll_analysis.designing.precision import Precision
 from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_client.cli import main
 from hushpoll_client.mechanism import Member, sampled
-from hushpoll_server.cli import main
 
 Z = 1.959963984540054
 FACULTY = {

@@ -13,9 +13,9 @@ from hushpoll_analysis.designing.planning import SLIDER_STOPS
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.designing.spending import Spender, read_lock
 from hushpoll_client import Survey
+from hushpoll_client.cli import main
+from hushpoll_client.formatting import at_most, epsilon_text
 from hushpoll_client.mechanism.sampled import sampled
-from hushpoll_client.words import at_most, epsilon_text
-from hushpoll_server.cli import main
 
 DRUG = {"id": "drug", "kind": "yes_no", "text": "Drugs?", "mechanism": {"epsilon": "1"}}
 FACULTY = {

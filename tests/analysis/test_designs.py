@@ -179,7 +179,9 @@ def test_the_bound_holds_for_channels_that_are_not_the_best() -> None:
             assert value >= bound
 
 
-@pytest.mark.parametrize("epsilon", LIMITS)
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(one, marks=() if one == 1 else pytest.mark.long) for one in LIMITS]
+)
 def test_the_mean_of_a_number_at_the_worst_truth(epsilon: float) -> None:
     found = search_worst_case(21, exact_epsilon(epsilon))
     assert found.n_variance <= (1.01 if epsilon <= 2 else 1.06) * LIMITS[epsilon]
@@ -201,7 +203,9 @@ def test_the_mean_of_a_number_at_the_worst_truth(epsilon: float) -> None:
         assert row @ b**2 - x**2 <= found.n_variance * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 12.0, 20.0])
+@pytest.mark.parametrize(
+    "epsilon", [0.001, 20.0, *(pytest.param(one, marks=pytest.mark.long) for one in (0.01, 12.0))]
+)
 @pytest.mark.parametrize("target", ["mean", "cumulative", "shares"])
 def test_epsilons_at_the_edges(epsilon: float, target: str) -> None:
     found = search_best(5, exact_epsilon(epsilon), target)

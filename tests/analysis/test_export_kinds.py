@@ -110,7 +110,7 @@ def test_reports_without_words_take_one_row(files: dict[str, str]) -> None:
     rows = list(csv.DictReader(io.StringIO(files["codebook.csv"])))
     for name in ("mood", "hours", "age"):
         (row,) = [row for row in rows if row["column"] == f"{name}_reported"]
-        outcomes = next(one for one in SURVEY.questions if one.id == name).channel.outcomes
+        outcomes = SURVEY.question(name).channel.outcomes
         assert row["code"] == f"0 to {outcomes - 1}"
         assert f"Reports 0 to {outcomes - 1}" in files["codebook.md"]
     assert len([row for row in rows if row["column"] == "why_reported"]) == 4

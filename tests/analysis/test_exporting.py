@@ -105,6 +105,13 @@ def test_the_script_repeats_the_table(folder: Path, survey: Survey) -> None:
     assert "cheated" in done.stdout
 
 
+def test_the_script_imports_only_what_it_uses(folder: Path) -> None:
+    script = (folder / "reproduce.py").read_text("utf-8")
+    for names in re.findall(r"^from \S+ import (.+)$", script, re.MULTILINE):
+        for name in names.split(", "):
+            assert len(re.findall(rf"\b{name}\b", script)) > 1, name
+
+
 def test_survey_json_is_the_published_document(folder: Path, survey: Survey) -> None:
     assert Survey.from_published((folder / "survey.json").read_bytes(), expected_hash=survey.hash) == survey
 

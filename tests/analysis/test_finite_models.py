@@ -111,7 +111,10 @@ def check(name: str, n: int, repetitions: int, slack: float) -> None:
     assert np.abs(np.log(ratio)).max() < slack, ratio
 
 
-@pytest.mark.parametrize("name", ["predictor", "rows", "multinomial", "hours"])
+@pytest.mark.parametrize(
+    "name",
+    ["predictor", "multinomial", *(pytest.param(one, marks=pytest.mark.long) for one in ("rows", "hours"))],
+)
 def test_models_of_a_census_agree_with_simulation_small(name: str) -> None:
     check(name, 600, 60, 0.3)
 

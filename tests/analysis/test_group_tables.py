@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import crosstab, report
+from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.shares.constrained import Maximum, maximise
 from hushpoll_analysis.tables.within import shown_limits
 from hushpoll_client import Survey, mechanisms
 
@@ -62,7 +62,7 @@ def test_a_group_far_below_zero_is_not_shown_as_certainly_zero() -> None:
     assert low.shown_high > 0.01
     said = " ".join(table.notes)
     assert "whole interval of Yes in a lies outside" in said
-    assert "differences are computed from the uncut shares" in said
+    assert "so that differences agree with it" in said
 
 
 def test_a_group_whose_reports_are_all_the_same_is_named() -> None:

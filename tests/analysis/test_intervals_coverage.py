@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hushpoll_analysis import estimate
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.shares.result import LinearEstimate
+from hushpoll_analysis.estimates import Estimate
 from hushpoll_client import mechanisms
 from hushpoll_client.mechanism import Mechanism
 from scipy.stats import binom
@@ -23,7 +23,7 @@ LOW, HIGH = 0.930, 0.975
 
 
 @cache
-def entries(epsilon: float, n: int, method: str) -> tuple[LinearEstimate, ...]:
+def entries(epsilon: float, n: int, method: str) -> tuple[Estimate, ...]:
     """The result for every possible count of Yes."""
     mechanism = mechanisms.warner(epsilon=epsilon)
     return tuple(estimate([n - yes, yes], mechanism, interval=method)["Yes"] for yes in range(n + 1))

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from hushpoll_analysis import compare, estimate
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.shares.interval import Resampling, interval, intervals
-from hushpoll_analysis.shares.interval.adaptive import frequency_limits
-from hushpoll_analysis.shares.interval.clopper_pearson import ClopperPearson
-from hushpoll_analysis.shares.interval.mover import Part, difference_limits, least_ratio, ratio_limits
-from hushpoll_analysis.shares.interval.roots import roots
-from hushpoll_analysis.shares.interval.score import linear_score_limits
-from hushpoll_analysis.shares.interval.wilson import Wilson
-from hushpoll_analysis.shares.quantities import quantity
+from hushpoll_analysis.interval import Resampling, interval, interval_method, intervals
+from hushpoll_analysis.interval.adaptive import frequency_limits
+from hushpoll_analysis.interval.blaker import Blaker
+from hushpoll_analysis.interval.clopper_pearson import ClopperPearson
+from hushpoll_analysis.interval.mover import Part, difference_limits, least_ratio, ratio_limits
+from hushpoll_analysis.interval.quantity import quantity
+from hushpoll_analysis.interval.roots import roots
+from hushpoll_analysis.interval.score import linear_score_limits
+from hushpoll_analysis.interval.wilson import Wilson
 from hushpoll_client import mechanisms
 from scipy.optimize import brentq
 from scipy.stats import binom
@@ -176,8 +177,8 @@ def joint_coverage(options: int, epsilon: float, n: int, repetitions: int) -> fl
     shares[:2] = 0.6, 0.4
     probabilities = channel_view(mechanism).forward(shares)
     each = 1 - 0.05 / options
-    assert estimate([n, *[0] * (options - 1)], mechanism, simultaneous=True).interval == "clopper-pearson"
-    low, high = np.array([ClopperPearson().of(k, n, each) for k in range(n + 1)]).T
+    assert estimate([n, *[0] * (options - 1)], mechanism, simultaneous=True).interval == "blaker"
+    low, high = np.array([Blaker().of(k, n, each) for k in range(n + 1)]).T
     counts = rng.multinomial(n, probabilities / probabilities.sum(), size=repetitions)
     inside = (low[counts] <= probabilities) & (probabilities <= high[counts])
     return float(inside.all(axis=1).mean())
@@ -187,6 +188,92 @@ def joint_coverage(options: int, epsilon: float, n: int, repetitions: int) -> fl
 @pytest.mark.parametrize(("options", "n"), [(20, 300), (20, 1000), (50, 1000), (100, 2000)])
 def test_simultaneous_intervals_hold_where_options_are_empty(options: int, n: int, epsilon: float) -> None:
     assert joint_coverage(options, epsilon, n, 20_000) >= 0.95
+
+
+def acceptability(n: int, p: float) -> np.ndarray:
+    """Return Blaker's acceptability of p for every count, by its definition."""
+    counts = np.arange(n + 1)
+    upper, lower = binom.sf(counts - 1, n, p), binom.cdf(counts, n, p)
+    result = np.empty(n + 1)
+    for count in counts:
+        near, far = upper[count], lower
+        if lower[count] < near:
+            near, far = lower[count], upper
+        result[count] = near + max((tail for tail in far if tail <= near * (1 + 1e-12)), default=0.0)
+    return result
+
+
+@pytest.mark.parametrize("n", [1, 7, 60])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_blakers_limits_are_those_of_its_definition(n: int, level: float) -> None:
+    counts = np.arange(n + 1.0)
+    sizes, levels = np.full(n + 1, float(n)), np.full(n + 1, level)
+    low, high = Blaker().of_each(counts, sizes, levels)
+    wider = ClopperPearson().of_each(counts, sizes, levels)
+    assert np.all((low >= wider[0] - 1e-12) & (high <= wider[1] + 1e-12))
+    assert np.all((low <= counts / n) & (counts / n <= high))
+    for p in np.linspace(0.001, 0.999, 300):
+        inside = (low <= p) & (p <= high)
+        assert not np.any(~inside & (acceptability(n, p) > 1 - level + 1e-9))
+        assert binom.pmf(counts, n, p) @ inside >= level - 1e-9
+    for count in range(1, n):
+        assert acceptability(n, low[count] + 1e-9)[count] > 1 - level
+        assert acceptability(n, high[count] - 1e-9)[count] > 1 - level
+
+
+def empty_option_coverage(options: int, epsilon: float, n: int, method: str) -> tuple[float, float, float]:
+    """Return how often 0 is held, the least of at least 95 % that counts allow, and the chance of no such report."""
+    chance = channel_view(mechanisms.krr(options=options, epsilon=epsilon)).forward(np.eye(options)[0])[1]
+    low, high = np.array([interval_of(method, k, n) for k in range(n + 1)]).T
+    counts = np.arange(n + 1)
+    held = float(binom.pmf(counts, n, chance) @ ((low <= chance) & (chance <= high)))
+    reached = binom.cdf(counts, n, chance)
+    return held, float(reached[reached >= 0.95].min()), float(reached[0])
+
+
+@functools.cache
+def interval_of(method: str, successes: int, n: int) -> tuple[float, float]:
+    exact = {"auto": frequency_limits, "clopper-pearson": ClopperPearson().of}
+    return exact[method](float(successes), float(n), 0.95)
+
+
+@pytest.mark.parametrize("options", [4, 6, 10])
+@pytest.mark.parametrize("epsilon", [3, 3.5, 4])
+def test_empty_options_are_held_no_more_often_than_counts_allow(options: int, epsilon: float) -> None:
+    """Clopper and Pearson's limits held up to 99.5 % there: half of their error waits for counts below 0.
+
+    Blaker's spend all of it on the upper tail while a count of 0 is likely; at 98.6 % (6 options, epsilon 3, 80 people)
+    both tails have a count that is rare enough.
+    """
+    for n in (60, 70, 80, 90, 100):
+        held, least, nobody = empty_option_coverage(options, epsilon, n, "auto")
+        assert 0.95 <= held <= max(0.986, least + 1e-9), (options, epsilon, n)
+        if nobody > 0.05:
+            assert held == pytest.approx(least), (options, epsilon, n)
+        assert held <= empty_option_coverage(options, epsilon, n, "clopper-pearson")[0]
+
+
+def test_auto_takes_blakers_interval_for_rare_reports() -> None:
+    entry = estimate([75, 1, 2, 2], mechanisms.krr(options=4, epsilon=4), options=list("abcd"))["b"]
+    assert entry.interval == "blaker"
+    chance = Blaker().of(1, 80, 0.95)
+    lie, kept = 1 / (math.exp(4) + 3), math.exp(4) / (math.exp(4) + 3)
+    assert (entry.low, entry.high) == pytest.approx([(end - lie) / (kept - lie) for end in chance])
+
+
+@pytest.mark.long
+def test_simultaneous_comparisons_hold_no_more_often_than_they_need() -> None:
+    """Four groups of 60 with few Yes at epsilon 4: Clopper and Pearson's limits held in 99.5 % of surveys."""
+    n, groups, level = 60, 4, 1 - 0.05 / 6
+    counts = np.random.default_rng(3).binomial(n, reported(4, 0.03), size=(50_000, groups))
+    low, high = np.array([Blaker().of(k, n, level) for k in range(n + 1)]).T[:, counts]
+    share, inside = counts / n, np.ones(len(counts), dtype=bool)
+    for one, other in itertools.combinations(range(groups), 2):
+        gap = share[:, one] - share[:, other]
+        below = np.hypot(share[:, one] - low[:, one], high[:, other] - share[:, other])
+        above = np.hypot(high[:, one] - share[:, one], share[:, other] - low[:, other])
+        inside &= (gap - below <= 1e-12) & (gap + above >= -1e-12)
+    assert 0.95 <= inside.mean() <= 0.987
 
 
 @pytest.mark.parametrize("share", [0, 0.3])
@@ -259,7 +346,7 @@ def test_a_score_interval_is_the_brute_force_one(counts: tuple[int, ...]) -> Non
     assert high == pytest.approx(max(kept, default=estimate_), abs=5e-3)
 
 
-@pytest.mark.parametrize("method", ["score", "wilson", "clopper-pearson", "jeffreys", "wald"])
+@pytest.mark.parametrize("method", ["score", "wilson", "blaker", "clopper-pearson", "jeffreys", "wald"])
 def test_quantities_together_have_the_intervals_that_they_have_alone(method: str) -> None:
     """Under weights each is worth its own number of answers."""
     view = channel_view(mechanisms.krr(3, epsilon=1))
@@ -268,7 +355,7 @@ def test_quantities_together_have_the_intervals_that_they_have_alone(method: str
         quantity(view, size * counts, view.unit(k), view.shares(counts / counts.sum()), None)
         for k, size in enumerate((1.0, 0.37, 2.5))
     ]
-    found = intervals(wanted, method, 0.9, Resampling())
+    found = intervals(wanted, interval_method(method), 0.9, Resampling())
     for one, together in zip(wanted, found, strict=True):
         alone = interval(one, method, 0.9)
         assert (together.low, together.high) == pytest.approx((alone.low, alone.high), abs=1e-10)

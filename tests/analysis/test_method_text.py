@@ -9,7 +9,7 @@ import pytest
 from hushpoll_analysis import estimate
 from hushpoll_analysis.results.method import method_of
 from hushpoll_client import Survey
-from hushpoll_client.words import factor_text
+from hushpoll_client.formatting import factor_text
 
 DECOYS: dict[str, dict[str, Any]] = {
     "or_poll": {"decoy_share": "2/5"},

@@ -26,7 +26,7 @@ from hushpoll_analysis import (
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey, mechanisms
-from hushpoll_server.cli import main
+from hushpoll_client.cli import main
 
 COIN = mechanisms.warner(epsilon=3)
 HOW = {"y": COIN, "a": COIN}

@@ -52,7 +52,7 @@ def dense(data: pd.DataFrame, table: np.ndarray, theta: np.ndarray) -> float:
     return float(total)
 
 
-@pytest.mark.parametrize("mechanism", [None, COIN])
+@pytest.mark.parametrize("mechanism", [COIN, pytest.param(None, marks=pytest.mark.long)])
 def test_the_maximum_is_that_of_dense_integration(mechanism) -> None:
     data = draw(25, 30, 1.0, 3, mechanism)
     table = np.eye(2) if mechanism is None else TABLE
@@ -146,7 +146,10 @@ def test_what_follows_from_a_fit() -> None:
     )
     row = got.to_frame(everything=True).loc["sd(school)"]
     half = 1.959964 * got.se[-1] / got.sd
-    assert (row["low"], row["high"]) == pytest.approx((got.sd * np.exp(-half), got.sd * np.exp(half)))
+    # Maximum likelihood takes groups to differ less than they do: the profile that allows for it lies a little higher.
+    assert (row["low"], row["high"]) == pytest.approx(got.sd_interval(), rel=1e-6)
+    assert 1.0 <= row["low"] / (got.sd * np.exp(-half)) <= 1.1
+    assert 1.0 <= row["high"] / (got.sd * np.exp(half)) <= 1.1
     assert np.isnan(row["p_value"])
     assert "sd(school)" in got.summary()
     assert "random intercept" in got.summary()
@@ -219,7 +222,11 @@ def dense_unknown(
 
 @pytest.mark.parametrize(
     ("designs", "share", "name"),
-    [(CHEATING, 0.15, "cheating"), (DECOY, 0.4, "decoy"), (LIES, 0.7, "admitting")],
+    [
+        (DECOY, 0.4, "decoy"),
+        pytest.param(CHEATING, 0.15, "cheating", marks=pytest.mark.long),
+        pytest.param(LIES, 0.7, "admitting", marks=pytest.mark.long),
+    ],
 )
 def test_an_unknown_share_beside_a_random_intercept(designs, share: float, name: str) -> None:
     """Coefficients, share, spread and posterior are those of dense integration and a search of its own."""
@@ -303,7 +310,8 @@ def test_a_likelihood_without_a_maximum_is_held_and_said(answers) -> None:
         logit("y ~ x + (1 | school)", data, {"y": COIN}, penalty="none")
 
 
-def test_posterior_and_imputations_know_the_group() -> None:
+@pytest.mark.parametrize("imputations", [8, pytest.param(30, marks=pytest.mark.long)])
+def test_posterior_and_imputations_know_the_group(imputations: int) -> None:
     """Given all reports of the group, and complete tables whose answers hang together within groups."""
     data = draw(40, 30, 1.5, 5)
     got = logit("y ~ x + (1 | school)", data, {"y": COIN})
@@ -313,9 +321,11 @@ def test_posterior_and_imputations_know_the_group() -> None:
     shift = got.random_effects()["shift"].reindex(data["school"]).to_numpy()
     said = (data["y"] == 1).to_numpy() & (np.abs(data["x"]) < 0.3).to_numpy()
     assert np.corrcoef(shift[said], chance[1][said])[0, 1] > 0.8
-    tables = impute(got, 30, data=data, seed=1)
+    tables = impute(got, imputations, data=data, seed=1)
     shares = [table["y"].mean() for table in tables]
-    assert np.mean(shares) == pytest.approx(chance[1].mean(), abs=4 * np.std(shares) / np.sqrt(30) + 0.01)
+    assert np.mean(shares) == pytest.approx(
+        chance[1].mean(), abs=4 * np.std(shares) / np.sqrt(imputations) + 0.01
+    )
     # Complete data, refitted, have the coefficients and the spread between groups that were imputed from.
     pooled = tables.combine(
         lambda t: (lambda one: (one.coef, one.se**2))(logit("y ~ x + (1 | school)", t, {})), got.names

@@ -483,7 +483,7 @@ def test_results_have_the_names_that_other_programs_use(sample: pd.DataFrame) ->
     got = logit("warner75 ~ x1 + x2", sample, only("warner75")["warner75"])
     assert got.coef == pytest.approx(logit("warner75 ~ x1 + x2", sample, only("warner75")).coef)
     assert got.loglik == got.log_likelihood
-    assert got.vcov.loc["x1", "x2"] == got.covariance[1, 2]
+    assert got.vcov().loc["x1", "x2"] == got.covariance[1, 2]
     assert got.conf_int().loc["x1"].tolist() == got.to_frame().loc["x1", ["low", "high"]].tolist()
     wide = got.conf_int(0.99)
     assert (wide["high"] - wide["low"] > got.conf_int()["high"] - got.conf_int()["low"]).all()

@@ -17,8 +17,8 @@ from hushpoll_analysis.data.files import read_frame, tally
 from hushpoll_analysis.data.parts import engine_table, tally_parts, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
+from hushpoll_client.survey.group import FIELD
 
 from tests.analysis.test_scale import same_counts
 from tests.server.every_form import EVERY_FORM, TRUTH
@@ -127,12 +127,12 @@ def _groups(frame: pd.DataFrame, by: str) -> pd.Series[Any]:
         return frame[FIELD]
     if "[" in by:
         name = by[0]
-        entry = next(one for one in SURVEY.questions if one.id == name)
+        entry = SURVEY.question(name)
         whole = sampler(entry.channel)
         codes, _ = whole.read(frame[f"{name}_reported"].to_numpy())
         part = whole.parts[entry.labels.index(by[2:-1])]
         return pd.Series(whole.part_codes(part, codes).astype(str), index=frame.index)
-    question = next(one for one in SURVEY.questions if one.id == by)
+    question = SURVEY.question(by)
     found = SURVEY.block_of(question)
     if found is None:
         return frame[f"{by}_reported"].astype(str)
@@ -149,7 +149,7 @@ import numpy as np
 from hushpoll_analysis.data.parts import write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
 
 survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [
     {"id": "a", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 1}},

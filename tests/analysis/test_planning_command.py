@@ -6,7 +6,7 @@ import json
 
 import pytest
 from hushpoll_analysis.designing.planning import plan
-from hushpoll_server.cli import main
+from hushpoll_client.cli import main
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -131,6 +131,14 @@ def test_the_shuffled_epsilon_of_many_is_not_below_the_exact_one_of_warner(
     assert high <= got <= 1.4 * high
 
 
+def test_a_million_reports_hide_one_better_than_a_thousand() -> None:
+    few, many = (shuffled_epsilon(1.01, n, 1e-6).epsilon for n in (10**3, 10**6))
+    assert few is not None
+    assert many is not None
+    assert 0 < many < few / 10
+
+
+@pytest.mark.long
 def test_a_million_reports_take_less_than_a_second() -> None:
     shuffled_epsilon(1.0, 1000)  # loads what it needs
     for epsilon in (0.51, 1.01, 2.01, 4.01):

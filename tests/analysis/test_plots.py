@@ -44,8 +44,8 @@ from hushpoll_analysis import (
     trend,
     weighted_estimate,
 )
-from hushpoll_analysis.data.drawn import rows_as_json
-from hushpoll_analysis.data.whiskers import COLOUR, draw_whiskers
+from hushpoll_analysis.plotting import COLOUR, draw_whiskers
+from hushpoll_analysis.result import rows_as_json
 from hushpoll_client import Survey, mechanisms
 
 COIN = mechanisms.warner(epsilon=2)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hushpoll_analysis import design, resolve
 from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.documents import parse_survey
 from hushpoll_client import Channel, Survey, SurveyError
 from hushpoll_client.exact import exp_below, read_decimal
-from hushpoll_server.documents import parse_survey
 
 SCALE = {"id": "mood", "kind": "scale", "text": "How often?", "points": 5}
 HOURS = {"id": "hours", "kind": "number", "text": "Hours?", "min": 0, "max": 80, "step": 1}

@@ -23,7 +23,7 @@ from hushpoll_analysis.data.files import read_frame, tally
 from hushpoll_analysis.data.parts import engine_table, tally_parts, write_parts
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
 
 DRAFT: dict[str, Any] = {
     "hushpoll": 1,
@@ -297,7 +297,7 @@ def test_the_command_counts_on_a_master_and_a_worker(
     parts.mkdir()
     write_parts(wide, records, parts, 2000)
     (tmp_path / "survey.json").write_bytes(wide.canonical)
-    begin = [sys.executable, "-c", "import sys; from hushpoll_server.cli import main; main(sys.argv[1:])"]
+    begin = [sys.executable, "-c", "import sys; from hushpoll_client.cli import main; main(sys.argv[1:])"]
     for by in ([], ["--by", "b"]):
         found = []
         for engine in (["--engine", "spark", "--master", spark_address], ["--engine", "duckdb"]):

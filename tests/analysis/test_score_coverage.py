@@ -65,7 +65,12 @@ def simulated_coverage(
 
 @pytest.mark.parametrize(
     ("n", "share", "epsilon", "same"),
-    [(20, 0.0, 4.0, False), (100, 0.0, 4.0, False), (60, 0.02, 4.0, True), (20, 0.05, 3.0, True)],
+    [
+        (20, 0.0, 4.0, False),
+        (20, 0.05, 3.0, True),
+        pytest.param(100, 0.0, 4.0, False, marks=pytest.mark.long),
+        pytest.param(60, 0.02, 4.0, True, marks=pytest.mark.long),
+    ],
 )
 def test_two_items_cover_at_the_edge(n: int, share: float, epsilon: float, same: bool) -> None:
     assert exact_coverage(n, share, epsilon, same) >= 0.93
@@ -73,7 +78,12 @@ def test_two_items_cover_at_the_edge(n: int, share: float, epsilon: float, same:
 
 @pytest.mark.parametrize(
     ("n", "items", "share", "epsilon", "same"),
-    [(20, 8, 0.0, 4.0, False), (100, 3, 0.0, 4.0, False), (20, 8, 0.1, 4.0, True), (400, 3, 0.02, 2.0, True)],
+    [
+        (20, 8, 0.1, 4.0, True),
+        pytest.param(20, 8, 0.0, 4.0, False, marks=pytest.mark.long),
+        pytest.param(100, 3, 0.0, 4.0, False, marks=pytest.mark.long),
+        pytest.param(400, 3, 0.02, 2.0, True, marks=pytest.mark.long),
+    ],
 )
 def test_several_items_cover(n: int, items: int, share: float, epsilon: float, same: bool) -> None:
     covered, _ = simulated_coverage(n, items, share, epsilon, same, 500)

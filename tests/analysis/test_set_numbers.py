@@ -14,9 +14,9 @@ from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.view import Floats, sampler, set_view
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval import interval
+from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.shares.cumulative import cumulative_of
-from hushpoll_analysis.shares.interval import interval
-from hushpoll_analysis.shares.quantities import Quantity
 from hushpoll_analysis.shares.sample import read_sample
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import Channel
@@ -248,10 +248,10 @@ def truth_of(shape: str, options: int) -> Floats:
 @pytest.mark.parametrize(
     ("options", "epsilon", "n", "shape"),
     [
-        (11, 0.5, 200, "uniform"),
-        (11, 1.0, 1000, "skewed"),
         (11, 1.0, 200, "bimodal"),
-        (20, 2.0, 200, "first"),
+        pytest.param(11, 0.5, 200, "uniform", marks=pytest.mark.long),
+        pytest.param(11, 1.0, 1000, "skewed", marks=pytest.mark.long),
+        pytest.param(20, 2.0, 200, "first", marks=pytest.mark.long),
     ],
 )
 def test_intervals_under_sets_cover(options: int, epsilon: float, n: int, shape: str) -> None:

@@ -18,7 +18,7 @@ from hushpoll_analysis.data.parts import engine_table, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.regression import models
 from hushpoll_client import Survey
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
 
 OPTIONS = ["x", "y", "z"]
 KRR = {"name": "krr", "epsilon": 2}
@@ -58,6 +58,7 @@ def data(survey: Survey) -> pd.DataFrame:
         rng.integers(0, 30, N),
         frame["town"].map({"u": 9000, "v": 8000, "w": 7000}),
     )
+    frame["school"] = frame["town"] + frame["year"].astype(str)
     return frame.set_index(pd.Index(np.arange(N) * 2 + 7, name="person"))
 
 
@@ -94,7 +95,7 @@ FITS: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
 ]
 MARGINS = {"town": {"u": 0.3, "v": 0.3, "w": 0.4}}
 DESIGNS: list[dict[str, Any]] = [
-    {"weights": "w", "strata": "town", "clusters": "year"},
+    {"weights": "w", "strata": "town", "clusters": "school"},
     {"clusters": "class", "population": 900},
     {"weights": "w", "margins": MARGINS},
     {"strata": "town", "population": {"u": 9000, "v": 8000, "w": 7000}},
@@ -121,7 +122,12 @@ def same(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "formula", "keys"), FITS, ids=lambda one: one if isinstance(one, str) else ""
+    ("model", "formula", "keys"),
+    [
+        pytest.param(*fit, marks=() if number % 3 == 1 else pytest.mark.long)
+        for number, fit in enumerate(FITS)
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_fit_of_rows_put_together_is_that_of_all_rows(
     model: Callable[..., Any],
@@ -174,7 +180,16 @@ def test_a_fit_of_files_under_any_sample_design_is_that_of_all_rows(
 
 
 @pytest.mark.parametrize(
-    "keys", [{}, {"weights": "w"}, {"weights": "w", "strata": "town"}, *DESIGNS], ids=str
+    "keys",
+    [
+        {},
+        DESIGNS[-1],
+        *(
+            pytest.param(keys, marks=pytest.mark.long)
+            for keys in ({"weights": "w"}, {"weights": "w", "strata": "town"}, *DESIGNS[:-1])
+        ),
+    ],
+    ids=str,
 )
 def test_tables_of_files_are_those_of_the_table(
     keys: dict[str, Any], survey: Survey, data: pd.DataFrame, folder: Path

@@ -93,9 +93,9 @@ def test_the_test_of_any_change_is_that_of_welch() -> None:
 
     rng = np.random.default_rng(8)
     means = [rng.normal(0.5, 0.1, size) for size in (5, 6, 7)]
+    from hushpoll_analysis.estimates import Shown
     from hushpoll_analysis.results.trend_line import line_through
     from hushpoll_analysis.results.wave_values import WaveValue
-    from hushpoll_analysis.shares.result import Shown
 
     waves = []
     for one in means:

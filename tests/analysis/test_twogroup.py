@@ -177,7 +177,10 @@ def covers_zero(n: int, decoy: float, theta: tuple[float, float]) -> float:
     return covered / float(joint[joint > 1e-3].sum())
 
 
-@pytest.mark.parametrize(("n", "decoy", "theta"), [(50, 0.1, (0.7, 0.3)), (100, 0.05, (0.8, 0.2))])
+@pytest.mark.parametrize(
+    ("n", "decoy", "theta"),
+    [(50, 0.1, (0.7, 0.3)), pytest.param(100, 0.05, (0.8, 0.2), marks=pytest.mark.long)],
+)
 def test_the_unclipped_limits_hold_a_share_of_zero(n: int, decoy: float, theta: tuple[float, float]) -> None:
     """The normal limits below 0, which were called likelihood limits, held it in 88 and 77 %."""
     assert covers_zero(n, decoy, theta) >= 0.93

@@ -15,14 +15,14 @@ import pytest
 from hushpoll_analysis import AnalysisError, estimate, mean, report, simulate, trend
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.interval.mover import Part, difference_limits
 from hushpoll_analysis.results.figures import NumberAxis
 from hushpoll_analysis.results.picture import waves_as_svg
 from hushpoll_analysis.results.rendering import as_waves
-from hushpoll_analysis.results.waves import FollowedQuestion, follow
-from hushpoll_analysis.shares.interval.mover import Part, difference_limits
+from hushpoll_analysis.results.waves import OUTSIDE, FollowedQuestion, follow
 from hushpoll_client import Survey, SurveyError, mechanisms
 from hushpoll_client.mechanism import Member
-from hushpoll_client.series import changed_question
+from hushpoll_client.survey.series import changed_question
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -212,7 +212,7 @@ def test_a_long_list_shows_no_change_where_there_is_none() -> None:
 def test_members_of_a_block_are_followed_with_their_average() -> None:
     made = block_waves([4000, 3000], ask=2, rate=True)
     followed = {one.id: one for one in follow(made)}
-    assert followed["q4"].notes == ()
+    assert set(followed["q4"].notes) <= {OUTSIDE}
     assert [row.label for row in followed["q4"].rows][-1] == "average"
     assert abs(followed["q0"].rows[0].changes[0].estimate) < 0.2
 
@@ -265,8 +265,8 @@ def test_intervals_of_change_hold_as_often_as_they_say(
 
 def test_intervals_of_change_are_wide_where_answers_are_rare_and_noise_is_small() -> None:
     """At epsilon 4 the exact limits of a rare answer are wide, as those of open answers are: more than stated."""
-    for n, share in ((150, 0.02), (60, 0.02)):
-        assert 0.97 <= coverage((4.0, 4.0), (n, n), (share, share)) <= 0.985
+    assert 0.95 <= coverage((4.0, 4.0), (150, 150), (0.02, 0.02)) <= 0.965
+    assert 0.97 <= coverage((4.0, 4.0), (60, 60), (0.02, 0.02)) <= 0.985
 
 
 def simulated(kind: str, studies: int, seed: int) -> float:
@@ -302,9 +302,12 @@ def simulated(kind: str, studies: int, seed: int) -> float:
     return held / studies
 
 
+@pytest.mark.parametrize("studies", [400, pytest.param(1500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["choice", "average", "member"])
-def test_intervals_of_change_hold_of_choices_averages_and_questions_of_a_block(kind: str) -> None:
-    assert 0.93 <= simulated(kind, 1500, 3) <= 0.975
+def test_intervals_of_change_hold_of_choices_averages_and_questions_of_a_block(
+    kind: str, studies: int
+) -> None:
+    assert abs(simulated(kind, studies, 3) - 0.9525) <= (0.0225 if studies == 1500 else 0.035)
 
 
 def test_the_trend_has_these_intervals() -> None:

@@ -15,8 +15,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tests.browser.respondent import either_server, page_server
 from tests.browser.waiting import LONGEST
-from tests.browser.workspace_kit import sign_in, watched, workspace
-from tests.serving import LiveServer, postgres
+from tests.browser.workspace_kit import signed_in_page, workspace
+from tests.postgres import postgres
+from tests.serving import LiveServer
 
 __all__ = ["either_server", "page_server", "postgres"]
 
@@ -119,6 +120,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 @pytest.fixture
 def designer(browser: Browser, server: LiveServer) -> Iterator[Page]:
     """A signed-in designer at a desk who hears of every error of the page."""
-    with watched(browser) as page:
-        sign_in(page, server, "ines")
+    with signed_in_page(browser, server) as page:
+        yield page
+
+
+@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
+def either_designer(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
+    """The same at a desk, and on a phone in dark colours."""
+    width, scheme = request.param
+    with signed_in_page(browser, server, width=width, scheme=scheme) as page:
         yield page

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.browser.waiting import settled
 from tests.client.documents import question
-from tests.serving import LiveServer, Postgres, waiting_records
+from tests.serving import LiveServer, Postgres, running_server, waiting_records
 from tests.vectors.surveys import two_valued
 
 TOWN_NAMES = (
@@ -107,14 +107,15 @@ def draft(*questions: dict[str, Any], title: str = "Exam honesty", **settings: b
     )
 
 
+# It would publish what clients refuse, and logs everything.
+RESPONDENTS = {"SEAL_EVERY": "86400", "LOG_LEVEL": "debug", "EPSILON_CAP": "50"}
+
+
 @pytest.fixture(scope="session")
 def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """One server on SQLite for all tests of the page; it would publish what clients refuse, and logs everything."""
-    folder = tmp_path_factory.mktemp("page")
-    server = LiveServer(folder, SEAL_EVERY="86400", LOG_LEVEL="debug", EPSILON_CAP="50")
-    server.start()
-    yield server
-    server.close()
+    """One server on SQLite for all tests of the page."""
+    with running_server(tmp_path_factory.mktemp("page"), **RESPONDENTS) as server:
+        yield server
 
 
 @pytest.fixture(scope="session", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -127,12 +128,8 @@ def either_server(
         return
     cluster: Postgres = request.getfixturevalue("postgres")
     url = cluster.create("respondents", "migrated")
-    server = LiveServer(
-        tmp_path_factory.mktemp("page"), url, SEAL_EVERY="86400", LOG_LEVEL="debug", EPSILON_CAP="50"
-    )
-    server.start()
-    yield server
-    server.close()
+    with running_server(tmp_path_factory.mktemp("page"), url, **RESPONDENTS) as server:
+        yield server
     cluster.drop("respondents")
 
 
@@ -238,7 +235,8 @@ class Posts:
     def __init__(self, page: Page) -> None:
         self.requests: list[Request] = []
         page.on(
-            "request", lambda request: self.requests.append(request) if request.method == "POST" else None
+            "request",
+            lambda request: self.requests.append(request) if request.url.endswith("/reports") else None,
         )
 
     @property

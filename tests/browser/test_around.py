@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hushpoll_server.workspace import drafts
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.test_study import png
 from tests.browser.waiting import saved
-from tests.browser.workspace_kit import QUESTION, axe, make_draft, now, shoot, sign_in, watched
+from tests.browser.workspace_kit import QUESTION, axe, make_draft, now, shoot
 from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
@@ -19,12 +18,10 @@ pytestmark = pytest.mark.browser
 TOLD = ["never", "once", "often"]
 
 
-@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
-def page(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
-    """A signed-in designer, at a desk and on a phone, who hears of every error of the page."""
-    with watched(browser, *request.param) as page:
-        sign_in(page, server, "ines")
-        yield page
+@pytest.fixture
+def page(either_designer: Page) -> Page:
+    """A signed-in designer, at a desk and on a phone."""
+    return either_designer
 
 
 def test_who_asks_consent_and_logo_are_seen_in_the_preview(

@@ -48,7 +48,7 @@ MAY = {
     "not_stored_weak": {"weak", "open"},
     "sent_stayed": {"strong", "fair"},
 }
-STRONGEST = "Nobody, including us, receives what you actually chose."
+STRONGEST = "From what is sent, nobody can tell for certain what you chose."
 
 
 def sentences(language: str) -> dict[str, str]:
@@ -79,9 +79,9 @@ def test_the_lead_is_as_strong_as_the_odds_allow(page: Page, page_server: LiveSe
     open_page(page, link)
     told = page.evaluate(
         """async (documents) => {
-          await import("/static/client/more.js");
-          await import("/static/client/block.js");
-          await import("/static/client/about.js");
+          await import("/static/client/extra_kinds.js");
+          for (const name of ["block", "anchor", "group", "series"]) await import(`/static/client/${name}.js`);
+          await import("/static/client/presentation.js");
           const { loadSurvey } = await import("/static/client/survey.js");
           const { explain, lead } = await import("/static/respond/explain.js");
           return documents.map((text) => {

@@ -20,7 +20,7 @@ DRAWS = 100_000
 
 COUNT = """
 async ([json, draws, seed, given]) => {
-  await import("/more.js");
+  await import("/extra_kinds.js");
   const { Channel, randomize } = await import("/channel.js");
   const { sha256 } = await import("/sha256.js");
   // Coins from a seed: xoshiro128** (Blackman and Vigna 2018), quick enough for millions of draws.
@@ -171,7 +171,7 @@ SURVEY = Survey.from_draft(
 
 NEW_REPORT = """
 async ([published, answers]) => {
-  await import("/more.js");
+  await import("/extra_kinds.js");
   const { loadSurvey } = await import("/survey.js");
   const { newReport } = await import("/report.js");
   const survey = loadSurvey(new TextEncoder().encode(published));

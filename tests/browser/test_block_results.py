@@ -18,7 +18,8 @@ from hushpoll_server.collect import closing
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.workspace_kit import axe, sign_in, watched
+from tests.browser.pictures import keep_picture
+from tests.browser.workspace_kit import axe, signed_in_page
 from tests.serving import LiveServer, bearer
 
 pytestmark = pytest.mark.browser
@@ -55,9 +56,8 @@ def survey(server: LiveServer) -> Survey:
 @pytest.fixture(params=WIDTHS)
 def page(browser: Browser, server: LiveServer, request: pytest.FixtureRequest) -> Iterator[Page]:
     """A signed-in designer at a phone's width and at a desk's, who hears of every error of the page."""
-    with watched(browser, request.param) as made:
-        sign_in(made, server, "ines")
-        yield made
+    with signed_in_page(browser, server, width=request.param) as page:
+        yield page
 
 
 def looked_at(page: Page, name: str) -> None:
@@ -65,8 +65,7 @@ def looked_at(page: Page, name: str) -> None:
     width = page.viewport_size["width"]  # type: ignore[index]
     axe(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(ARTEFACTS / f"{name}-{width}.png"), full_page=True)
+    keep_picture(page, ARTEFACTS / f"{name}-{width}.png")
 
 
 def test_results_and_a_table_of_two_questions_of_a_block(

@@ -9,6 +9,7 @@ import pytest
 from hushpoll_client import Survey
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.pictures import keep_picture
 from tests.browser.respondent import ARTEFACTS, Posts, all_told, heading, open_page, press_send, stored
 from tests.browser.workspace_kit import axe, make_draft, shoot
 from tests.serving import LiveServer
@@ -76,11 +77,11 @@ def test_the_page_asks_what_was_drawn_and_keeps_it(
     assert "This device draws 2 of 5 questions by chance. It sends openly which ones" in said
     assert "Questions 2 and 3\n" in said
     assert "at most 7.39 times likelier from yours" in said
-    page.screenshot(path=ARTEFACTS / f"block-start-{width}.png", full_page=True)
+    keep_picture(page, ARTEFACTS / f"block-start-{width}.png")
     shown = start(page)
     assert len(shown) == 3
     assert page.locator(".eyebrow").all_inner_texts() == [f"Question {n} of 3" for n in (1, 2, 3)]
-    page.screenshot(path=ARTEFACTS / f"block-during-{width}.png", full_page=True)
+    keep_picture(page, ARTEFACTS / f"block-during-{width}.png")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     for _ in range(3):
         page.reload()
@@ -105,7 +106,7 @@ def test_the_page_asks_what_was_drawn_and_keeps_it(
     page.get_by_text("See exactly what was sent").click()
     told = page.locator("details ul li").all_inner_texts()
     assert told[1].startswith("Questions 2 and 3. Recorded as")
-    page.screenshot(path=ARTEFACTS / f"block-sent-{width}.png", full_page=True)
+    keep_picture(page, ARTEFACTS / f"block-sent-{width}.png")
     # Which questions were asked is not needed any more, and is nobody else's business.
     assert page.evaluate("() => Object.keys(localStorage).filter((key) => key.endsWith('drawn'))") == []
     page.reload()

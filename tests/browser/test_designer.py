@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from hushpoll_server.workspace.drafts import Draft
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.waiting import patient, saved, until
-from tests.browser.workspace_kit import axe, make_draft, now, sign_in, watched
+from tests.browser.workspace_kit import axe, make_draft, now
 from tests.serving import LiveServer
 
 FIRST = {"id": "q1", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
@@ -19,11 +18,9 @@ THIRD = {**FIRST, "id": "q3", "text": "Could you?"}
 
 
 @pytest.fixture
-def page(browser: Browser, server: LiveServer) -> Iterator[Page]:
-    """A signed-in designer who hears of every error of the page."""
-    with watched(browser) as page:
-        sign_in(page, server, "ines")
-        yield page
+def page(designer: Page) -> Page:
+    """A signed-in designer at a desk."""
+    return designer
 
 
 def order(server: LiveServer, draft: Draft) -> list[str]:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from hushpoll_analysis.channel.grouped import simulate_columns
 from hushpoll_client import Survey
-from hushpoll_client.link import survey_link
+from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.collect import invitations
 from hushpoll_server.store.schema import sealed, surveys
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import insert, update
 
+from tests.browser.pictures import keep_picture
 from tests.browser.respondent import (
     ARTEFACTS,
     CHEATED,
@@ -58,8 +59,7 @@ def test_the_group_is_told_before_start_and_sent(
     expect(told).to_contain_text("Fine arts & <b>music</b>")
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=ARTEFACTS / f"group-start-{width}.png", full_page=True)
+    keep_picture(page, ARTEFACTS / f"group-start-{width}.png")
     fill(page, "Yes", "Fear")
     press_send(page)
     heading(page, "Sent")

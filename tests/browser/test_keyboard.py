@@ -98,7 +98,7 @@ def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveSe
     (state,) = [one for one in server.store.list_surveys() if one.title == "By keys"]
     survey = server.store.get_survey(state.hash)
     assert survey is not None
-    assert survey.about["asked_by"]["name"] == "University of Somewhere"
+    assert survey.presentation["asked_by"]["name"] == "University of Somewhere"
 
 
 def test_a_respondent_answers_every_kind_without_a_mouse(page: Page, server: LiveServer) -> None:
@@ -115,8 +115,8 @@ def test_a_respondent_answers_every_kind_without_a_mouse(page: Page, server: Liv
             page.keyboard.press(" ")
         else:
             page.keyboard.type("12.5")
-    press(page, "button", "About 75 of 100 stay as chosen")
-    expect(page.get_by_text("Of 100 people who choose Yes, about 75").first).to_be_visible()
+    press(page, "button", "About 75 in 100 answers are sent unchanged")
+    expect(page.get_by_text("If 100 people choose Yes, Yes is recorded for about 75").first).to_be_visible()
     press(page, "button", "Send", exact=True)
     expect(page.get_by_role("heading", name="Sent", exact=True)).to_be_visible()
     reach(page, page.locator("summary").first)

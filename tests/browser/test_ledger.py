@@ -11,6 +11,7 @@ import pytest
 from hushpoll_client import Survey
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
+from tests.browser.pictures import keep_picture
 from tests.browser.respondent import (
     ARTEFACTS,
     CHEATED,
@@ -62,14 +63,28 @@ def test_renamed_copies_of_one_question_add_up_before_start(page: Page, page_ser
     total = 3 * math.log(3)
     expect(told).to_contain_text(f"{math.ceil(100 * total) / 100:g}; odds change at most 27-fold")
     page.set_viewport_size({"width": 390, "height": 844})
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=ARTEFACTS / "ledger-390.png", full_page=True)
+    keep_picture(page, ARTEFACTS / "ledger-390.png")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     # Between loading and Send nothing is requested, also with a ledger.
     page.wait_for_load_state("networkidle")
     requests.clear()
     fill(page, "No")
     assert requests == []
+
+
+def test_a_ledger_of_an_earlier_version_counts(page: Page, page_server: LiveServer) -> None:
+    """Written on 18 November 2026, after a survey with an epsilon of 1."""
+    old = {
+        "salt": "f9645a3f9084fc4a883f8adfbd031217",
+        "entries": [["3ff3ba5d3a8cb863", 0.9999999999999994, "2026-11-18"]],
+    }
+    page.goto(f"{page_server.url}/healthz")
+    page.evaluate("([key, value]) => localStorage.setItem(key, value)", [KEY, json.dumps(old)])
+    answered(page, page_server, draft(CHEATED))
+    now = ledger(page)
+    assert now["salt"] == old["salt"]
+    assert now["entries"][:1] == old["entries"]
+    assert len(now["entries"]) == 2
 
 
 def test_the_ledger_names_no_survey_and_holds_no_answer(page: Page, page_server: LiveServer) -> None:

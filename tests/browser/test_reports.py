@@ -19,6 +19,7 @@ from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.pictures import keep_picture
 from tests.browser.waiting import resize, settled
 from tests.client.documents import question
 from tests.serving import LiveServer, bearer, sealed_records
@@ -116,7 +117,7 @@ def check(page: Page, name: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert problems(page) == []
     ARTEFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTEFACTS / f"report-{name}.png", full_page=True)
+    keep_picture(page, ARTEFACTS / f"report-{name}.png")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -46,9 +46,9 @@ pytestmark = pytest.mark.browser
             [
                 "This device sends a set of 22 of the 80 options, drawn by chance.",
                 "What is sent could come from any answer; it is at most 2.72 times likelier from yours.",
-                "Nobody, including us, receives what you actually chose.",
+                "From what is sent, nobody can tell for certain what you chose.",
             ],
-            ["Of 100 people"],
+            ["00 people"],
         ),
         (
             [TRIED],
@@ -56,30 +56,30 @@ pytestmark = pytest.mark.browser
                 "This device draws 2 of the 6 options by chance and sends only which of these you ticked,",
                 "at most 7.39 times likelier",
             ],
-            ["Of 100 people"],
+            ["00 people"],
         ),
         (
             [USED],
             ["or a placeholder that is not an option.", "at most 7.39 times likelier"],
-            ["Of 100 people"],
+            ["00 people"],
         ),
         (
             # Geometric noise on five points at epsilon 1: the ends keep their answer more often than the middle.
             [{**AGREE, "mechanism": {"name": "geometric", "epsilon": "1", "target": "mean"}}],
-            ["Of 100 people who choose Strongly disagree, about 56 are recorded as Strongly disagree."],
-            ["could come from any answer", "spread evenly"],
+            ["If 100 people choose Strongly disagree, Strongly disagree is recorded for about 56 of them."],
+            ["could come from any answer", "equally often"],
         ),
         (
             [{**AGREE, "mechanism": {"name": "one_bit", "epsilon": "1", "target": "mean"}}],
             ["What is sent could come from any answer; it is at most 2.72 times likelier from yours."],
-            ["Of 100 people"],
+            ["00 people"],
         ),
         ([MOOD], ["What is sent could come from any answer; it is at most"], ["This device sends"]),
         (
             [AGREE],
             [
-                "Of 100 people who choose any one option, about 40 are recorded as that option.",
-                "spread evenly over the 4 other options",
+                "If 100 people choose the same option, it is recorded for about 40 of them.",
+                "For the rest, one of the 4 other options is recorded",
             ],
             ["could come from any answer", "does not apply"],
         ),
@@ -87,7 +87,7 @@ pytestmark = pytest.mark.browser
             # e^1/(e^1 + 2) is 57.6 %: two answers that are shown, and a third one.
             [CHEATED, {**AGAIN, "after": {"question": "cheated", "answers": ["Yes"]}}],
             [
-                "about 58 are recorded as that option. The other 42 are spread evenly over the 2 other options.",
+                "recorded for about 58 of them. For the rest, one of the 2 other options is recorded,",
                 "“does not apply” counts as one more option: people who are not asked this question send it,",
                 "So what is sent does not tell for certain whether you were asked.",
             ],

@@ -171,7 +171,7 @@ def test_what_was_chosen_is_found_nowhere_but_on_the_screen(page: Page, either_s
 def test_a_module_that_was_changed_on_the_way_is_refused(page: Page, page_server: LiveServer) -> None:
     survey = draft(MOOD, HOURS, title="Changed module")
     link = address(page_server, survey)
-    for name in ("client/more.js", "respond/widgets.js"):
+    for name in ("client/extra_kinds.js", "respond/widgets.js"):
 
         def changed(route: Route) -> None:
             found = route.fetch()
@@ -188,7 +188,7 @@ def test_a_module_that_was_changed_on_the_way_is_refused(page: Page, page_server
     show_all(page)
     page.locator("summary").click()
     scripts = page.locator(".scripts li").all_inner_texts()
-    assert {line.split()[0] for line in scripts} >= {"client/more.js", "respond/widgets.js"}
+    assert {line.split()[0] for line in scripts} >= {"client/extra_kinds.js", "respond/widgets.js"}
     assert all(re.fullmatch(r"\S+ [0-9a-f]{64}", line) for line in scripts)
 
 
@@ -198,7 +198,7 @@ def test_a_report_for_a_thousand_options_is_drawn_in_no_time(js: Page) -> None:
     survey = draft(asked, title="A thousand options")
     times = js.evaluate(
         """async ([text, hash]) => {
-          await import("/more.js");
+          await import("/extra_kinds.js");
           const { loadSurvey } = await import("/survey.js");
           const { newReport } = await import("/report.js");
           const survey = loadSurvey(new TextEncoder().encode(text), hash);

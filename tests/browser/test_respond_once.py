@@ -338,28 +338,30 @@ def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_ser
     assert list(stored(page_server, survey)) == [kept_id(page_server, survey, record["id"])]
 
 
-CODES = re.compile(r"/api/surveys/[0-9a-f]{64}/invitations/")
+CODES = re.compile(r"/api/surveys/[0-9a-f]{64}/invitations/check$")
 
 
-def test_a_spent_or_unknown_code_is_told_before_anything_is_typed(
-    page: Page, page_server: LiveServer
-) -> None:
+def test_an_unknown_code_is_told_before_anything_is_typed(page: Page, page_server: LiveServer) -> None:
+    """One whose report waits is not: that would show others who has answered, and when."""
     survey = draft(CHEATED, title="Told before", invitation=True)
     link = address(page_server, survey)
     (code,) = invite(page_server.store, survey.hash, 1)
     posts = Posts(page)
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url.partition("#")[0]))
     patient(page)  # the code is looked up, however long it takes
     open_page(page, f"{link}.{code}")
     fill(page, "Yes")
     press_send(page)
     heading(page, "Sent")
-    assert json.loads(posts.bodies[0])["invitation"] == code
+    assert [json.loads(body)["invitation"] for body in posts.bodies] == [code]
+    assert all(code not in address for address in requested)
     page.reload()
     heading(page, "Sent")  # who has answered is not told that the code is spent
     page.locator("summary", has_text="Clear this device").click()
     page.get_by_role("button", name="Clear this device").click()
-    heading(page, "This survey cannot be answered here")
-    for used in (code, "unknown", "a?b#c"):
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    for used in ("unknown", "a?b#c"):
         page.goto("about:blank")
         open_page(page, f"{link}.{used}")
         heading(page, "This survey cannot be answered here")
@@ -457,6 +459,25 @@ def test_a_report_that_waits_since_an_older_release_is_sent_as_it_is(
     assert kept(page, survey) == {**json.loads(old["value"]), "state": "sent"}
     page.locator("summary", has_text="See exactly").click()
     assert "Recorded as: Habit" in page.locator("main").inner_text()
+
+
+def test_a_waiting_report_with_a_block_and_a_group_is_sent_as_it_is(
+    page: Page, page_server: LiveServer
+) -> None:
+    """Written on 18 November 2026: the drawn questions of a block, a group, a rank and a bitmap."""
+    old = json.loads((Path(__file__).parent / "waiting_block_record.json").read_text(encoding="ascii"))
+    survey = Survey.from_published(old["document"].encode(), old["hash"])
+    link = address(page_server, survey) + ".g1"
+    page.goto(f"{page_server.url}/healthz")
+    page.evaluate("(items) => Object.assign(localStorage, items)", old["storage"])
+    open_page(page, link)
+    heading(page, "Not sent yet")
+    posts = Posts(page)
+    page.get_by_role("button", name="Send now").click()
+    heading(page, "Sent")
+    assert posts.bodies == [old["body"]]
+    page.locator("summary", has_text="See exactly").click()
+    expect(page.locator("main")).to_contain_text("t6")
 
 
 def test_a_report_that_an_older_release_kept_for_good_leaves_with_the_tab(

@@ -14,6 +14,7 @@ from hushpoll_server.collect import closing
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, expect
 
+from tests.browser.pictures import keep_picture
 from tests.browser.waiting import resize
 from tests.browser.workspace_kit import QUESTION, axe, sign_in, watch
 from tests.serving import LiveServer, bearer
@@ -68,10 +69,9 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
     page.get_by_role("link", name="See what changed").click()
     expect(page.locator("table").first).to_contain_text("Change, 1 to 2")
     expect(page.locator('[data-clear="yes"]').first).to_be_visible()
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
     for width in (1280, 390):
         resize(page, width)
-        page.screenshot(path=ARTEFACTS / f"waves-{width}.png", full_page=True)
+        keep_picture(page, ARTEFACTS / f"waves-{width}.png")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for language in ("de", "en"):
         page.goto(f"{server.url}/language/{language}?next=/surveys/{second.hash}/report/trend")
@@ -81,6 +81,6 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
         )
     axe(page)
     page.goto(f"{server.url}/surveys/{second.hash}")
-    page.screenshot(path=ARTEFACTS / "wave-survey-390.png", full_page=True)
+    keep_picture(page, ARTEFACTS / "wave-survey-390.png")
     context.close()
     assert faults == []

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hushpoll_client import Survey
 from hushpoll_server.workspace import drafts
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.workspace_kit import QUESTION, axe, make_draft, sign_in, watched
+from tests.browser.workspace_kit import QUESTION, axe, make_draft
 from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
@@ -19,12 +18,10 @@ SHARES = ["1/36"] * 12
 DICE = {"id": "c", "kind": "choice", "text": "Which?", "mechanism": {"name": "forced", "forced": SHARES}}
 
 
-@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
-def page(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
-    """A signed-in designer, at a desk and on a phone, who hears of every error of the page."""
-    with watched(browser, *request.param) as page:
-        sign_in(page, server, "ines")
-        yield page
+@pytest.fixture
+def page(either_designer: Page) -> Page:
+    """A signed-in designer, at a desk and on a phone."""
+    return either_designer
 
 
 def published(server: LiveServer, title: str, **more: Any) -> Survey:

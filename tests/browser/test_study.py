@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_client.about import PAPER, contrast
+from hushpoll_client.survey.presentation import PAPER, contrast
 from hushpoll_server.collect import closing
 from hushpoll_server.collect.retention import set_day
 from hushpoll_server.respond import logos
@@ -33,7 +33,7 @@ from tests.browser.respondent import (
     press_send,
     show_all,
 )
-from tests.browser.waiting import width_of
+from tests.browser.waiting import patient, width_of
 from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
@@ -243,7 +243,29 @@ def test_a_survey_with_a_quick_exit_keeps_no_ledger(page: Page, page_server: Liv
     press_send(page)
     heading(page, "Sent")
     page.wait_for_timeout(500)
-    assert page.evaluate("() => localStorage.getItem('hushpoll:ledger')") is None
+    assert page.evaluate(KEPT) == [[], []]
+
+
+KEPT = "() => [Object.keys(localStorage), Object.keys(sessionStorage)]"
+
+
+def test_leaving_by_the_quick_exit_forgets_a_report_that_waits(page: Page, page_server: LiveServer) -> None:
+    """What was kept under the survey's hash showed that, and what, somebody had answered."""
+    survey = draft(CHEATED, title="Forgets what waits")
+    quick = Survey.from_draft(survey.as_document(published=False) | {"look": {"quick_exit": True}})
+    stays = f"{page_server.url}/healthz"
+    page.route(EXIT, lambda route: route.fulfill(body="<title>Elsewhere</title>", content_type="text/html"))
+    page.route("**/reports", lambda route: route.abort())
+    patient(page)
+    open_page(page, address(page_server, quick))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Not sent yet")
+    assert page.evaluate(KEPT)[0] == [f"hushpoll:{quick.hash}"], "sent once, also after a reload"
+    page.keyboard.press("Escape")
+    page.wait_for_url(EXIT)
+    page.goto(stays)
+    assert page.evaluate(KEPT) == [[], []]
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
 from tests.prove import timing
 from tests.serving import LiveServer
 
-pytestmark = pytest.mark.browser
+
+def made_up(seed: int, delay: float) -> Callable[[int], np.ndarray]:
+    """Return a stand-in for measuring: answers, and times that a delay after the second answer makes longer."""
+    rng = np.random.default_rng(seed)
+
+    def rows(n: int) -> np.ndarray:
+        answers = rng.integers(0, 2, n)
+        request = rng.gamma(4, 2, n) + delay * answers
+        return np.column_stack([answers, request, request + rng.gamma(2, 1, n)])
+
+    return rows
 
 
+def test_the_comparison_of_times_catches_a_delay_and_nothing_else() -> None:
+    for seed in range(20):
+        honest = timing.told(made_up(seed, 0.0), 60)
+        assert min(honest.values()) > timing.ALPHA / len(honest)
+        assert timing.planted(made_up(seed, 25.0), 60) < timing.ALPHA
+
+
+@pytest.mark.long
+@pytest.mark.browser
 def test_the_time_does_not_tell_the_answer_and_a_planted_delay_is_caught(
     browser: Browser, page_server: LiveServer
 ) -> None:

@@ -15,13 +15,15 @@ from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
 FOLDER = Path(__file__).parents[1] / "vectors"
+LATER = ("extra_kinds", "block", "anchor", "group", "series", "presentation")
+"""Modules outside the base bundle; the first one loads extra_channels.js."""
 
 
 def replay(js: Page, script: str, *files: str) -> Any:
     """Run an async function of the files' values in the page; it gives {count, differences}."""
     texts = [(FOLDER / file).read_text(encoding="ascii") for file in files]
     run = f"({script})(...texts.map((text) => JSON.parse(text)))"
-    modules = 'await import("/more.js"); await import("/block.js"); await import("/about.js");'
+    modules = " ".join(f'await import("/{name}.js");' for name in LATER)
     return js.evaluate(f"async (texts) => {{ {modules} return {run}; }}", texts)
 
 
@@ -267,8 +269,8 @@ def test_twelve_groups_have_one_length(js: Page) -> None:
     reports = [Report("4f" * 16, (code, "007"), group) for group in (3, 11) for code in (0, 9, 10, 11)]
     bodies = js.evaluate(
         """async ([published, records]) => {
-          await import("/more.js");
-          await import("/block.js");
+          await import("/extra_kinds.js");
+          await import("/group.js");
           const { loadSurvey } = await import("/survey.js");
           const { reportBytes } = await import("/report.js");
           const survey = loadSurvey(new TextEncoder().encode(published));
@@ -325,7 +327,7 @@ def test_registry(js: Page) -> None:
     """Python and JavaScript know the same forms, mechanisms, kinds and limits, in the same order."""
     found = js.evaluate(
         """async () => {
-          await import("/more.js");
+          await import("/extra_kinds.js");
           const { FORMS, MAX_TABLE } = await import("/channel.js");
           const { MAX_EPSILON, MECHANISMS } = await import("/mechanism.js");
           const { KINDS, LENGTHS, MAX_OPTIONS } = await import("/kind.js");
@@ -392,7 +394,7 @@ def test_objects_carry_their_own_names(js: Page) -> None:
 
 
 def test_what_most_surveys_need_stands_in_the_first_modules(js: Page) -> None:
-    """A page that has not loaded more.js knows the plain kinds and forms, and refuses the others by their place."""
+    """The base bundle knows the plain kinds and forms, and refuses the others by their place."""
     found = js.evaluate(
         """async (texts) => {
           const { loadSurvey } = await import("/survey.js");

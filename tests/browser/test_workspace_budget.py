@@ -7,6 +7,7 @@ from pathlib import Path
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, expect
 
+from tests.browser.pictures import keep_picture
 from tests.browser.waiting import resize, saved
 from tests.browser.workspace_kit import QUESTION, axe, sign_in, watch
 from tests.serving import LiveServer
@@ -57,10 +58,9 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     expect(page.locator('[data-met="yes"]')).to_have_count(0)
     expect(page.locator("[data-remedies]")).to_contain_text("Merging its 12 answers to 5")
     expect(page.get_by_role("slider")).to_have_attribute("aria-valuetext", "each question its own epsilon")
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
     for width in (1280, 390):
         resize(page, width)
-        page.screenshot(path=ARTEFACTS / f"budget-{width}.png", full_page=True)
+        keep_picture(page, ARTEFACTS / f"budget-{width}.png")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     axe(page)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from axe_playwright_python.sync_playwright import Axe
 from hushpoll_server.people import accounts
@@ -12,8 +14,9 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.pictures import keep_picture
 from tests.browser.waiting import settled
-from tests.serving import LiveServer
+from tests.serving import LiveServer, running_server
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
 PASSWORD = "correct horse battery"
@@ -24,12 +27,20 @@ PEOPLE = {"ines": "designer", "olu": "analyst", "root": "admin"}
 @contextmanager
 def workspace(folder: Path) -> Iterator[LiveServer]:
     """Serve a workspace with a designer, an analyst and an admin."""
-    live = LiveServer(folder, SEAL_EVERY="86400")
-    for name, role in PEOPLE.items():
-        accounts.add_user(live.store, name, role, PASSWORD)
-    live.start()
-    yield live
-    live.close()
+    with running_server(folder, SEAL_EVERY="86400") as server:
+        for name, role in PEOPLE.items():
+            accounts.add_user(server.store, name, role, PASSWORD)
+        yield server
+
+
+@contextmanager
+def signed_in_page(
+    browser: Browser, server: LiveServer, name: str = "ines", width: int = 1280, scheme: str = "light"
+) -> Iterator[Page]:
+    """Open a page of somebody who is signed in, and see at the end that it had no error."""
+    with watched(browser, width, scheme) as page:
+        sign_in(page, server, name)
+        yield page
 
 
 @contextmanager
@@ -61,11 +72,21 @@ def watch(page: Page) -> list[str]:
     return faults
 
 
+# Cookies of sessions, by server and account.
+_sessions: WeakKeyDictionary[LiveServer, dict[str, list[Any]]] = WeakKeyDictionary()
+
+
 def sign_in(page: Page, server: LiveServer, name: str) -> None:
+    """Sign in: through the form the first time on a server, and after that with the cookies of that session."""
+    sessions = _sessions.setdefault(server, {})
+    page.context.add_cookies(sessions.get(name, []))
     page.goto(f"{server.url}/sign-in")
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    if page.url.endswith("/sign-in"):
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(lambda url: not url.endswith("/sign-in"))
+        sessions[name] = page.context.cookies()
     expect(page.get_by_role("heading", name="Surveys", exact=True)).to_be_visible()
 
 
@@ -87,5 +108,4 @@ def axe(page: Page) -> None:
 
 
 def shoot(page: Page, name: str) -> None:
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(ARTEFACTS / f"{name}.png"), full_page=True)
+    keep_picture(page, ARTEFACTS / f"{name}.png")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -21,9 +22,9 @@ from hushpoll_client import (
     draw_ranks,
     read_answers,
 )
+from hushpoll_client.delivery.memory import Memory
+from hushpoll_client.delivery.record import RecordFormat
 from hushpoll_client.exact import exp_below
-from hushpoll_client.memory import Memory
-from hushpoll_client.record import RecordFormat
 
 from tests.vectors.surveys import blocks_draft, choice, member, survey, yes_no
 
@@ -220,3 +221,10 @@ def test_what_a_block_cannot_hold_has_one_clear_message(draft: dict[str, Any], s
     with pytest.raises(HushpollError) as refusal:
         Survey.from_draft(draft)
     assert str(refusal.value) == said
+
+
+def test_a_block_takes_one_answer_for_each_of_its_questions() -> None:
+    (block,) = Survey.from_draft(of_five()).blocks
+    for count in (4, 6):
+        with pytest.raises(ValueError, match=r"zip\(\) argument 2"):
+            block.randomize([0] * count, os.urandom, 0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hushpoll_client import Report, ReportError, SubmitError, Survey, SurveyError
-from hushpoll_client.group import MOST_GROUPS, named_group
-from hushpoll_client.link import Link, survey_link
-from hushpoll_client.memory import Memory
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.link import Link, survey_link
+from hushpoll_client.delivery.memory import Memory
+from hushpoll_client.delivery.record import RecordFormat
+from hushpoll_client.survey.group import MAX_GROUPS, named_group
+from hushpoll_client.survey.series import changed_groups
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +37,7 @@ def test_names_are_composed_and_part_of_the_hash() -> None:
     [
         ([], "groups: is empty; leave it out"),
         (["Science"], "groups: there is only one group; name two or more, or leave groups out"),
-        ([f"G{n}" for n in range(MOST_GROUPS + 1)], "groups: there are 101 groups; keep at most 100"),
+        ([f"G{n}" for n in range(MAX_GROUPS + 1)], "groups: there are 101 groups; keep at most 100"),
         (["Science", ""], "groups.1: is empty; write something"),
         (["Science", 3], "groups.1: must be text, got 3; write it in quotes"),
         (["Science", "x" * 201], "groups.1: has 201 characters; keep at most 200"),
@@ -165,3 +168,20 @@ def test_whatever_is_packed_is_read_back(group: int, data: st.DataObject) -> Non
     other = report.to_bytes().replace(b'"group":%d' % group, b'"group":9')
     assert [form.read_body(other, alike) for _ in range(2)] == [None, None]
     assert form.unpack(record) == report.values == (group, *report.reports)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (("a", "b"), ("b", "a"), ""),
+        (("a",), ("a", "b", "c"), "(new: b, c)"),
+        (("a", "b"), ("b",), "(no longer there: a)"),
+        (("a", "b"), ("b", "c"), "(new: c; no longer there: a)"),
+    ],
+)
+def test_groups_that_differ_between_waves_are_named(
+    before: tuple[str, ...], after: tuple[str, ...], expected: str
+) -> None:
+    sentence = changed_groups(SimpleNamespace(groups=before), SimpleNamespace(groups=after))
+    assert expected in sentence
+    assert bool(sentence) == bool(expected)

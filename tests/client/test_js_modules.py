@@ -8,6 +8,7 @@ from pathlib import Path
 
 import hushpoll_client
 import pytest
+from hushpoll_server.respond import manifest
 
 FOLDER = Path(hushpoll_client.__file__).parent / "js"
 MODULES = {file.stem: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*.js"))}
@@ -19,9 +20,10 @@ BANNED = (
 RESERVED = {r"\bfetch\(|localStorage|sessionStorage": "report", r"getRandomValues\(|Math\.random": "channel"}
 
 
-ON_DEMAND = "more"
-ABOUT = "about"  # only for surveys that say who asks, thank, help, or speak several languages
-BLOCKS = "block"  # only for surveys that have some, or groups, an anchor or a series
+BASE = {"channel", "mechanism", "kind", "survey", "report", "sha256"}
+EXTRAS = {"extra_channels", "extra_kinds"}
+BY_KEY = {"block", "anchor", "group", "series", "presentation"}
+"""Only for surveys whose documents have certain keys."""
 
 
 @pytest.fixture(params=MODULES)
@@ -30,21 +32,37 @@ def module(request: pytest.FixtureRequest) -> str:
 
 
 def test_there_is_one_module_for_each_family_and_none_is_left_over() -> None:
-    families = {"channel", "mechanism", "kind", "survey", "report", "sha256", "errors"}
-    assert set(MODULES) == families | {ON_DEMAND, ABOUT, BLOCKS}, "each module is one request of the page"
+    assert set(MODULES) == BASE | EXTRAS | BY_KEY, "each module is one request of the page"
+    assert {f"client/{name}.js" for name in BASE} == {
+        path for path in manifest.base_modules() if path.startswith("client/")
+    }
+
+
+def test_the_manifest_loads_what_the_browser_asks_for_after_what_it_imports() -> None:
+    later = MODULES["survey"].partition("const LATER = {")[2].partition("};")[0]
+    assert set(re.findall(r"^  (\w+): ", later, re.M)) == BY_KEY == set(manifest.BUNDLES) - {manifest.EXTRAS}
+    for name, paths in manifest.BUNDLES.items():
+        loaded = set(BASE)
+        for path in (path for path in paths if path.startswith("client/")):
+            module = path.removeprefix("client/").removesuffix(".js")
+            imported = set(re.findall(r'from "\./(\w+)\.js"', MODULES[module]))
+            assert imported <= loaded, f"{name}: {path} is listed before what it imports"
+            loaded.add(module)
+        assert name in (loaded | {manifest.EXTRAS})
 
 
 def test_together_they_leave_room_in_what_the_page_may_weigh() -> None:
     sizes = {name: len(gzip.compress(source.encode())) for name, source in MODULES.items()}
-    assert sum(sizes.values()) - sizes[ON_DEMAND] - sizes[BLOCKS] - sizes[ABOUT] < 20_000
-    assert sizes[ABOUT] < 3_000
-    assert sizes[ON_DEMAND] < 8_000
-    assert sizes[BLOCKS] < 4_200
+    assert sum(sizes[name] for name in BASE) < 20_000
+    assert sum(sizes[name] for name in EXTRAS) < 8_500
+    assert sizes["presentation"] < 3_000
+    assert sizes["block"] < 4_200
+    assert sum(sizes[name] for name in ("anchor", "group", "series")) < 2_500
 
 
 def test_a_module_reaches_nothing_but_its_siblings(module: str) -> None:
     imports = re.findall(r'from "([^"]+)"|import\(', MODULES[module])
-    assert all(re.fullmatch(r"\./[a-z0-9]+\.js", name) for name in imports)
+    assert all(re.fullmatch(r"\./[a-z0-9_]+\.js", name) for name in imports)
     assert re.search(BANNED, MODULES[module]) is None
 
 
@@ -59,8 +77,7 @@ def test_imports_go_one_way() -> None:
 def test_a_module_is_short_and_says_what_it_is_for(module: str) -> None:
     assert MODULES[module].startswith("// ")
     lines = MODULES[module].splitlines()
-    # What is loaded on demand is one module, because the page counts requests.
-    assert len(lines) < (570 if module == ON_DEMAND else 400)
+    assert len(lines) < 400
     assert max(map(len, lines)) <= 130
 
 

@@ -23,11 +23,11 @@ from hushpoll_client import (
     strict_json,
 )
 from hushpoll_client.channel.base import below
+from hushpoll_client.delivery.record import RecordFormat
 from hushpoll_client.exact import exp_below
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism.sampled import best_ask, unit_variance
 from hushpoll_client.mechanism.subset import best_size
-from hushpoll_client.record import RecordFormat
 
 LIST = {"id": "list", "kind": "choice", "text": "Which?", "options": [*"abcde"]}
 TICKS = {
@@ -265,8 +265,8 @@ def test_a_mean_s_grid_is_right_on_average() -> None:
         (SCALE_OF_5 | {"labels": ["a", "b", "c"]}, "labels", "do not match the 5 points"),
         (SCALE_OF_5 | {"labels": []}, "labels", "is empty"),
         (SCALE_OF_5 | {"mechanism": {"epsilon": 1, "target": "median"}}, "target", "cannot be reported"),
-        (HOURS | {"min": 80}, "min", "is not below max"),
-        (HOURS | {"min": 90}, "min", "is not below max"),
+        (HOURS | {"min": 80}, "min", "must be less than the maximum"),
+        (HOURS | {"min": 90}, "min", "must be less than the maximum"),
         (HOURS | {"step": 3}, "step", "does not divide the range"),
         (HOURS | {"step": 0}, "step", "greater than 0"),
         (HOURS | {"step": -1}, "step", "greater than 0"),
@@ -530,3 +530,38 @@ def test_a_published_choice_of_the_designer_is_never_guessed(kind: str, name: st
     with pytest.raises(MechanismError) as refused:
         mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"}, made.device)
     assert refused.value.field == missing
+
+
+def test_the_ends_of_a_scale_have_their_number_and_their_label() -> None:
+    krr = {"mechanism": {"name": "krr", "epsilon": 1, "target": "shares"}}
+    (ends,) = read(SCALE_OF_5 | krr | {"labels": ["Never", "Always"]}).questions
+    assert ends.options == ("1 (Never)", "2", "3", "4", "5 (Always)")
+    (every,) = read(SCALE_OF_5 | krr | {"labels": [*"abcde"]}).questions
+    assert every.options == tuple("abcde")
+    (bare,) = read(SCALE_OF_5 | krr).questions
+    assert bare.options == ("1", "2", "3", "4", "5")
+
+
+@pytest.mark.parametrize("below_weight", [True, False])
+def test_a_set_holds_the_answer_for_exactly_its_weight_of_draws(below_weight: bool) -> None:
+    """The first draw that leaves the answer out is the weight itself: one more would exceed epsilon."""
+    channel = mechanisms.subset(5, "1", 2).device
+    draws = iter([channel.weight - below_weight, *[0] * 10])
+    chosen = int(str(channel.pick(3, lambda: next(draws))), 16)
+    assert bool(chosen >> 3 & 1) is below_weight
+
+
+@pytest.mark.parametrize("below_weight", [True, False])
+def test_a_ticked_item_is_reported_for_exactly_its_weight_of_draws(below_weight: bool) -> None:
+    channel = mechanisms.padded(4, "1", 1).device
+    draws = iter([channel.weight - below_weight, *[0] * 10])
+    assert (channel.pick((2,), lambda: next(draws)) == 2) is below_weight
+
+
+def test_bins_have_the_share_of_their_numbers_and_are_named_by_them() -> None:
+    mechanism = {"name": "krr", "epsilon": 1, "target": "distribution", "bins": 4}
+    answers = read(HOURS | {"max": 9, "mechanism": mechanism}).questions[0].answers
+    assert list(answers.chances) == [Fraction(3, 10), Fraction(2, 10), Fraction(3, 10), Fraction(2, 10)]  # type: ignore[attr-defined]
+    assert list(map(str, answers.labels)) == ["0 to 2", "3 to 4", "5 to 7", "8 to 9"]
+    single = read(HOURS | {"max": 3, "mechanism": mechanism}).questions[0].answers
+    assert list(map(str, single.labels)) == ["0", "1", "2", "3"]

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from hushpoll_client import SCALE, Mechanism, MechanismError, mechanisms
+from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.mechanism.sampled import best_ask, unit_variance
+from hushpoll_client.mechanism.subset import Subset
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -215,3 +218,56 @@ def test_requests_that_cannot_be_honoured_are_refused(
 ) -> None:
     with pytest.raises(MechanismError, match=message):
         getattr(mechanisms, name)(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (2, []),
+        (3, ["1/6", "1/9", "1/12"]),
+        (4, ["1/6", "1/9", "1/12"]),
+        (5, ["1/9", "1/12"]),
+        (6, ["1/9", "1/12"]),
+        (7, ["1/12"]),
+        (8, ["1/12"]),
+        (9, ["1/18"]),
+        (12, ["1/18"]),
+        (13, []),
+    ],
+)
+def test_forced_response_on_paper_needs_at_most_two_rolls(options: int, expected: list[str]) -> None:
+    points = MECHANISMS["forced"].points_by_hand(options)
+    assert points == tuple({"forced": [share] * options} for share in expected)
+    for point in points:
+        instruction = mechanisms.forced(**point).by_hand()
+        assert instruction is not None
+        assert instruction.rolls <= 2
+
+
+@pytest.mark.parametrize(
+    ("shares", "note"),
+    [
+        (["1/8", "0", "1/4", "0"], "nobody is forced to say option 2, 4, so"),
+        (["1/4", "0"], "nobody is forced to say Yes"),
+        (["0", "1/4"], "nobody is forced to say No"),
+        (["1/4", "1/4"], ""),
+    ],
+)
+def test_forced_response_names_the_options_that_reveal_an_answer(shares: list[str], note: str) -> None:
+    found = mechanisms.forced(shares).epsilon_note
+    assert note in found
+    assert bool(found) == bool(note)
+
+
+def test_all_items_are_asked_where_that_has_the_least_variance() -> None:
+    for members in (2, 3, 5):
+        variances = {ask: unit_variance(members, ask, 8.0) for ask in range(1, members + 1)}
+        assert best_ask(members, 8.0) == members == min(variances, key=variances.__getitem__)
+
+
+def test_everybody_is_asked_a_question_that_is_in_no_block() -> None:
+    assert mechanisms.krr(options=4, epsilon=1).asked == 1
+
+
+def test_sets_of_options_need_three_options() -> None:
+    assert [Subset.takes_so_many(options) for options in (2, 3, 100)] == [False, True, True]

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Report, ReportError, Survey, SurveyError, mechanisms, read_answers
-from hushpoll_client.document import read_fields
+from hushpoll_client.fields import read_fields
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.survey.series import changed_question
 
 from tests.client.documents import exam, one_question
 
@@ -302,3 +303,23 @@ def test_a_key_that_documents_got_later_is_absent_or_says_something(empty: objec
             read_fields({"a": 1, "b": 2, "c": empty}, (), published=published, **fields)
     with pytest.raises(SurveyError, match="b: is missing"):
         read_fields({"a": 1}, (), published=True, **fields)
+
+
+@pytest.mark.parametrize("sign", [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))])
+def test_signs_that_turn_the_direction_of_writing_are_refused(sign: str) -> None:
+    with pytest.raises(SurveyError, match="direction"):
+        Survey.from_draft(exam(title=f"Exam{sign}"))
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_a_wave_that_leaves_questions_out_has_changed(kept: int) -> None:
+    before = Survey.from_draft(exam())
+    after = Survey.from_draft({**exam(), "questions": exam()["questions"][:kept]})
+    assert f"it has {kept} question" in changed_question(before, after)
+
+
+def test_a_place_in_a_question_is_counted_from_one() -> None:
+    document = exam()
+    document["questions"][1]["options"][2] = ""
+    with pytest.raises(SurveyError, match=r'^question 2 \("reason"\), options 3: '):
+        Survey.from_draft(document)

@@ -9,7 +9,7 @@ import pytest
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
 
 FORMS: dict[str, Channel] = {
     "krr": mechanisms.krr(options=4, epsilon=1).device,
@@ -61,7 +61,7 @@ def test_what_a_report_says_of_one_member(name: str) -> None:
     whole = sampler(channel)
     codes = np.frombuffer(fields, dtype=channel.wire.dtype)
     for place, part in enumerate(whole.parts):
-        said = [channel.said(place, report) for report in codes.tolist()]
+        said = [channel.member_report(place, report) for report in codes.tolist()]
         assert [-1 if one is None else one for one in said] == whole.part_codes(part, codes).tolist()
 
 

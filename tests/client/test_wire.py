@@ -24,7 +24,7 @@ from hushpoll_client import (
 )
 from hushpoll_client.channel import Bitmap, Code, Whole, Wire
 from hushpoll_client.channel.base import Draws
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
 from hypothesis import given
 from hypothesis import strategies as st
 

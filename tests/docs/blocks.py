@@ -139,7 +139,7 @@ class PageRunner:
 
     def _in_process(self, arguments: list[str]) -> tuple[str, int]:
         # A second less for each command: pandas and scipy stay loaded.
-        from hushpoll_server.cli import main
+        from hushpoll_client.cli import main
 
         out = io.StringIO()
         status: Any = 0
@@ -191,7 +191,7 @@ def check_shell(block: Block) -> None:
 def check_hushpoll(place: str, words: list[str]) -> None:
     """Check that a `hushpoll` command line names a command and options that exist."""
     import click
-    from hushpoll_server.cli import hushpoll
+    from hushpoll_client.cli import hushpoll
 
     command: click.Command = hushpoll
     context = click.Context(hushpoll)

@@ -11,13 +11,13 @@ from tests.docs.conftest import RunningServer
 
 RUN = {"python", "pycon", "console", "sh"}
 # Languages of blocks that are shown, not run; a console block in disguise would slip through an unknown one.
-SHOWN = {"diff", "json", "text", "nginx", "ini", "html", "bibtex", "http", "javascript"}
+SHOWN = {"diff", "json", "text", "nginx", "ini", "toml", "html", "bibtex", "http", "javascript"}
 
 
 def talks_to_server(page: Path) -> bool:
     """Whether a page's blocks need a server: they name its address or work on its store."""
     return any(
-        "127.0.0.1:8000" in block.text
+        "127.0.0.1:8000" in block.text or "hushpoll survey publish" in block.text
         for block in read_blocks(page)
         if block.language in ("console", "pycon", "python")
     )

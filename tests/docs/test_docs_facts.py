@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
-import hushpoll_client
 import pytest
 from hushpoll_analysis import plan
+from hushpoll_analysis.cli.estimate import INTERVALS
+from hushpoll_client.formatting import factor_text
 from hushpoll_client.mechanism import MECHANISMS
-from hushpoll_client.words import factor_text
 from hushpoll_server.config import Config
 
 from tests.docs.blocks import PAGES, ROOT
@@ -116,7 +117,7 @@ def test_files_that_contributing_names_exist_and_its_diff_is_in_them() -> None:
     assert len(added) > 10
     sources = [
         (ROOT / "client/hushpoll_client" / name).read_text("utf-8").splitlines()
-        for name in ("mechanism/mangat.py", "js/more.js")
+        for name in ("mechanism/mangat.py", "js/extra_channels.js")
     ]
     for line in added:
         assert any(line in source for source in sources), f"no longer in the code: {line}"
@@ -125,9 +126,15 @@ def test_files_that_contributing_names_exist_and_its_diff_is_in_them() -> None:
 def test_version_stands_in_one_place_and_the_citation_agrees() -> None:
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert cited is not None
-    assert cited[1] == hushpoll_client.__version__
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert cited[1] == settings["tool"]["hatch"]["version"]["fallback-version"]
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
     assert re.search(r"^## \[(Unreleased|\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
+
+
+def test_the_number_of_kinds_of_interval_is_right() -> None:
+    number = {6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}[len(INTERVALS) - 1]  # without "auto"
+    assert f"{number} kinds of interval" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_make_targets_that_pages_name_exist() -> None:

@@ -9,7 +9,19 @@ from importlib import import_module
 
 from tests.serving import Postgres
 
-HARNESSES = ("kills", "faults", "proxy", "trace", "machine", "requests", "linkage", "timing", "flood")
+HARNESSES = (
+    "kills",
+    "faults",
+    "proxy",
+    "nodes",
+    "trace",
+    "machine",
+    "requests",
+    "linkage",
+    "timing",
+    "flood",
+    "container",
+)
 
 
 class Progress:

@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import http.client
 import os
-import re
 import shutil
 import socket
 import ssl
@@ -27,7 +26,7 @@ from .crowd import Crowd
 from .places import live_server, signed_survey
 
 NAME = "survey.example.org"
-MANUAL = Path(__file__).parents[2] / "docs" / "operators.md"
+DOCUMENTED = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 BEHIND_A_PROXY = {"PROXY_HOPS": "1", "PUBLIC_URL": f"https://{NAME}", "SEAL_EVERY": "1"}
 
 
@@ -58,23 +57,21 @@ def certificate(folder: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=folder / "certificate.pem")
 
 
-def configuration(folder: Path, nodes: tuple[int, ...], secure: int, plain: int) -> str:
-    """Take the manual's lines; only addresses and paths are others."""
-    found = re.search(r"```nginx\n(.*?)```", MANUAL.read_text("utf-8"), re.DOTALL)
-    assert found, "the manual has no lines for nginx"
-    lines = found[1]
+def configuration(folder: Path, nodes: tuple[int, ...], secure: int, plain: int, http2: bool = False) -> str:
+    """Return the documented configuration with this machine's ports and paths; with HTTP/2 where asked for."""
+    lines = DOCUMENTED.read_text("utf-8")
     live = f"/etc/letsencrypt/live/{NAME}"
     for old, new in {
         "server 127.0.0.1:8000 max_fails=0;": "".join(
             f"server 127.0.0.1:{port} max_fails=0;" for port in nodes
         ),
-        "listen 443 ssl;": f"listen 127.0.0.1:{secure} ssl;",
+        "listen 443 ssl;": f"listen 127.0.0.1:{secure} ssl{' http2' if http2 else ''};",
         "listen 80;": f"listen 127.0.0.1:{plain};",
         f"{live}/fullchain.pem": str(folder / "certificate.pem"),
         f"{live}/privkey.pem": str(folder / "key.pem"),
         "/var/log/nginx/hushpoll.log": str(folder / "hushpoll.log"),
     }.items():
-        assert lines.count(old) == 1, f"the manual does not say {old!r} once"
+        assert lines.count(old) == 1, f"{DOCUMENTED.name} does not say {old!r} once"
         lines = lines.replace(old, new)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
@@ -83,14 +80,16 @@ def configuration(folder: Path, nodes: tuple[int, ...], secure: int, plain: int)
 
 
 @contextmanager
-def proxy(folder: Path, nodes: tuple[int, ...]) -> Iterator[tuple[int, int, ssl.SSLContext]]:
+def proxy(
+    folder: Path, nodes: tuple[int, ...], http2: bool = False
+) -> Iterator[tuple[int, int, ssl.SSLContext]]:
     """Run nginx in front of these nodes; give its secure and its plain port, and what trusts it."""
     program = nginx()
     assert program, "nginx is missing; install it (Debian: apt-get install nginx-light)"
     folder.mkdir()
     trust, held = certificate(folder), (reserve(), reserve())
     secure, plain = (one.getsockname()[1] for one in held)
-    (folder / "nginx.conf").write_text(configuration(folder, nodes, secure, plain))
+    (folder / "nginx.conf").write_text(configuration(folder, nodes, secure, plain, http2))
     command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:

@@ -243,7 +243,7 @@ class Unchecked(LiveServer):
 
     def command(self) -> list[str]:
         program = (
-            "import sys; from hushpoll_client.record import RecordFormat\n"
+            "import sys; from hushpoll_client.delivery.record import RecordFormat\n"
             "def read(self, reports): return tuple(int(one) % 256 for one in reports.split(b','))\n"
             "RecordFormat.read = read\n"
             "from gunicorn.app.wsgiapp import run\n"

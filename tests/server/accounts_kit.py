@@ -7,11 +7,9 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
@@ -60,16 +58,10 @@ def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
     store.close()
 
 
-# A hash is dear on purpose; that of the password that they all have is made once.
-_hash_of = cache(accounts.hash_of)
-
-
 def add_people(store: Store) -> None:
     """One account of each kind, all with the same password."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(accounts, "hash_of", _hash_of)
-        for name, role in PEOPLE.items():
-            accounts.add_user(store, name, role, PASSWORD, actor="test")
+    for name, role in PEOPLE.items():
+        accounts.add_user(store, name, role, PASSWORD, actor="test")
 
 
 def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:

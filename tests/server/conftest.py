@@ -1,16 +1,22 @@
 """Every test of the server runs on SQLite and on PostgreSQL unless it asks for neither."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
+from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis.channel import audit, person_draws
 from hushpoll_analysis.channel.audit import buffered
+from hushpoll_server.config import Config
+from hushpoll_server.people import accounts, passwords
 from hushpoll_server.store.surveys import Store
 
-from tests.server.accounts_kit import open_place, signed_in
+from tests.command import run_command
+from tests.postgres import postgres
+from tests.server.accounts_kit import add_people, open_place, signed_in
 from tests.serving import (
     app,
     backend,
@@ -19,8 +25,8 @@ from tests.serving import (
     database_url,
     folder,
     live,
+    make_ready,
     one_day,
-    postgres,
     store,
     survey,
 )
@@ -47,6 +53,19 @@ def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "buffered", lambda: buffered(np.random.default_rng(1).bytes))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def cheap_passwords() -> Iterator[None]:
+    """Hash passwords by argon2id at its lowest cost; `test_passwords.py` tests the cost that the server uses."""
+    cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "_hasher", cheap)
+        patch.setattr(passwords, "needs_rehash", cheap.check_needs_rehash)
+        patch.setattr(passwords, "NOBODY", cheap.hash("nobody"))
+        for module in (passwords, accounts):
+            patch.setattr(module, "hash_of", cheap.hash)
+        yield
+
+
 @pytest.fixture(scope="module")
 def place(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -67,3 +86,29 @@ def shop(place: tuple[Flask, Store]) -> Store:
 def owner(place: tuple[Flask, Store]) -> FlaskClient:
     """A designer who is signed in there."""
     return signed_in(*place, "owner")
+
+
+@pytest.fixture
+def people(store: Store) -> Store:
+    """The store of the test's own server, with accounts."""
+    add_people(store)
+    return store
+
+
+@pytest.fixture
+def run(
+    request: pytest.FixtureRequest,
+    config: Config,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., tuple[int, str, str]]:
+    """Call `hushpoll` in this process, on the test's own store; return exit status, stdout and stderr."""
+    monkeypatch.setenv("DATA", str(config.data))
+    monkeypatch.setenv("DATABASE_URL", config.database_url)
+    monkeypatch.setenv("PORT", "8123")
+    if "app" in request.fixturenames:
+        request.getfixturevalue("app")
+    elif not config.database_url:
+        make_ready(config)  # as `serve` leaves it
+
+    return partial(run_command, capsys)

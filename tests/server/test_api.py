@@ -11,8 +11,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey, mechanisms
-from hushpoll_client.group import MOST_GROUPS
 from hushpoll_client.limits import MAX_OPTIONS, MAX_QUESTIONS
+from hushpoll_client.survey.group import MAX_GROUPS
 from hushpoll_server import create_app, problems
 from hushpoll_server.collect import closing, health, invitations
 from hushpoll_server.collect.intake import LARGEST_REPORT
@@ -20,7 +20,7 @@ from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from sqlalchemy.exc import OperationalError
 
-from tests.serving import make_survey, new_report, post, post_batch, sealed_records
+from tests.serving import make_survey, new_report, post, post_batch, sealed_records, used_codes
 
 
 def problem(response, status: int) -> dict:
@@ -177,7 +177,7 @@ def test_the_longest_report_of_the_largest_survey_fits() -> None:
     choice = {"kind": "choice", "text": "?", "options": [str(option) for option in range(MAX_OPTIONS)]}
     mechanism = {"name": "subset", "epsilon": "0.1", "size": 400}
     questions = [{"id": f"q{n}", **choice, "mechanism": mechanism} for n in range(MAX_QUESTIONS)]
-    groups = [f"Group {place}" for place in range(MOST_GROUPS)]
+    groups = [f"Group {place}" for place in range(MAX_GROUPS)]
     largest = Survey.from_draft({"hushpoll": 1, "title": "Large", "questions": questions, "groups": groups})
     report = Report("0" * 32, ("0" * (MAX_OPTIONS // 4),) * MAX_QUESTIONS, group=0)
     assert MAX_QUESTIONS * MAX_OPTIONS // 4 < len(report.to_body(largest, "c" * 64)) <= LARGEST_REPORT
@@ -268,9 +268,9 @@ def test_batches_spend_invitations_as_a_whole(client: FlaskClient, store: Store)
     codes = invitations.invite(store, survey.hash, 3)
     lines = [new_report(survey).to_bytes(code) for code in codes]
     problem(batch(client, survey, [*lines, new_report(survey).to_bytes(codes[0])]), 403)
-    assert invitations.counts(store, survey.hash) == (3, 0)
+    assert used_codes(store, survey.hash) == (3, 0)
     assert batch(client, survey, lines).status_code == 201
-    assert invitations.counts(store, survey.hash) == (3, 3)
+    assert used_codes(store, survey.hash) == (3, 3)
 
 
 def test_reports_are_limited_only_where_asked(config: Config, store: Store, survey: Survey) -> None:

@@ -19,7 +19,7 @@ from hushpoll_analysis.channel.person_draws import audit_drawn, draw_whole
 from hushpoll_analysis.designing.optimal import designed
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_client import Report, Survey, mechanisms
-from hushpoll_server.cli import main
+from hushpoll_client.cli import main
 
 DRAWS = 1_000_000
 
@@ -28,7 +28,7 @@ def coins(seed: int) -> Callable[[int], bytes]:
     return buffered(np.random.default_rng(seed).bytes)
 
 
-CASES = [("0.5", 2), ("4", 2), ("1", 4)]
+CASES = [("0.5", 2)]
 LONG = [case for case in itertools.product(("0.5", "1", "2", "4"), (2, 3, 4)) if case not in CASES]
 
 

@@ -21,8 +21,8 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Report, Survey
+from hushpoll_client.cli import hushpoll, main
 from hushpoll_server import create_app
-from hushpoll_server.cli import hushpoll, main
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.config import Config
@@ -33,6 +33,7 @@ from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import Engine, MetaData, Table, create_engine, event
 from sqlalchemy.exc import OperationalError
 
+from tests.command import run_command
 from tests.serving import (
     LONGEST,
     Postgres,
@@ -40,6 +41,7 @@ from tests.serving import (
     new_report,
     post,
     sealed_records,
+    used_codes,
     waiting_records,
 )
 
@@ -86,7 +88,7 @@ def test_a_restored_database_goes_on_as_if_nothing_had_happened(
     try:
         assert (again.count(survey.hash), again.sealed_count(survey.hash)) == (120, 60)
         assert waiting_records(again, survey.hash) == waiting_records(store, survey.hash)
-        assert invitations.counts(again, survey.hash) == (200, 120)
+        assert used_codes(again, survey.hash) == (200, 120)
         # Every device that sends again is recognised, with its own code; the unused codes are good.
         for report, code in zip(reports, codes, strict=False):
             assert post(app.test_client(), survey, report.to_bytes(code)).status_code == 200
@@ -101,6 +103,7 @@ def test_a_restored_database_goes_on_as_if_nothing_had_happened(
         again.close()
 
 
+@pytest.mark.long
 def test_a_backup_under_load_is_of_one_moment_and_restores(
     client: FlaskClient, store: Store, target: Config, tmp_path: Path
 ) -> None:
@@ -158,6 +161,27 @@ def test_a_backup_under_load_is_of_one_moment_and_restores(
         assert again.count(survey.hash) == len(acknowledged)
     finally:
         again.close()
+
+
+def test_a_backup_is_of_one_moment_while_reports_are_sent_and_sealed(
+    client: FlaskClient, store: Store, tmp_path: Path
+) -> None:
+    """Between any two tables of the copy another report arrives and others are sealed."""
+    survey = make_survey()
+    store.publish(survey, minimum_batch=5)
+    for _ in range(12):
+        assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+    assert seal_due(store) > 0
+    tables: list[str] = []
+
+    def meanwhile(table: str, rows: int) -> None:
+        tables.append(table)
+        assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+        seal_due(store, wait=False)
+
+    backup.write_backup(store.database, tmp_path / "copy", meanwhile)
+    assert {"inbox", "sealed", "seen"} <= set(tables)
+    assert 12 <= _reports_in(tmp_path / "copy") < store.count(survey.hash)
 
 
 def _reports_in(file: Path) -> int:
@@ -450,9 +474,7 @@ def test_what_cannot_be_restored_is_refused_in_one_line(
     def run(*arguments: Any, **environment: str) -> tuple[int, str, str]:
         for name, value in {"DATA": str(config.data), "DATABASE_URL": "", **environment}.items():
             monkeypatch.setenv(name, value)
-        with pytest.raises(SystemExit) as end:
-            main([str(argument) for argument in arguments])
-        return int(end.value.code or 0), *capsys.readouterr()
+        return run_command(capsys, *arguments)
 
     file, new = tmp_path / "backup", {"DATA": str(tmp_path / "new")}
     status, out, _ = run("backup", file)
@@ -515,5 +537,5 @@ def test_nothing_is_not_backed_up(
     with pytest.raises(SystemExit) as end:
         main(["backup", "copy"])
     assert end.value.code == 2
-    assert "DATA=data: there is no database; name the server's folder in DATA" in capsys.readouterr().err
+    assert "there is no database of hushpoll; name the server's folder in DATA" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -15,11 +15,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Report, Survey, read_answers
-from hushpoll_client.memory import Memory
-from hushpoll_server.cli import main
+from hushpoll_client.delivery.memory import Memory
+from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 
+from tests.command import run_command
 from tests.server.accounts_kit import OR_POLL, again, make_draft, shown_error, submit
 from tests.serving import post_batch
 from tests.vectors.surveys import blocks_draft
@@ -32,13 +33,6 @@ ASKED = [
     {"id": f"q{one}", "kind": "yes_no", "text": f"Question {one}?", "mechanism": {"epsilon": "1"}}
     for one in "123456"
 ]
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
 
 
 # Collected and reported -----------------------------------------------------------------------------------------
@@ -62,6 +56,7 @@ def test_from_devices_to_results(place: tuple[Flask, Store], owner: FlaskClient,
     )
     one = Report.new(survey, answers).to_bytes()
     assert owner.post(address, data=one, content_type="application/json").status_code == 201
+    seal_due(shop)
     found = owner.get(f"/api/surveys/{survey.hash}/results").json
     assert [part["id"] for part in found["questions"]] == list(TRUTH)
     assert found["questions"][1]["n"] < found["n"]
@@ -99,27 +94,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_check_simulate_report_and_audit(
     folder: Path, capsys: pytest.CaptureFixture[str], seeded_coins: None
 ) -> None:
-    status, out, _ = run(capsys, "survey", "check", "survey.json", "--json", "--profile")
+    status, out, _ = run_command(capsys, "survey", "check", "survey.json", "--json", "--profile")
     checked = json.loads(out)
     assert status == 0
     assert [block["epsilon"] for block in checked["blocks"]] == [pytest.approx(2), pytest.approx(0.5)]
     assert checked["blocks"][0]["questions"] == ["a", "b", "c"]
     assert checked["epsilon_total"] == pytest.approx(4.5)
     assert checked["profile"][-1] == [pytest.approx(4.5), 0.0]
-    status, out, _ = run(capsys, "survey", "check", "survey.json")
+    status, out, _ = run_command(capsys, "survey", "check", "survey.json")
     assert "block1: asks each person 2 of 3 questions, answered jointly, epsilon 2" in out
     arguments = ["simulate", "survey.json", "-n", "3000", "--truth", "truth.json", "--out", "reports.csv"]
-    assert run(capsys, *arguments, "--seed", "1")[0] == 0
+    assert run_command(capsys, *arguments, "--seed", "1")[0] == 0
     header = (folder / "reports.csv").read_text().splitlines()[0]
     assert header.replace(chr(34), "") == "first_reported,block1_reported,block2_reported,last_reported"
-    status, out, err = run(capsys, "report", "survey.json", "--data", "reports.csv", "--format", "json")
+    status, out, err = run_command(
+        capsys, "report", "survey.json", "--data", "reports.csv", "--format", "json"
+    )
     assert status == 0, err
     for part in json.loads(out)["questions"]:
         for entry, true in zip(part["estimates"][-1:], TRUTH[part["id"]][-1:], strict=True):
             assert abs(entry["estimate"] - true) < 4.5 * entry["se"]
-    status, out, err = run(capsys, "report", "survey.json", "--data", "reports.csv", "--by", "a")
+    status, out, err = run_command(capsys, "report", "survey.json", "--data", "reports.csv", "--by", "a")
     assert status == 0, err
-    status, out, err = run(capsys, "audit", "survey.json", "--draws", "1000", "--json")
+    status, out, err = run_command(capsys, "audit", "survey.json", "--draws", "1000", "--json")
     assert status == 0, err
     assert {"block1", "block2"} <= {one["id"] for one in json.loads(out)["questions"]}
 
@@ -128,7 +125,7 @@ def test_a_broken_block_ends_with_one_line(folder: Path, capsys: pytest.CaptureF
     draft = blocks_draft()
     draft["blocks"][0]["ask"] = 4
     (folder / "survey.json").write_text(json.dumps(draft))
-    status, out, err = run(capsys, "survey", "check", "survey.json")
+    status, out, err = run_command(capsys, "survey", "check", "survey.json")
     assert (status, out) == (2, "")
     assert err.strip().endswith(
         "blocks.0.ask: 4 is not a number of its 3 questions; ask each person 1 to 3 of them"
@@ -137,8 +134,8 @@ def test_a_broken_block_ends_with_one_line(folder: Path, capsys: pytest.CaptureF
 
 def test_the_terminal_asks_what_was_drawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
-    from hushpoll_server.cli import answer as command
-    from hushpoll_server.cli import hushpoll
+    from hushpoll_client.cli import answer as command
+    from hushpoll_client.cli import hushpoll
 
     survey = Survey.from_draft(blocks_draft())
     sent: list[Report] = []
@@ -159,7 +156,7 @@ def test_the_terminal_asks_what_was_drawn(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_the_terminal_numbers_weak_questions_as_it_asks_them() -> None:
-    from hushpoll_server.cli.asking import lead
+    from hushpoll_client.cli.interview import lead
 
     draft = blocks_draft()
     draft["blocks"][0]["epsilon"] = 4

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hushpoll_server.cli import main
 
+from tests.command import run_command
 from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit
 
 BELOW = re.compile(
@@ -31,10 +31,9 @@ SURVEY = {
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    assert ended.value.code == 0
-    return capsys.readouterr().out
+    status, out, err = run_command(capsys, *arguments)
+    assert status == 0, err
+    return out
 
 
 @pytest.fixture

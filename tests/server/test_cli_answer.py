@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from flask import Flask
 from hushpoll_client import Survey
-from hushpoll_server.cli import main
-from hushpoll_server.cli.answer import one_sided_truths
-from hushpoll_server.cli.asking import lead
+from hushpoll_client.cli.answer import one_sided_truths
+from hushpoll_client.cli.interview import lead, odds
 from hushpoll_server.collect.invitations import invite
 from hushpoll_server.store.surveys import Store
 from werkzeug.serving import make_server
 
+from tests.command import run_command
 from tests.serving import make_survey, reserve, waiting_records
 from tests.vectors.surveys import about_draft
 
@@ -74,11 +74,7 @@ def run(
     (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
 
     def command(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as end:
-            main(["answer", *arguments])
-        out, err = capsys.readouterr()
-        assert isinstance(end.value.code, int)
-        return end.value.code, out, err
+        return run_command(capsys, "answer", *arguments)
 
     return command
 
@@ -126,8 +122,8 @@ def test_a_server_that_is_down_keeps_the_report_for_the_next_time(
     survey = make_survey()
     server.store.publish(survey)
     url, file = f"{server.url}/s/{survey.hash}", str(tmp_path / "answers.json")
-    monkeypatch.setattr("hushpoll_client.send.time.sleep", lambda seconds: None)
-    monkeypatch.setattr("hushpoll_server.cli.answer.submit", dying(server))
+    monkeypatch.setattr("hushpoll_client.delivery.send.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("hushpoll_client.cli.answer.submit", dying(server))
     status, _, err = run(url, "--answers", file)
     assert status == 2
     assert "run the same command again" in err.splitlines()[-1]
@@ -145,7 +141,7 @@ def test_a_server_that_is_down_keeps_the_report_for_the_next_time(
 
 def dying(server: Server) -> Callable[..., int]:
     """`submit`, but the server stops just before."""
-    from hushpoll_client.send import submit
+    from hushpoll_client.delivery.send import submit
 
     def stop_then_submit(*arguments: object) -> int:
         server.stop()
@@ -184,7 +180,7 @@ def test_an_invitation_is_taken_from_the_link_and_a_kiosk_keeps_nothing(
     assert len(stored(server, survey)) == 1
 
 
-def test_a_spent_or_unknown_invitation_is_told_before_anything_is_asked(
+def test_an_unknown_invitation_is_told_before_anything_is_asked(
     server: Server,
     run: Callable[..., tuple[int, str, str]],
     tmp_path: Path,
@@ -196,7 +192,7 @@ def test_a_spent_or_unknown_invitation_is_told_before_anything_is_asked(
     url = f"{server.url}/s/{survey.hash}#{survey.hash}"
     assert run(f"{url}.{code}", "--answers", str(tmp_path / "answers.json"))[0] == 0
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("something was asked"))
-    for used in (code, "unknown", "a?b"):
+    for used in ("unknown", "a?b"):
         status, _, err = run(f"{url}.{used}")
         assert (status, "unknown here, or it has been used" in err.splitlines()[-1]) == (2, True), err
     assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
@@ -345,6 +341,18 @@ def test_a_survey_with_a_quick_exit_is_not_listed(
     assert bool(ledgers) != quick
 
 
+@pytest.mark.parametrize("options", [["No", "Yes"], ["a", "b", "c"]])
+def test_the_terminal_calls_a_chance_neither_all_nor_none(options: list[str]) -> None:
+    """At epsilon 8 "about 100 are recorded as Yes" and "about 0" stood where the page says more than 99."""
+    kind = {"kind": "yes_no"} if len(options) == 2 else {"kind": "choice", "options": options}
+    question = {"id": "q", "text": "Q?", **kind, "mechanism": {"name": "krr", "epsilon": "8"}}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [question]})
+    told = odds(survey.questions[0])
+    assert "more than 99 are recorded" in told
+    assert ("fewer than 1 are recorded" in told) == (len(options) == 2)
+    assert "about" not in told
+
+
 @pytest.mark.parametrize(
     "vector",
     json.loads((Path(__file__).parents[1] / "vectors" / "assurance.json").read_text(encoding="ascii")),
@@ -353,7 +361,7 @@ def test_a_survey_with_a_quick_exit_is_not_listed(
 def test_the_terminal_promises_what_the_odds_allow(vector: dict[str, Any]) -> None:
     said = lead(Survey.from_published(vector["document"].encode()))
     tier, one_sided = vector["tier"], vector["one_sided"]
-    assert ("Nobody, including us" in said) == (tier == "strong" and not one_sided)
+    assert ("nobody can tell for certain" in said) == (tier == "strong" and not one_sided)
     assert ("can hint at" in said) == (tier == "fair" and not one_sided)
     assert ("still shows what you chose" in said) == one_sided
     assert ("This protects little." in said) == (tier == "weak")

@@ -13,17 +13,10 @@ from typing import Any
 import click
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.cli import hushpoll, main
+from hushpoll_client.cli import hushpoll
 
 from tests.client.documents import exam, one_question
-
-
-def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(list(args))
-    output = capsys.readouterr()
-    assert isinstance(caught.value.code, int)
-    return caught.value.code, output.out, output.err
+from tests.command import run_command
 
 
 def write(folder: Path, document: Any) -> str:
@@ -41,7 +34,7 @@ def test_check_refuses_turned_text_as_publishing_does(
         document = json.loads(Survey.from_draft(document).canonical)
     document["questions"][0]["text"] = "Have you \u202eever?"
     text = json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    status, out, err = run(capsys, "survey", "check", write(tmp_path, text))
+    status, out, err = run_command(capsys, "survey", "check", write(tmp_path, text))
     assert (status, out) == (2, "")
     assert (
         "text: holds an invisible sign that turns the direction of writing (U+202E) at position 10; remove it"
@@ -51,7 +44,7 @@ def test_check_refuses_turned_text_as_publishing_does(
 
 
 def test_check_prints_the_shape_of_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, "survey", "check", write(tmp_path, exam()), "--json")
+    status, out, _ = run_command(capsys, "survey", "check", write(tmp_path, exam()), "--json")
     value = json.loads(out)
     assert status == 0
     assert value["hash"] == Survey.from_draft(exam()).hash
@@ -64,7 +57,7 @@ def test_check_prints_the_shape_of_the_contract(tmp_path: Path, capsys: pytest.C
 
 
 def test_check_prints_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = run(capsys, "survey", "check", write(tmp_path, exam()))
+    status, out, _ = run_command(capsys, "survey", "check", write(tmp_path, exam()))
     assert status == 0
     assert "Total epsilon of one person: unbounded" in out
     assert "cheated" in out
@@ -72,12 +65,12 @@ def test_check_prints_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_check_says_what_shows_careless_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     anchored = {**exam(), "anchor": {"question": "reason", "share": 1, "answer": "Fear"}}
-    _, out, _ = run(capsys, "survey", "check", write(tmp_path, anchored))
+    _, out, _ = run_command(capsys, "survey", "check", write(tmp_path, anchored))
     assert "shows careless answers: the true share of “Fear” to reason is 1" in out
-    _, out, _ = run(capsys, "survey", "check", write(tmp_path, anchored), "--json")
+    _, out, _ = run_command(capsys, "survey", "check", write(tmp_path, anchored), "--json")
     assert json.loads(out)["anchor"] == {"question": "reason", "share": "1", "answer": "Fear"}
     plain = {**exam(), "anchor": {"question": "cheated", "share": "1/12"}}
-    _, out, _ = run(capsys, "survey", "check", write(tmp_path, plain))
+    _, out, _ = run_command(capsys, "survey", "check", write(tmp_path, plain))
     assert "the true share of Yes to cheated is 1/12" in out
 
 
@@ -92,18 +85,20 @@ def test_no_command_prints_an_epsilon_below_its_value(
     decoy = {"name": "crosswise", "decoy_share": "0.25", "decoy": "Born in spring?"}
     questions.append(one_question(id="three", mechanism=decoy)["questions"][0])
     file = write(tmp_path, {"hushpoll": 1, "title": "T", "questions": questions})
-    out = run(capsys, "survey", "check", file)[1]
+    out = run_command(capsys, "survey", "check", file)[1]
     assert re.findall(r"warner +2  (\S+)", out) == ["1.0001", "0.5001"]
     assert "epsilon_conditional 1.0987\n" in out  # ln 3 is 1.09861...
     two = write(tmp_path, {"hushpoll": 1, "title": "T", "questions": questions[:2]})
-    assert "Total epsilon of one person: 1.5001\n" in run(capsys, "survey", "check", two)[1]
-    audited = run(capsys, "audit", two, "--draws", "1000")[1]
+    assert "Total epsilon of one person: 1.5001\n" in run_command(capsys, "survey", "check", two)[1]
+    audited = run_command(capsys, "audit", two, "--draws", "1000")[1]
     assert re.findall(r"^(?:one|two) +(\S+) ", audited, re.M) == ["1.0001", "0.5001"]
 
 
 def test_check_reads_the_published_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     survey = Survey.from_draft(exam())
-    status, out, _ = run(capsys, "survey", "check", write(tmp_path, survey.canonical.decode()), "--json")
+    status, out, _ = run_command(
+        capsys, "survey", "check", write(tmp_path, survey.canonical.decode()), "--json"
+    )
     assert (status, json.loads(out)["hash"]) == (0, survey.hash)
 
 
@@ -135,7 +130,7 @@ BROKEN: list[tuple[str, Any, str]] = [
 def test_a_broken_file_gives_status_2_and_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], document: Any, line: str
 ) -> None:
-    status, out, err = run(capsys, "survey", "check", write(tmp_path, document))
+    status, out, err = run_command(capsys, "survey", "check", write(tmp_path, document))
     assert status == 2
     assert out == ""
     assert err.count("\n") == 1
@@ -147,7 +142,7 @@ def test_a_broken_file_gives_status_2_and_one_line(
     "args", [["survey", "check", "absent.json"], ["nothing"], ["audit"], ["audit", "x", "--draws", "0"]]
 )
 def test_wrong_use_gives_status_2_and_one_line(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
-    status, _, err = run(capsys, *args)
+    status, _, err = run_command(capsys, *args)
     assert status == 2
     assert err.count("\n") == 1
 
@@ -155,7 +150,7 @@ def test_wrong_use_gives_status_2_and_one_line(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize("args", [[], ["survey"], ["user"], ["user", "token"]])
 def test_a_command_that_is_left_out_is_asked_for(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
     """The whole help on one line, which it was, is read by nobody."""
-    status, out, err = run(capsys, *args)
+    status, out, err = run_command(capsys, *args)
     name = " ".join(["hushpoll", *args])
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"{name}: give one of these commands: ")
@@ -188,7 +183,7 @@ def test_audit_prints_bounds_and_no_bar_when_piped(tmp_path: Path) -> None:
     file = write(tmp_path, exam())
     # With coins of a seed: once in some 10,000 runs an honest survey fails its audit.
     program = (
-        "import numpy as np\nfrom hushpoll_analysis.channel import audit\nfrom hushpoll_server.cli import main\n"
+        "import numpy as np\nfrom hushpoll_analysis.channel import audit\nfrom hushpoll_client.cli import main\n"
         "real, coins = audit.buffered, np.random.default_rng(1).bytes\n"
         "audit.buffered = lambda: real(coins)\nmain()"
     )

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Channel
-from hushpoll_server.cli import main
 
 from tests.client.documents import exam
+from tests.command import run_command
 
 
 @pytest.fixture(autouse=True)
@@ -23,16 +23,8 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
-def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(list(args))
-    output = capsys.readouterr()
-    assert isinstance(caught.value.code, int)
-    return caught.value.code, output.out, output.err
-
-
 def test_a_design_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(
+    status, out, err = run_command(
         capsys, "design", "--options", "5", "--epsilon", "1", "--target", "cumulative", "--json"
     )
     assert (status, err) == (0, "")
@@ -60,14 +52,16 @@ def test_a_design_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_worst_case_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--options", "21", "--epsilon", "1", "--target", "mean", "--worst", "--json")
-    _, out, _ = run(capsys, "design", *arguments)
+    _, out, _ = run_command(capsys, "design", *arguments)
     made = json.loads(out)
     assert made["channel"]["form"] == "matrix"
     assert 3.98 < made["bound"] <= made["n_variance"] < 1.01 * 3.991
 
 
 def test_a_design_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(capsys, "design", "--options", "5", "--epsilon", "1", "--target", "cumulative")
+    status, out, err = run_command(
+        capsys, "design", "--options", "5", "--epsilon", "1", "--target", "cumulative"
+    )
     assert (status, err) == (0, "")
     assert "the best possible" in out
     assert out.index("designed ") < out.index("krr")
@@ -86,7 +80,7 @@ def test_a_design_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_bad_requests(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
-    status, out, err = run(capsys, "design", *arguments)
+    status, out, err = run_command(capsys, "design", *arguments)
     assert (status, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1
@@ -94,7 +88,7 @@ def test_bad_requests(capsys: pytest.CaptureFixture[str], arguments: tuple[str, 
 
 def on_a_terminal(folder: Path, *arguments: str) -> tuple[dict[str, Any], bytes]:
     """Run a command whose errors go to a terminal: what it prints, and what the terminal shows."""
-    command = [sys.executable, "-c", "from hushpoll_server.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from hushpoll_client.cli import main; main()", *arguments]
     there, here = pty.openpty()
     termios.tcsetwinsize(here, (24, 80))  # in a terminal without a width nothing can be shown
     # Nothing is kept in a fresh folder, so that there is something to wait for.
@@ -132,14 +126,14 @@ def test_the_plan_of_a_survey_shows_that_it_searches(
     # What was found before is at hand: there is nothing to wait for, and nothing to show.
     assert on_a_terminal(tmp_path / "fresh", *arguments) == (made, b"")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
-    status, out, err = run(capsys, *arguments)
+    status, out, err = run_command(capsys, *arguments)
     assert (status, json.loads(out), err) == (0, made, "")
 
 
 def test_profiles_are_printed_on_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "exam.json"
     file.write_text(json.dumps(exam()))
-    status, out, _ = run(capsys, "survey", "check", str(file), "--profile", "--json")
+    status, out, _ = run_command(capsys, "survey", "check", str(file), "--profile", "--json")
     assert status == 0
     checked = json.loads(out)
     for question in checked["questions"]:
@@ -150,7 +144,7 @@ def test_profiles_are_printed_on_request(capsys: pytest.CaptureFixture[str], tmp
             assert deltas[-1] == 0
     assert len(checked["profile"]) == len(checked["questions"][0]["profile"])
     assert all(0 <= delta <= 1 for _, delta in checked["profile"])
-    _, out, _ = run(capsys, "survey", "check", str(file), "--json")
+    _, out, _ = run_command(capsys, "survey", "check", str(file), "--json")
     assert "profile" not in json.loads(out)
-    _, out, _ = run(capsys, "survey", "check", str(file), "--profile")
+    _, out, _ = run_command(capsys, "survey", "check", str(file), "--profile")
     assert "epsilon and delta" in out

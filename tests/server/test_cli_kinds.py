@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hushpoll_analysis import plan
+from hushpoll_analysis.documents import parse_survey
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.report import Report, read_answers
-from hushpoll_server.cli import hushpoll, main
-from hushpoll_server.cli.asking import as_list, as_number, ask
-from hushpoll_server.documents import parse_survey
+from hushpoll_client.cli import hushpoll, main
+from hushpoll_client.cli.interview import as_list, as_number, ask
+from hushpoll_client.delivery.report import Report, read_answers
 
 PLACES = [f"Place {number}" for number in range(1, 41)]
 QUESTIONS: list[dict[str, Any]] = [

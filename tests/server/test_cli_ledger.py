@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_client.ledger import Ledger
+from hushpoll_client.delivery.ledger import Ledger
 from hushpoll_server.collect.invitations import invite
 
 from tests.server import test_cli_answer

@@ -163,6 +163,7 @@ def test_a_survey_that_a_wrong_clock_closed_can_be_opened_again(
 def test_nothing_is_closed_by_its_date_for_an_hour_after_the_clock_jumped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    closing.clock.forget()  # another test's database may have set it
     wall, steady = [1_000_000.0], [50.0]
     monkeypatch.setattr(closing.time, "time", lambda: wall[0])
     monkeypatch.setattr(closing.time, "monotonic", lambda: steady[0])
@@ -205,7 +206,7 @@ def test_whoever_opens_a_page_while_the_clock_is_wrong_closes_and_releases_nothi
         assert client.get(f"/results/{survey.hash}").status_code != 200
         for page in ("", "/report", "/export.zip"):
             with ada.get(f"/surveys/{survey.hash}{page}") as answer:
-                assert answer.status_code == 200
+                assert answer.status_code == (422 if page == "/export.zip" else 200)
         assert send(client, survey) == 410
     state = store.state(survey.hash)
     assert state is not None
@@ -214,6 +215,7 @@ def test_whoever_opens_a_page_while_the_clock_is_wrong_closes_and_releases_nothi
     # The keeper closes it, and then everybody reads all of it.
     shift(monkeypatch, 6)
     closing.close_due(store)
+    closing.seal_due(store)
     assert client.get(f"/results/{survey.hash}").status_code == 200
     assert store.sealed_count(survey.hash) == 61
 

@@ -17,8 +17,8 @@ from flask.testing import FlaskClient
 from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
-from hushpoll_server.cli import main
+from hushpoll_client.cli import main
+from hushpoll_client.survey.group import FIELD
 from hushpoll_server.cli.check import check
 from hushpoll_server.collect import closing, retention, seal
 from hushpoll_server.config import Config

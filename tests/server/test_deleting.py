@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError
 from hushpoll_server.collect import closing, tidying
 from hushpoll_server.collect.retention import delete_due, delete_reports
 from hushpoll_server.collect.seal import seal_due
-from hushpoll_server.collect.tidying import DELETED, is_left
+from hushpoll_server.collect.tidying import ADDRESSES, DELETED, SOON, is_left
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import mailings
 from hushpoll_server.workspace import mailing
 from psycopg.errors import DiskFull
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import OperationalError
 
 from tests.linkage import files_of
 from tests.prove.crowd import fresh_report
 from tests.prove.places import signed_survey
-from tests.serving import post
+from tests.serving import LONGEST, post
 
 
 class Sealed:
@@ -112,8 +114,48 @@ def test_no_box_of_addresses_is_left_in_any_file_after_closing(store: Store) -> 
     assert found()[-1]
     closing.close(store, survey.hash)
     delete_due(store)
-    seal_due(store)  # the keeper does both
+    remove_dead_rows(store, ADDRESSES)
     assert not any(found())
+
+
+def remove_dead_rows(store: Store, what: str) -> None:
+    """Do what the keeper does until nothing is left.
+
+    PostgreSQL counts dead rows a little late, and its own vacuum may hold the table for a moment: what could not be
+    removed then stays marked, and is removed at one of the next looks.
+    """
+    deadline = time.monotonic() + LONGEST
+    while True:
+        store.tidy_after.clear()
+        seal_due(store)
+        if not is_left(store, what):
+            return
+        assert time.monotonic() < deadline, f"{what} for good"
+        time.sleep(0.1)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("backend", ["postgresql"])
+def test_addresses_that_an_autovacuum_kept_are_removed_soon_after_it(store: Store) -> None:
+    """This is what a whole run next to other work met: the removal was put off by a minute."""
+    survey = signed_survey("By mail, vacuumed", invitation=True)
+    store.publish(survey)
+    mailing.add(store, survey.hash, [f"{number}@example.org" for number in range(40)])
+    closing.close(store, survey.hash)
+    with store.engine.begin() as autovacuum:
+        store.database.allow_pauses(autovacuum)
+        autovacuum.execute(text("LOCK TABLE mailings IN SHARE UPDATE EXCLUSIVE MODE"))
+        delete_due(store)
+        seal_due(store)
+        assert is_left(store, ADDRESSES), "it is marked, and whoever comes next removes it"
+        assert store.tidy_after[ADDRESSES] - time.monotonic() <= SOON
+        store.tidy_after[ADDRESSES] = time.monotonic() - 1
+        seal_due(store)
+        assert store.tidy_after[ADDRESSES] - time.monotonic() > SOON, (
+            "a long reader is not asked again and again"
+        )
+    remove_dead_rows(store, ADDRESSES)
+    assert not is_left(store, ADDRESSES)
 
 
 def test_reports_that_a_cut_off_closing_left_waiting_are_deleted_too(

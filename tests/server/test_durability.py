@@ -23,6 +23,7 @@ from tests.serving import LONGEST, LiveServer, Postgres, first_line, make_survey
 Live = Callable[..., LiveServer]
 
 
+@pytest.mark.long
 def test_a_lost_answer_is_answered_again(live: Live) -> None:
     """The server dies after the commit and before the answer: the client's retry gets 2xx, and there is one row."""
     server = live()
@@ -45,6 +46,7 @@ def test_a_lost_answer_is_answered_again(live: Live) -> None:
     assert server.store.count(survey.hash) == before + 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_a_full_disk_is_503_and_heals(live: Live) -> None:
     server = live()
@@ -68,6 +70,7 @@ def test_a_full_disk_is_503_and_heals(live: Live) -> None:
     assert server.store.count(survey.hash) == 6
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_a_database_that_goes_away_is_503_and_heals(live: Live, postgres: Postgres) -> None:
@@ -92,6 +95,7 @@ def test_a_database_that_goes_away_is_503_and_heals(live: Live, postgres: Postgr
     assert server.store.count(survey.hash) == 4
 
 
+@pytest.mark.long
 def test_sigterm_fails_no_request_in_flight(live: Live) -> None:
     server = live(REQUEST_SECONDS="600")  # those who are in flight may be as slow as this machine is
     survey = make_survey()
@@ -124,6 +128,7 @@ def test_sigterm_fails_no_request_in_flight(live: Live) -> None:
     assert set(crowd.statuses) <= {200, 201}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_two_processes_take_turns(live: Live) -> None:
     server = live(WORKERS="2")
@@ -137,6 +142,7 @@ def test_two_processes_take_turns(live: Live) -> None:
     assert server.store.count(survey.hash) == len(crowd.acknowledged)
 
 
+@pytest.mark.long
 def test_a_collecting_worker_is_small_and_knows_no_analysis(live: Live) -> None:
     server = live()
     survey = make_survey()

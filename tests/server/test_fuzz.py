@@ -124,8 +124,9 @@ def _attack(client: FlaskClient, store: Store, requests: int, seed: int) -> None
     assert all(form.holds(row) for row in rows)
 
 
-def test_hostile_requests(client: FlaskClient, store: Store) -> None:
-    _attack(client, store, 3_000, SEED)
+@pytest.mark.parametrize("requests", [1_000, pytest.param(3_000, marks=pytest.mark.long)])
+def test_hostile_requests(client: FlaskClient, store: Store, requests: int) -> None:
+    _attack(client, store, requests, SEED)
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ import json
 import re
 import secrets
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from flask.testing import FlaskClient
 from hushpoll_analysis.channel.grouped import simulate_columns
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import HushpollError, Survey
-from hushpoll_server.cli import main
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.store.surveys import Store
 
+from tests.command import run_command
 from tests.server.accounts_kit import make_draft, signed_in, submit
 from tests.serving import post_batch
 from tests.vectors.surveys import choice, survey, yes_no
@@ -178,13 +179,7 @@ def run(shop: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     monkeypatch.setenv("DATA", str(shop.config.data))
     monkeypatch.setenv("DATABASE_URL", shop.config.database_url)
 
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(list(arguments))
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
+    return partial(run_command, capsys)
 
 
 def test_report_by_group_and_sizes(run, closed: Survey, shop: Store) -> None:  # type: ignore[no-untyped-def]
@@ -316,7 +311,7 @@ def test_each_group_has_its_link_qr_poster_and_invitations(owner: FlaskClient, s
     assert [row["link"].partition("#")[2] for row in rows] == [
         f"{invited.hash}.g1.{row['code']}" for row in rows
     ]
-    assert invitations.is_unspent(shop, invited.hash, rows[0]["code"], 1)
+    assert invitations.may_be_used(shop, invited.hash, rows[0]["code"], 1)
     refused = submit(owner, f"{address}/invitations", address, n="3", group="Music")
     assert (refused.status_code, "is none of them; name one of Science" in html.unescape(refused.text)) == (
         422,

@@ -14,6 +14,7 @@ from tests.serving import LONGEST, LiveServer, Postgres, make_survey
 Live = Callable[..., LiveServer]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_a_full_disk_is_not_ready_but_alive(live: Live) -> None:
     server = live()
@@ -26,6 +27,7 @@ def test_a_full_disk_is_not_ready_but_alive(live: Live) -> None:
     server.wait_for("/healthz", 200)
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_a_frozen_database_is_not_ready_but_alive(live: Live, postgres: Postgres) -> None:

@@ -9,9 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hushpoll_client import send
-from hushpoll_client.deadline import within
-from hushpoll_server.cli import main, verify
+from hushpoll_client.delivery import send
+from hushpoll_client.delivery.deadline import within
+from hushpoll_server.cli import verify
+
+from tests.command import run_command
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 ANSWERS = {
@@ -73,10 +75,8 @@ def said(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def run(command: str) -> str:
-        with pytest.raises(SystemExit) as end:
-            main([command, hostile.link])
-        out, err = capsys.readouterr()
-        assert (end.value.code, out, err.count("\n"), err[:-1].isprintable()) == (2, "", 1, True), err
+        status, out, err = run_command(capsys, command, hostile.link)
+        assert (status, out, err.count("\n"), err[:-1].isprintable()) == (2, "", 1, True), err
         return err
 
     return run

@@ -3,56 +3,163 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 import zipfile
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import pytest
 from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_client import HushpollError
-from hushpoll_server.cli import main
-from hushpoll_server.workspace.imports import read_questionnaire
+from hushpoll_client.cli import main
+from hushpoll_server.workspace.imports import read_questionnaire, xlsx
+from openpyxl import Workbook
+
+from tests.command import run_command
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def workbook(path: Path, sheets: dict[str, list[list[str]]], shared: bool = True) -> None:
+def workbook(path: Path, sheets: dict[str, list[list[str]]], inline: bool = False) -> None:
     """Write a small .xlsx as spreadsheet programs do."""
-    texts: list[str] = []
+    book = Workbook(write_only=inline)
+    if not inline:
+        book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append([text or None for text in row])
+    book.save(path)
 
-    def cell(text: str, place: int, row: int) -> str:
-        reference = f"{chr(65 + place)}{row}"
-        if not text:
-            return ""
-        if shared:
-            texts.append(text)
-            return f'<c r="{reference}" t="s"><v>{len(texts) - 1}</v></c>'
-        return f'<c r="{reference}" t="inlineStr"><is><t>{escape(text)}</t></is></c>'
 
+def with_part(path: Path, name: str, content: bytes) -> None:
+    """Put another part in place of one of a workbook."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {one: archive.read(one) for one in archive.namelist()}
+    parts[name] = content
     with zipfile.ZipFile(path, "w") as archive:
-        names = "".join(
-            f'<sheet name="{name}" sheetId="{k}" r:id="rId{k}"/>' for k, name in enumerate(sheets, 1)
-        )
-        archive.writestr(
-            "xl/workbook.xml",
-            f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{names}</sheets></workbook>',
-        )
-        links = "".join(
-            f'<Relationship Id="rId{k}" Target="worksheets/s{k}.xml"/>' for k in range(1, len(sheets) + 1)
-        )
-        archive.writestr("xl/_rels/workbook.xml.rels", f"<Relationships>{links}</Relationships>")
-        for k, rows in enumerate(sheets.values(), 1):
-            body = "".join(
-                f'<row r="{r}">{"".join(cell(text, c, r) for c, text in enumerate(row))}</row>'
-                for r, row in enumerate(rows, 1)
-            )
-            archive.writestr(
-                f"xl/worksheets/s{k}.xml",
-                f'<worksheet xmlns="{MAIN}"><sheetData>{body}</sheetData></worksheet>',
-            )
-        strings = "".join(f"<si><t>{escape(text)}</t></si>" for text in texts)
-        archive.writestr("xl/sharedStrings.xml", f'<sst xmlns="{MAIN}">{strings}</sst>')
+        for one, data in parts.items():
+            archive.writestr(one, data)
+
+
+def sheet_with(cell: str) -> bytes:
+    """A sheet with one cell."""
+    return f'<worksheet xmlns="{MAIN}"><sheetData><row r="1">{cell}</row></sheetData></worksheet>'.encode()
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+@pytest.mark.parametrize(
+    "reference", ["ZZZZZZZ2", "XFD1048576", "A99999999999", "1A", "", "\N{SNOWMAN}"], ids=range(6)
+)
+def test_a_cell_far_away_takes_no_memory(tmp_path: Path, reference: str) -> None:
+    """A file of 753 bytes with a cell ZZZZZZZ2 exhausted the memory."""
+    path = tmp_path / "far.xlsx"
+    workbook(path, FORM)
+    with_part(path, SHEET, sheet_with(f'<c r="{reference}" t="inlineStr"><is><t>type</t></is></c>'))
+    tracemalloc.start()
+    with pytest.raises(HushpollError):
+        read_questionnaire(path)
+    assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    tracemalloc.stop()
+
+
+def test_a_workbook_with_too_many_sheets_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2,000 sheets took more than a minute."""
+    path = tmp_path / "many.xlsx"
+    workbook(path, {**FORM, **{f"sheet {number}": [["a"]] for number in range(200)}})
+    monkeypatch.setattr("openpyxl.load_workbook", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(HushpollError, match="too large"):
+        read_questionnaire(path)
+
+
+def reference_sheets(number: int) -> bytes:
+    """A workbook that lists its first sheet many times."""
+    sheet = '<sheet name="survey" sheetId="1" r:id="rId1"/>'
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    return (
+        f'<workbook xmlns="{MAIN}" xmlns:r="{office}"><sheets>{sheet * number}</sheets></workbook>'.encode()
+    )
+
+
+TYPES_OF_A_SHEET = b"""<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
+<Override PartName="/xl/worksheets/book.xml"
+ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"xl/workbook.xml": reference_sheets(101)}, "too large"),
+        ({"xl/workbook.xml": reference_sheets(50), SHEET: sheet_with("<c/>" * 150_000)}, "too large"),
+        (
+            {"xl/styles.xml": f'<styleSheet xmlns="{MAIN}">{"<xf/>" * 50_000}</styleSheet>'.encode()},
+            "too large",
+        ),
+        ({"docProps/custom.xml": b"<Properties>" + b"<property/>" * 50_000 + b"</Properties>"}, "too large"),
+        ({SHEET: sheet_with("<c/>" * 2_100_000)}, "too large"),
+        ({f"media/{number}": b"" for number in range(6_000)}, "too large"),
+        (
+            {"[Content_Types].xml": TYPES_OF_A_SHEET, "xl/worksheets/book.xml": reference_sheets(20_000)},
+            "not an .xlsx workbook",
+        ),
+    ],
+    ids=["sheets", "same sheet", "styles", "properties", "cells", "parts", "workbook as sheet"],
+)
+def test_a_small_file_that_takes_minutes_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: dict[str, bytes], message: str
+) -> None:
+    """A file of 60 kB whose styles have four million elements exhausted memory; so did one that lists a sheet often."""
+    path = tmp_path / "bomb.xlsx"
+    workbook(path, FORM)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()} | parts
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    monkeypatch.setattr("openpyxl.load_workbook", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(HushpollError, match=message):
+        read_questionnaire(path)
+
+
+def test_a_sheet_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "long.xlsx"
+    workbook(path, {**FORM, "survey": [FORM["survey"][0]] * 30})
+    monkeypatch.setattr(xlsx, "MOST_ROWS", 20)
+    with pytest.raises(HushpollError, match="more than 20 rows"):
+        read_questionnaire(path)
+
+
+DOCTYPE = '<!DOCTYPE a [<!ENTITY b "c">]><worksheet>&b;</worksheet>'
+
+
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        (SHEET, DOCTYPE.encode()),
+        (SHEET, DOCTYPE.encode("utf-16")),
+        (SHEET, b"<worksheet"),
+        (SHEET, b""),
+        (SHEET, sheet_with('<c r="A1" t="s"><v>99999</v></c>')),
+        (SHEET, sheet_with('<c r="A1" t="s"><v>-1</v></c>')),
+        (SHEET, sheet_with('<c r="A1" t="n"><v>many</v></c>')),
+        ("xl/workbook.xml", b"<workbook/>"),
+        ("xl/workbook.xml", DOCTYPE.encode("utf-16")),
+        ("xl/_rels/workbook.xml.rels", b"<Relationships/>"),
+        ("[Content_Types].xml", b"<Types/>"),
+    ],
+    ids=range(11),
+)
+def test_a_broken_workbook_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str, content: bytes
+) -> None:
+    path = tmp_path / "broken.xlsx"
+    workbook(path, FORM)
+    with_part(path, part, content)
+    status, out, err = run_command(capsys, "survey", "import", path)
+    assert (status, out, len(err.splitlines())) == (2, "", 1), err
 
 
 FORM = {

@@ -10,7 +10,7 @@ from babel.messages.mofile import write_mo
 from flask import Flask
 from flask_babel import gettext, ngettext
 from hushpoll_client.errors import HushpollError, ReportError, SurveyError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from hushpoll_server import spoken
 from hushpoll_server.spoken import in_words
 
@@ -52,7 +52,7 @@ def speaking(tmp_path: Path) -> Flask:
 
 
 def test_a_sentence_is_filled_in_anew_with_numbers_as_the_language_writes_them(speaking: Flask) -> None:
-    told = said("{n:,} reports, {share:.1%}, {x:.2f} in all", n=12345, share=0.125, x=1.5)
+    told = msg("{n:,} reports, {share:.1%}, {x:.2f} in all", n=12345, share=0.125, x=1.5)
     with speaking.test_request_context("/"):
         assert in_words(told) == str(told) == "12,345 reports, 12.5%, 1.50 in all"
     with speaking.test_request_context("/", headers={"Accept-Language": "de"}):
@@ -60,7 +60,7 @@ def test_a_sentence_is_filled_in_anew_with_numbers_as_the_language_writes_them(s
 
 
 def test_sentences_inside_a_sentence_are_said_too_and_texts_stay_as_they_are(speaking: Flask) -> None:
-    told = said("in {place}: {told}", place="1.5 {x}", told=said("at most {most} options", most=9))
+    told = msg("in {place}: {told}", place="1.5 {x}", told=msg("at most {most} options", most=9))
     with speaking.test_request_context("/", headers={"Accept-Language": "de"}):
         assert in_words(told) == "höchstens 9 Optionen (1.5 {x})"
         assert in_words("plain") == "schlicht"
@@ -69,7 +69,7 @@ def test_sentences_inside_a_sentence_are_said_too_and_texts_stay_as_they_are(spe
 
 
 def test_an_error_is_said_with_its_place_and_its_remedy(speaking: Flask) -> None:
-    problem = said("at most {most} options", most=9)
+    problem = msg("at most {most} options", most=9)
     errors = {
         HushpollError("plain"): "schlicht",
         HushpollError(problem, "take fewer"): "höchstens 9 Optionen; nehmen Sie weniger",
@@ -94,5 +94,5 @@ def test_catalogues_are_read_together_the_last_wins_and_a_missing_one_does_no_ha
 
 def test_outside_of_a_request_everything_is_english(speaking: Flask) -> None:
     with speaking.app_context():
-        assert in_words(said("at most {most} options", most=9)) == "at most 9 options"
-    assert in_words(said("at most {most} options", most=9)) == "at most 9 options"
+        assert in_words(msg("at most {most} options", most=9)) == "at most 9 options"
+    assert in_words(msg("at most {most} options", most=9)) == "at most 9 options"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.link import survey_link
+from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.writer import Writer
 from hushpoll_server.security import Throttle
@@ -16,7 +16,7 @@ from hushpoll_server.store.schema import invitations as table
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import select
 
-from tests.serving import make_survey, new_report, post
+from tests.serving import make_survey, new_report, post, used_codes
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_one_report_each(client: FlaskClient, store: Store, invited: Survey) -> 
     (code,) = invitations.invite(store, invited.hash, 1)
     report = new_report(invited).to_bytes(code)
     assert post(client, invited, report).status_code == 201
-    assert invitations.counts(store, invited.hash) == (1, 1)
+    assert used_codes(store, invited.hash) == (1, 1)
     assert post(client, invited, report).status_code == 200
     assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 403
     assert store.count(invited.hash) == 1
@@ -139,7 +139,7 @@ def test_the_code_stands_in_the_fragment() -> None:
 
 
 def looked_up(client: FlaskClient, survey: Survey, code: str) -> int:
-    answer = client.get(f"/api/surveys/{survey.hash}/invitations/{code}")
+    answer = client.post(f"/api/surveys/{survey.hash}/invitations/check", json={"invitation": code})
     assert answer.headers["Cache-Control"] == "no-store"
     return answer.status_code
 
@@ -150,16 +150,54 @@ def test_a_code_can_be_looked_up_before_anything_is_typed(
     code, other = invitations.invite(store, invited.hash, 2)
     assert looked_up(client, invited, code) == 204
     assert looked_up(client, invited, "0" * 20) == 403
-    assert looked_up(client, invited, "\N{SNOWMAN}" * 200) == 403
+    assert looked_up(client, invited, "\N{SNOWMAN}" * 60) == 403
     assert invitations.counts(store, invited.hash) == (2, 0)
     assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 201
-    # While its report waits, and when it is sealed.
-    assert looked_up(client, invited, code) == 403
+    # Until it is sealed nothing shows that, and when, somebody has answered; a second report is refused all the same.
+    assert looked_up(client, invited, code) == 204
+    assert invitations.counts(store, invited.hash) == (2, 0)
+    assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 403
     closing.close(store, invited.hash)
     assert store.sealed_count(invited.hash) == 1
     assert (looked_up(client, invited, code), looked_up(client, invited, other)) == (403, 204)
     assert invitations.counts(store, invited.hash) == (2, 1)
-    assert client.get(f"/api/surveys/{'0' * 64}/invitations/{code}").status_code == 404
+    unknown = client.post(f"/api/surveys/{'0' * 64}/invitations/check", json={"invitation": code})
+    assert unknown.status_code == 404
+
+
+def test_a_code_in_an_address_is_refused_and_told_where_to_go(
+    client: FlaskClient, store: Store, invited: Survey
+) -> None:
+    """Addresses end up in histories and in the logs of proxies."""
+    (code,) = invitations.invite(store, invited.hash, 1)
+    answer = client.get(f"/api/surveys/{invited.hash}/invitations/{code}")
+    assert answer.status_code == 410
+    assert "POST" in answer.json["detail"]
+    assert "invitations/check" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"[]", 422),
+        (b"{}", 422),
+        (b'{"invitation": 1}', 422),
+        (b'{"invitation": ""}', 422),
+        (b'{"invitation": "a", "group": 0}', 422),
+        (b'{"invitation": "a", "invitation": "b"}', 422),
+        (b'{"invitation": "a", "more": 1}', 422),
+        (b'{"invitation": "' + b"a" * 65 + b'"}', 422),
+        (b'{"invitation": "' + b"a" * 2000 + b'"}', 413),
+    ],
+)
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_a_check_that_is_not_one_is_refused(
+    client: FlaskClient, invited: Survey, body: bytes, status: int
+) -> None:
+    path = f"/api/surveys/{invited.hash}/invitations/check"
+    assert client.post(path, data=body, content_type="application/json").status_code == status
+    assert client.post(path, data=body, content_type="text/plain").status_code == 415
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -168,13 +206,13 @@ def test_looking_codes_up_stores_nothing_and_is_paced(
 ) -> None:
     plain = make_survey("No invitations")
     store.publish(plain)
-    assert client.get(f"/api/surveys/{plain.hash}/invitations/x").status_code == 404
+    assert looked_up(client, plain, "x") == 404
     (code,) = invitations.invite(store, invited.hash, 1)
     store.database.empty_log()
     before = store.database.path.read_bytes()
     monkeypatch.setitem(client.application.extensions, "hushpoll_code_checks", Throttle(5))
     assert [looked_up(client, invited, code) for _ in range(5)] == [204] * 5
-    refused = client.get(f"/api/surveys/{invited.hash}/invitations/{code}")
+    refused = client.post(f"/api/surveys/{invited.hash}/invitations/check", json={"invitation": code})
     assert refused.status_code == 429
     assert int(refused.headers["Retry-After"]) > 0
     store.database.empty_log()
@@ -188,8 +226,10 @@ def test_more_invitations_leave_the_spent_ones_spent(
     for code in first[:5]:
         assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 201
     more = invitations.invite(store, invited.hash, 30)
-    assert [looked_up(client, invited, code) for code in first] == [403] * 5 + [204] * 4
+    assert {looked_up(client, invited, code) for code in first} == {204}
+    for code in first[:5]:
+        assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 403
     assert {looked_up(client, invited, code) for code in more} == {204}
     with store.read() as tx:
         assert sorted(tx.execute(select(table.c.place)).scalars()) == list(range(39))
-    assert invitations.counts(store, invited.hash) == (39, 5)
+    assert used_codes(store, invited.hash) == (39, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from tests.prove.places import signed_survey
 from tests.serving import LONGEST, LiveServer, make_survey, new_report, post
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServer]) -> None:
     server = live()
@@ -40,6 +42,30 @@ def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServ
             time.sleep(0.1)
     # They wait still: no sealing did it.
     assert (server.store.count(survey.hash), server.store.sealed_count(survey.hash)) == (10, 0)
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+def test_the_keeper_empties_the_log_while_reports_wait(
+    client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Path(f"{store.database.path}-wal")
+    for _ in range(5):
+        assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
+    assert log.stat().st_size > 0
+    emptied, empty_log = threading.Event(), store.database.empty_log
+
+    def empty_and_tell() -> None:
+        empty_log()
+        emptied.set()
+
+    monkeypatch.setattr(store.database, "empty_log", empty_and_tell)
+    monkeypatch.setattr(keeper, "LOG_SECONDS", 0)
+    monkeypatch.setattr(keeper, "KEEP_SECONDS", 0.01)
+    running = keeper.Keeper(store)
+    assert emptied.wait(LONGEST)
+    running.stop()
+    assert log.stat().st_size == 0
+    assert (store.count(survey.hash), store.sealed_count(survey.hash)) == (5, 0)
 
 
 def ahead(monkeypatch: pytest.MonkeyPatch, days: int) -> None:

@@ -14,7 +14,7 @@ from hushpoll_client import Survey
 from hushpoll_server import files
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.retention import set_day
-from hushpoll_server.respond import assets, kept, languages, page
+from hushpoll_server.respond import kept, languages, manifest, page
 from hushpoll_server.respond.kept import KeptPages
 from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store, today
@@ -34,7 +34,7 @@ def test_every_file_of_the_page_is_kept_for_ever(client: FlaskClient, survey: Su
     named = re.findall(r'(?:src|href)="(/static/[^"]+)"', text) + re.findall(r'"words":"([^"]+)"', text)
     assert len(named) >= 10
     for address in named:
-        assert address.split("/")[2] == assets.release()
+        assert address.split("/")[2] == manifest.release()
         answer = client.get(address, headers=GZIP)
         assert (answer.status_code, answer.headers["Cache-Control"]) == (200, FOR_EVER)
         assert answer.headers["Content-Encoding"] == "gzip"
@@ -47,17 +47,19 @@ def test_old_addresses_keep_answering_and_are_asked_about(
 ) -> None:
     answer = client.get(f"/static/{release}{path}")
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-cache")
-    assert answer.data == client.get(f"/static/{assets.release()}/{path}").data
+    assert answer.data == client.get(f"/static/{manifest.release()}/{path}").data
     again = client.get(f"/static/{release}{path}", headers={"If-None-Match": answer.headers["ETag"]})
     assert (again.status_code, again.data) == (304, b"")
 
 
 def test_a_changed_file_changes_every_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = assets.release()
-    read = assets._read
-    changed = assets.Asset(b"other", "text/javascript")
-    monkeypatch.setattr(assets, "_read", lambda path: changed if path == "client/more.js" else read(path))
-    assert assets.release.__wrapped__() != before
+    before = manifest.release()
+    read = manifest.read_asset
+    changed = manifest.Asset(b"other", "text/javascript")
+    monkeypatch.setattr(
+        manifest, "read_asset", lambda path: changed if path == "client/extra_kinds.js" else read(path)
+    )
+    assert manifest.release.__wrapped__() != before
 
 
 def test_a_page_is_rendered_and_compressed_once(

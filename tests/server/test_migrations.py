@@ -25,7 +25,7 @@ from hushpoll_server.store.migrations import _LOCK, _settings, current_revision,
 from hushpoll_server.store.surveys import Store, open_store, today
 from sqlalchemy import Column, MetaData, inspect, text
 
-from tests.serving import make_survey, new_report, post, waiting_records
+from tests.serving import make_survey, new_report, post, used_codes, waiting_records
 
 VERSIONS = Path(hushpoll_server.__file__).parent / "store" / "migrations" / "versions"
 REVISIONS = sorted(path.stem for path in VERSIONS.glob("[0-9]*.py"))
@@ -189,7 +189,7 @@ def test_what_waited_in_an_older_database_is_locked_and_its_codes_stay_spent(
     app = create_app(config)
     store, client = app.extensions["hushpoll"], app.test_client()
     assert (store.count(survey.hash), store.sealed_count(survey.hash)) == (60, 0)
-    assert invitations.counts(store, survey.hash) == (100, 60)
+    assert used_codes(store, survey.hash) == (100, 60)
     if backend == "sqlite":
         files = b"".join(path.read_bytes() for path in config.data.iterdir())
         assert not [report for report in reports if bytes.fromhex(report.id) in files]
@@ -201,7 +201,7 @@ def test_what_waited_in_an_older_database_is_locked_and_its_codes_stay_spent(
     assert post(client, survey, new_report(survey).to_bytes(codes[99])).status_code == 201
     closing.close(store, survey.hash)
     assert store.sealed_count(survey.hash) == 61
-    assert invitations.counts(store, survey.hash) == (100, 61)
+    assert used_codes(store, survey.hash) == (100, 61)
     store.close()
 
 
@@ -262,7 +262,7 @@ def test_reports_and_codes_of_every_later_database_keep_their_meaning(
     app = create_app(config)
     store, client = app.extensions["hushpoll"], app.test_client()
     assert (store.count(survey.hash), store.sealed_count(survey.hash)) == (80, 20)
-    assert invitations.counts(store, survey.hash) == (100, 80)
+    assert used_codes(store, survey.hash) == (100, 80)
     for place in (0, 19, 20, 79):
         assert post(client, survey, reports[place].to_bytes(codes[place])).status_code == 200
         assert post(client, survey, new_report(survey).to_bytes(codes[place])).status_code == 403
@@ -271,7 +271,7 @@ def test_reports_and_codes_of_every_later_database_keep_their_meaning(
     assert post(client, survey, new_report(survey).to_bytes(codes[99])).status_code == 201
     closing.close(store, survey.hash)
     assert store.sealed_count(survey.hash) == 81
-    assert invitations.counts(store, survey.hash) == (100, 81)
+    assert used_codes(store, survey.hash) == (100, 81)
     records = b"".join(store.record_parts(survey.hash))
     form = store.record_format(survey.hash)
     found = [records[at : at + form.size] for at in range(0, len(records), form.size)]

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hushpoll_server.cli import main
+from hushpoll_server.config import Config
 from hushpoll_server.store import backup
 from sqlalchemy import create_engine
+
+from tests.command import run_command
+from tests.serving import make_ready
 
 NAMES = ["a?b", "a%41b", "a#b", "a b", "a&mode=rw", "file:a", "ä'\"", os.fsdecode(b"\xff")]
 
@@ -27,9 +30,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
     def one(data: Path, *arguments: str | Path) -> tuple[int, str]:
         monkeypatch.setenv("DATA", str(data))
-        with pytest.raises(SystemExit) as end:
-            main([str(argument) for argument in arguments])
-        return int(end.value.code or 0), "".join(capsys.readouterr())
+        status, out, err = run_command(capsys, *arguments)
+        return status, out + err
 
     return one
 
@@ -45,6 +47,7 @@ def with_key_of(data: Path, new: Path) -> Path:
 def test_backups_and_data_folders_may_have_any_name(run: Run, tmp_path: Path, name: str) -> None:
     data, folder = tmp_path / name, tmp_path / "backups"
     folder.mkdir()
+    make_ready(Config(data=data))
     assert run(data, "user", "add", "ada")[0] == 0
     assert (data / "hushpoll.sqlite3").stat().st_size > 0
     status, said = run(data, "backup", folder / name)
@@ -64,6 +67,7 @@ def test_a_file_without_a_byte_is_no_backup(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Should the copy be written elsewhere once more, nobody is told that it is here."""
+    make_ready(Config(data=tmp_path / "data"))
     assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setattr(backup, "create_engine", lambda url: create_engine(f"sqlite:///{elsewhere}"))
@@ -94,6 +98,7 @@ def test_what_only_looks_like_a_backup_is_refused_in_one_line(
     run: Run, tmp_path: Path, changes: list[str]
 ) -> None:
     data, copy = tmp_path / "data", tmp_path / "copy"
+    make_ready(Config(data=data))
     assert run(data, "user", "add", "ada")[0] == 0
     assert run(data, "backup", copy)[0] == 0
     with sqlite3.connect(copy) as file:
@@ -111,6 +116,7 @@ def test_what_only_looks_like_a_backup_is_refused_in_one_line(
 def test_names_that_no_file_can_have_are_refused_in_one_line(
     run: Run, tmp_path: Path, command: list[str], name: str
 ) -> None:
+    make_ready(Config(data=tmp_path / "data"))
     assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
     status, said = run(tmp_path / "data", *command, name)
     assert (status, said.count("\n")) == (2, 1), said
@@ -118,10 +124,11 @@ def test_names_that_no_file_can_have_are_refused_in_one_line(
 
 @pytest.mark.parametrize("command", [["user", "list"], ["survey", "list", "--json"], ["--help"]])
 def test_a_full_device_is_told_in_one_line(run: Run, tmp_path: Path, command: list[str]) -> None:
+    make_ready(Config(data=tmp_path / "data"))
     assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [sys.executable, "-c", "from hushpoll_server.cli import main; main()", *command],
+            [sys.executable, "-c", "from hushpoll_client.cli import main; main()", *command],
             env={**os.environ, "DATA": str(tmp_path / "data")},
             stdout=full,
             stderr=subprocess.PIPE,

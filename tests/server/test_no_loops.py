@@ -1,4 +1,4 @@
-"""One answer's way has no loops: compiled once, sealed once, published in one transaction, rehearsed by `report`."""
+"""No work is done twice: compiled once, read without writing, published in one transaction, rehearsed by `report`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from flask import Flask
 from hushpoll_analysis import report
 from hushpoll_analysis.results.rendering import as_body
 from hushpoll_client import Report, Survey
-from hushpoll_client import question as question_module
-from hushpoll_server.collect import seal
+from hushpoll_client.survey import question as question_module
 from hushpoll_server.people import log, tokens
-from hushpoll_server.results import tallies
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, rehearsal
-from sqlalchemy import select
+from sqlalchemy import Engine, event, select
 
 from tests.client.documents import exam
 from tests.server.accounts_kit import make_draft, make_published, signed_in, submit
@@ -46,14 +44,21 @@ def test_a_survey_is_compiled_once_when_it_is_read(monkeypatch: pytest.MonkeyPat
     assert compiled.calls == 3
 
 
-def test_reading_results_seals_once(place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_results_writes_nothing(place: tuple[Flask, Store]) -> None:
     owner, survey = signed_in(*place, "owner"), make_published(place[1])
-    for path in (f"/surveys/{survey.hash}/report", f"/api/surveys/{survey.hash}/results"):
-        sealed = Counted(seal.seal_due)
-        monkeypatch.setattr(tallies, "seal_due", sealed)
-        monkeypatch.setattr(seal, "seal_due", sealed)
-        assert owner.get(path).status_code == 200, path
-        assert sealed.calls == 1, path
+    statements: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        for path in (f"/surveys/{survey.hash}/report", f"/api/surveys/{survey.hash}/results"):
+            assert owner.get(path).status_code == 200, path
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert any(statement.startswith("SELECT") for statement in statements)
+    assert [s for s in statements if s.startswith(("INSERT", "UPDATE", "DELETE"))] == []
 
 
 class Full(Exception):
@@ -115,4 +120,5 @@ def test_the_rehearsal_shows_what_the_report_says(monkeypatch: pytest.MonkeyPatc
     assert shown.body == as_body(made, heading=3, method=False)
     for part, question in zip(shown.parts, made.questions, strict=True):
         wanted = [line.to_dict()["shown"]["estimate"] for line in question.lines]
-        assert [row.estimate for row in part["rows"]] == wanted
+        ((_, rows),) = part["tables"]
+        assert [row.estimate for row in rows] == wanted

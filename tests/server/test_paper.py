@@ -14,9 +14,9 @@ from flask.testing import FlaskClient
 from flask_babel import gettext
 from hushpoll_client import Question, Survey
 from hushpoll_client.channel import SCALE
+from hushpoll_client.formatting import at_most
 from hushpoll_client.mechanism import Instruction, Mechanism
-from hushpoll_client.texts import read_in
-from hushpoll_client.words import at_most
+from hushpoll_client.survey.texts import read_in
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.invitations import invite
 from hushpoll_server.respond.paper import any_answer, is_possible, report_labels, warnings

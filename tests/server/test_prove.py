@@ -14,7 +14,7 @@ from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.collect.writer import Writer
 
 from bench import stall
-from tests.prove import doomed, faults, flood, kills, machine, proxy, requests, trace
+from tests.prove import doomed, faults, flood, kills, machine, mutants, nodes, places, proxy, requests, trace
 from tests.prove.__main__ import HARNESSES
 from tests.prove.crowd import Crowd, fresh_report
 from tests.serving import LONGEST, LiveServer, Postgres, make_survey
@@ -22,10 +22,12 @@ from tests.serving import LONGEST, LiveServer, Postgres, make_survey
 Live = Callable[..., LiveServer]
 
 
+@pytest.mark.long
 def test_kill_9_loses_and_doubles_nothing(live: Live) -> None:
     assert kills.survive(live(SEAL_EVERY="1"), 3) > 30
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("fault", [faults.full_disk, faults.broken_disk])
 def test_a_disk_that_is_full_or_breaks_loses_nothing(live: Live, fault: Callable[..., Any]) -> None:
@@ -34,6 +36,7 @@ def test_a_disk_that_is_full_or_breaks_loses_nothing(live: Live, fault: Callable
     assert refused > 0
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 @pytest.mark.parametrize("fault", [faults.frozen, faults.restarted])
@@ -43,26 +46,33 @@ def test_a_database_that_freezes_or_restarts_loses_nothing(
     assert fault(live(), postgres, 0.5)[0] > 20
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_two_nodes_count_once(live: Live) -> None:
     assert faults.two_nodes(live(), 0.5)[0] > 20
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-@pytest.mark.parametrize(
-    "seconds", [pytest.param(0.5, marks=() if proxy.nginx() else (pytest.mark.long,))], ids=["in small"]
-)
-def test_nginx_of_the_manual_leads_to_whichever_node_lives(live: Live, seconds: float) -> None:
-    """Where nginx is not installed, `make prove` installs and runs it."""
-    assert proxy.through_a_proxy(live(**proxy.BEHIND_A_PROXY), seconds) > 20
+def test_nginx_of_the_manual_leads_to_whichever_node_lives(live: Live) -> None:
+    assert proxy.through_a_proxy(live(**proxy.BEHIND_A_PROXY), 0.5) > 20
 
 
+@pytest.mark.long
+@pytest.mark.postgres
+def test_two_nodes_behind_nginx_survive_kills_freezes_and_clocks(folder: Path, postgres: Postgres) -> None:
+    with places.database("postgresql", postgres) as url:
+        assert "0 lost, 0 doubled" in nodes.survive(folder, url, 2, 2, 2, lambda _: None)
+
+
+@pytest.mark.long
 def test_sigterm_under_load_fails_nothing(live: Live) -> None:
     assert faults.told_to_end(live(), 0.5)[0] > 20
 
 
+@pytest.mark.long
 def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
     """A status that nobody expects, and a connection that breaks where none should."""
     server = live()
@@ -144,6 +154,7 @@ def test_the_model_notices_a_report_that_was_lost(monkeypatch: pytest.MonkeyPatc
         life.teardown()
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_while_it_stores_loses_nothing(
     backend: str, request: pytest.FixtureRequest
 ) -> None:
@@ -169,12 +180,14 @@ def test_a_process_that_is_killed_while_it_stores_loses_nothing(
         life.teardown()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_raw_requests_break_nothing(live: Live) -> None:
     found = requests.attack(live(), 900, 300)
     assert sum(found.values()) > 900
 
 
+@pytest.mark.long
 def test_a_server_that_checks_no_numbers_is_found_out(folder: Path) -> None:
     """By its answers, and by its rows alone; few mutations are numbers only, so that 120 of them missed it at times."""
     for name, look in (("answers", requests.caught), ("rows", requests.caught_by_rows)):
@@ -187,6 +200,7 @@ def test_a_server_that_checks_no_numbers_is_found_out(folder: Path) -> None:
             server.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_every_answer_of_a_connection_is_read(live: Live) -> None:
     request = b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -194,6 +208,7 @@ def test_every_answer_of_a_connection_is_read(live: Live) -> None:
     assert requests.ask(live().port, request + bad + request).statuses == [200, 404, 200]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_a_report_is_on_the_disk_before_its_answer_and_links_nothing(live: Live) -> None:
     traced = trace.trace(live(), None, 3)
@@ -201,6 +216,7 @@ def test_a_report_is_on_the_disk_before_its_answer_and_links_nothing(live: Live)
     assert traced.seen == 3  # what the threat model says of a server that is watched
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -> None:
@@ -209,6 +225,7 @@ def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -
     assert {name: n for name, n in traced.found.items() if n} == {"kept": 3}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_reports_go_on_beside_a_flood_of_sign_ins(live: Live) -> None:
     _, beside, statuses = flood.beside_a_flood(live(WORKERS="2"), 2)
@@ -222,6 +239,31 @@ def test_the_bench_of_connections_says_when_its_goal_is_missed() -> None:
     assert stall.missed([0.1] * 140 + [3.0] * 10, 0) == ["p99 over 2.0 s"]
     assert stall.missed([0.6] * 150, 0) == ["median over 0.5 s"]
     assert stall.missed([], 150) == ["nobody got the page"]
+
+
+def test_a_mutant_that_changes_annotations_only_is_none() -> None:
+    """`make prove-mutants` would count it as one that no test notices."""
+    code = "def f(x: int | None = None, *, y: int = 1) -> int | None:\n    z: int | str = x\n    return z"
+    assert mutants._executed(code) == mutants._executed(code.replace("|", "&"))
+    for change in (("= 1", "= 2"), ("return z", "return x"), ("= x", "= y")):
+        assert mutants._executed(code) != mutants._executed(code.replace(*change))
+    assert mutants._executed("def f(") is None
+
+
+def test_the_share_of_mutants_that_were_killed_has_an_interval() -> None:
+    line, is_enough = mutants.summary(mutants.TARGETS[0], 5_000, 100, 8)
+    assert is_enough
+    assert "92 of 100 mutants killed, 92.0% (95 % interval 85.0% to 95.9%), of 5,000" in line
+    assert not mutants.summary(mutants.TARGETS[0], 5_000, 100, 11)[1]
+
+
+def test_a_module_is_tried_by_the_tests_that_mention_it_first() -> None:
+    assert "tests/client/test_exact.py" in mutants.mentioning(
+        ("tests/client",), "client/hushpoll_client/exact.py"
+    )
+    assert (
+        mutants.mentioning(("tests/client/test_exact.py",), "client/hushpoll_client/nowhere_named.py") == []
+    )
 
 
 def test_every_harness_is_listed() -> None:

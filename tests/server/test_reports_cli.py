@@ -10,14 +10,15 @@ import pandas as pd
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_server.cli import main
 from hushpoll_server.collect import closing
+from hushpoll_server.config import Config
 from hushpoll_server.people import log
 from hushpoll_server.store.surveys import Store
 
+from tests.command import run_command
 from tests.server.every_form import EVERY_FORM, send
 from tests.server.reporting import TRUTH, fill
-from tests.serving import DRAFT
+from tests.serving import DRAFT, make_ready
 
 
 @pytest.fixture
@@ -37,16 +38,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """Run the command; give status, stdout, stderr."""
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
-
-
 def test_from_a_simulation_to_a_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run(
+    status, out, err = run_command(
         capsys,
         "simulate",
         "survey.json",
@@ -60,7 +53,7 @@ def test_from_a_simulation_to_a_report(folder: Path, capsys: pytest.CaptureFixtu
     )
     assert (status, err) == (0, "")
     assert json.loads(out)["n"] == 40_000
-    status, out, err = run(capsys, "report", "survey.json", "--data", "r.parquet", "--format", "json")
+    status, out, err = run_command(capsys, "report", "survey.json", "--data", "r.parquet", "--format", "json")
     assert (status, err) == (0, "")
     value = json.loads(out)
     assert value["hash"] == Survey.from_draft(DRAFT).hash
@@ -73,23 +66,23 @@ def test_from_a_simulation_to_a_report(folder: Path, capsys: pytest.CaptureFixtu
 def test_every_form_by_flag_or_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = json.dumps(TRUTH)
     assert (
-        run(
+        run_command(
             capsys, "simulate", "survey.json", "-n", "500", "--truth", truth, "--out", "r.csv", "--seed", "1"
         )[0]
         == 0
     )
     base = ["report", "survey.json", "--data", "r.csv", "--by", "cheated"]
-    text = run(capsys, *base)[1]
+    text = run_command(capsys, *base)[1]
     assert "reason by cheated" in text
     assert "Pearson χ²" in text
     forms = {"x.json": '{"hash"', "x.html": "<!doctype html>", "x.csv": "\ufeffquestion,", "x.txt": "Exam"}
     for name, beginning in forms.items():
-        status, out, _ = run(capsys, *base, "--out", name)
+        status, out, _ = run_command(capsys, *base, "--out", name)
         assert (status, out) == (0, "")
         assert (folder / name).read_text().startswith(beginning)
-    assert json.loads(run(capsys, *base, "--json")[1])["by"] == "cheated"
-    assert run(capsys, *base, "--format", "csv")[1].startswith("question,option,reported")
-    assert run(capsys, *base, "--format", "html")[1].startswith("<!doctype html>")
+    assert json.loads(run_command(capsys, *base, "--json")[1])["by"] == "cheated"
+    assert run_command(capsys, *base, "--format", "csv")[1].startswith("question,option,reported")
+    assert run_command(capsys, *base, "--format", "html")[1].startswith("<!doctype html>")
 
 
 def test_reports_of_the_store(
@@ -97,12 +90,15 @@ def test_reports_of_the_store(
 ) -> None:
     fill(client, survey, 300)
     closing.close(store, survey.hash)
-    whole = json.loads(run(capsys, "report", survey.hash, "--json")[1])
+    whole = json.loads(run_command(capsys, "report", survey.hash, "--json")[1])
     assert whole["n"] == 300
-    assert json.loads(run(capsys, "report", survey.hash[:8], "--json", "--by", "reason")[1])["by"] == "reason"
+    assert (
+        json.loads(run_command(capsys, "report", survey.hash[:8], "--json", "--by", "reason")[1])["by"]
+        == "reason"
+    )
     (folder / "published.json").write_bytes(survey.canonical)
-    assert json.loads(run(capsys, "report", "published.json", "--json")[1]) == whole
-    status, out, _ = run(capsys, "export", survey.hash[:10], "--out", "export", "--json")
+    assert json.loads(run_command(capsys, "report", "published.json", "--json")[1]) == whole
+    status, out, _ = run_command(capsys, "export", survey.hash[:10], "--out", "export", "--json")
     assert status == 0
     value = json.loads(out)
     assert value["n"] == 300
@@ -111,7 +107,7 @@ def test_reports_of_the_store(
     assert (line.actor, line.subject, line.detail) == (log.COMMAND_LINE, survey.hash, "300 reports")
     assert len(pd.read_parquet(folder / "export" / "reports.parquet")) == 300
     again = json.loads(
-        run(capsys, "report", "export/survey.json", "--data", "export/reports.csv", "--json")[1]
+        run_command(capsys, "report", "export/survey.json", "--data", "export/reports.csv", "--json")[1]
     )
     assert again == whole
 
@@ -121,22 +117,22 @@ def test_parts_give_the_same_report_and_an_export_goes_on(
 ) -> None:
     fill(client, survey, 300)
     closing.close(store, survey.hash)
-    whole = json.loads(run(capsys, "report", survey.hash, "--json", "--by", "reason")[1])
+    whole = json.loads(run_command(capsys, "report", survey.hash, "--json", "--by", "reason")[1])
     exported = ["export", survey.hash[:10], "--out", "large", "--parts", "120", "--json"]
-    status, out, _ = run(capsys, *exported)
+    status, out, _ = run_command(capsys, *exported)
     assert (status, json.loads(out)["n"]) == (0, 300)
     parts = sorted((folder / "large" / "parts").iterdir())
     assert [len(pd.read_parquet(part)) for part in parts] == [120, 120, 60]
     before = [part.read_bytes() for part in parts]
     parts[1].unlink()
-    assert run(capsys, *exported)[0] == 0
+    assert run_command(capsys, *exported)[0] == 0
     assert [part.read_bytes() for part in parts][::2] == before[::2]
     assert not (folder / "large" / "reproduce.R").exists()  # it would read one file
     for data in ("large/parts/*.parquet", "large/parts"):
-        made = run(capsys, "report", "large/survey.json", "--data", data, "--by", "reason", "--json")
+        made = run_command(capsys, "report", "large/survey.json", "--data", data, "--by", "reason", "--json")
         assert json.loads(made[1]) == whole
     asked = ["report", survey.hash, "--data", "large/parts/*.parquet", "--engine", "duckdb", "--json"]
-    assert json.loads(run(capsys, *asked)[1])["n"] == 300
+    assert json.loads(run_command(capsys, *asked)[1])["n"] == 300
 
 
 def test_what_was_needed_is_compared_and_pictures_are_written(
@@ -144,7 +140,9 @@ def test_what_was_needed_is_compared_and_pictures_are_written(
 ) -> None:
     fill(client, survey, 300)
     closing.close(store, survey.hash)
-    made = run(capsys, "report", survey.hash, "--json", "--needed", "cheated=0.01", "--figures", "pictures")
+    made = run_command(
+        capsys, "report", survey.hash, "--json", "--needed", "cheated=0.01", "--figures", "pictures"
+    )
     first, second = json.loads(made[1])["questions"][:2]
     assert first["margin"]["more"] > 0
     assert "margin" not in second
@@ -157,19 +155,19 @@ def test_reports_that_wait_are_told_beside_the_report(
     folder: Path, client: FlaskClient, survey: Survey, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(client, survey, 3)
-    status, out, said = run(capsys, "report", survey.hash, "--json")
+    status, out, said = run_command(capsys, "report", survey.hash, "--json")
     assert (status, json.loads(out)["n"]) == (0, 0)
     assert said.startswith("3 more waiting to be counted")
     fill(client, survey, 110)
-    status, out, said = run(capsys, "report", survey.hash, "--json")
+    status, out, said = run_command(capsys, "report", survey.hash, "--json")
     assert (json.loads(out)["n"], said.startswith("50 more waiting")) == (63, True)
-    assert run(capsys, "survey", "close", survey.hash)[0] == 0
-    assert run(capsys, "report", survey.hash, "--json")[2] == ""
+    assert run_command(capsys, "survey", "close", survey.hash)[0] == 0
+    assert run_command(capsys, "report", survey.hash, "--json")[2] == ""
 
 
 def test_no_bar_in_a_pipe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ["simulate", "survey.json", "-n", "100", "--truth", "truth.json", "--out", "r.parquet"]
-    assert run(capsys, *args)[2] == ""
+    assert run_command(capsys, *args)[2] == ""
 
 
 SIMULATE = ["simulate", "survey.json", "-n", "10", "--out", "r.parquet", "--truth"]
@@ -234,13 +232,14 @@ BAD = {
 def test_bad_input_is_one_line_and_status_2(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
+    make_ready(Config(data=folder / "data"))
     (folder / "fake.parquet").write_text("no")
     (folder / "good.csv").write_text("cheated_reported,reason_reported,tax_reported\n0,1,0\n1,2,1\n")
     (folder / "codes.csv").write_text("cheated_reported,reason_reported,tax_reported\n0,1,0\n1,7,1\n")
     (folder / "column.csv").write_text("cheated_reported,reason_reported\n0,1\n")
     (folder / "other.csv").write_text("cheated_reported,reason_reported,tax_reported,age_reported\n0,1,0,0\n")
     arguments, said = BAD[name]
-    status, out, err = run(capsys, *arguments)
+    status, out, err = run_command(capsys, *arguments)
     assert status == 2
     assert out == ""
     assert re.fullmatch(r"[^\n]+\n", err), err
@@ -260,13 +259,13 @@ def test_an_export_claims_no_more_than_the_store(
     fill(client, survey, 700)
     if closed:
         closing.close(store, survey.hash)
-    status, out, _ = run(capsys, "report", survey.hash, "--json")
+    status, out, _ = run_command(capsys, "report", survey.hash, "--json")
     assert status == 0
     expected = json.loads(out)
-    assert run(capsys, "export", survey.hash, "--out", "out")[0] == 0
-    assert run(capsys, "export", survey.hash, "--out", "large", "--parts", "200")[0] == 0
+    assert run_command(capsys, "export", survey.hash, "--out", "out")[0] == 0
+    assert run_command(capsys, "export", survey.hash, "--out", "large", "--parts", "200")[0] == 0
     for source in ("out/reports.parquet", "out/reports.csv", "large/parts", "large/parts/*.parquet"):
-        status, out, _ = run(capsys, "report", "out/survey.json", "--data", source, "--json")
+        status, out, _ = run_command(capsys, "report", "out/survey.json", "--data", source, "--json")
         assert status == 0
         assert json.loads(out) == expected, source
     claimed = expected["questions"][0]["epsilon_shuffled"]
@@ -274,26 +273,30 @@ def test_an_export_claims_no_more_than_the_store(
     # A closed survey's parts say so: they are written anew.
     if not closed:
         closing.close(store, survey.hash)
-        assert run(capsys, "export", survey.hash, "--out", "large", "--parts", "200")[0] == 0
-        out = run(capsys, "report", "out/survey.json", "--data", "large/parts", "--json")[1]
+        assert run_command(capsys, "export", survey.hash, "--out", "large", "--parts", "200")[0] == 0
+        out = run_command(capsys, "report", "out/survey.json", "--data", "large/parts", "--json")[1]
         assert json.loads(out)["questions"][0]["epsilon_shuffled"] < claimed
 
 
+@pytest.mark.parametrize(
+    "by",
+    [["--by", "group"], *(pytest.param(by, marks=pytest.mark.long) for by in (["--by", "e"], []))],
+    ids=str,
+)
 def test_a_large_export_of_groups_blocks_and_bitmaps_is_reported_from_its_parts(
-    folder: Path, client: FlaskClient, store: Store, capsys: pytest.CaptureFixture[str]
+    folder: Path, client: FlaskClient, store: Store, capsys: pytest.CaptureFixture[str], by: list[str]
 ) -> None:
     every = Survey.from_draft(EVERY_FORM)
     store.publish(every)
     send(client, every, 700)
     closing.close(store, every.hash)
-    assert run(capsys, "export", every.hash, "--out", "out", "--parts", "200")[0] == 0
+    assert run_command(capsys, "export", every.hash, "--out", "out", "--parts", "200")[0] == 0
     assert len(list((folder / "out" / "parts").iterdir())) == 4
-    for by in (["--by", "group"], ["--by", "e"], []):
-        made = []
-        for source in ([], ["--data", "out/parts/*.parquet"]):
-            status, out, _ = run(capsys, "report", every.hash, "--json", *by, *source)
-            assert status == 0
-            made.append(json.loads(out))
-        assert made[1]["n"] == 700
-        assert made[1]["questions"] == made[0]["questions"]
-        assert made[1].get("groups") == made[0].get("groups")
+    made = []
+    for source in ([], ["--data", "out/parts/*.parquet"]):
+        status, out, _ = run_command(capsys, "report", every.hash, "--json", *by, *source)
+        assert status == 0
+        made.append(json.loads(out))
+    assert made[1]["n"] == 700
+    assert made[1]["questions"] == made[0]["questions"]
+    assert made[1].get("groups") == made[0].get("groups")

@@ -13,8 +13,8 @@ import pytest
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Survey
 
+from tests.command import run_command
 from tests.server.every_form import EVERY_FORM, TRUTH
-from tests.server.test_reports_cli import run
 
 N = 600
 FORMS: dict[str, Any] = json.loads(json.dumps(EVERY_FORM))
@@ -75,7 +75,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if survey.groups:
             frame["group"] = rng.choice(["Science", "Arts", "Law"], N)
         frame["w"], frame["site"] = rng.uniform(0.5, 2, N), rng.choice(["u", "v"], N)
-        frame["class"], frame["size"] = rng.integers(0, 60, N), np.where(frame["site"] == "u", 5000, 4000)
+        # Every site has classes of its own: clusters lie within strata.
+        frame["class"] = rng.integers(0, 30, N) + np.where(frame["site"] == "u", 0, 30)
+        frame["size"] = np.where(frame["site"] == "u", 5000, 4000)
         for number in range(4):
             frame[f"rep{number}"] = frame["w"] * rng.choice([0.0, 2.0], N)
         frame["gap"] = np.where(np.arange(N) % 100 == 0, np.nan, frame["w"])
@@ -116,7 +118,7 @@ def test_parts_give_what_one_file_gives(
     made = []
     for source in (f"{name}.parquet", name if "--by" in asked else f"{name}/part-*.parquet"):
         command = ["report", f"{name}.json", "--data", source, "--json", *asked.split()]
-        status, out, err = run(capsys, *command)
+        status, out, err = run_command(capsys, *command)
         assert status == 0, err
         made.append(json.loads(out))
     assert made[0]["n"] == N - (6 if "gap" in asked else 0)
@@ -129,12 +131,12 @@ def test_replicate_weights_of_more_than_memory_should_hold_are_refused_with_a_wa
     monkeypatch.chdir(place)
     monkeypatch.setattr("hushpoll_analysis.results.respondents.MOST_READ", 500)
     asked = ["report", "kinds.json", "--data", "kinds", "--weights", "w"]
-    assert run(capsys, *asked)[0] == 0
-    status, _, err = run(capsys, *asked, "--replicates", "rep")
+    assert run_command(capsys, *asked)[0] == 0
+    status, _, err = run_command(capsys, *asked, "--replicates", "rep")
     assert status == 2
     assert "replicate weights need a row for each respondent" in err
     assert "at most 1,000,000 reports" in err
-    status, _, err = run(capsys, *asked, "--replicates", "rep", "--engine", "spark")
+    status, _, err = run_command(capsys, *asked, "--replicates", "rep", "--engine", "spark")
     assert status == 2
     assert "--replicates needs a row for each respondent" in err
 
@@ -145,10 +147,10 @@ def test_one_large_file_is_not_read_as_one_table_either(
 ) -> None:
     monkeypatch.chdir(place)
     command = ["report", "kinds.json", "--data", "kinds.parquet", "--format", "csv", *asked.split()]
-    _, expected, _ = run(capsys, *command)
+    _, expected, _ = run_command(capsys, *command)
     monkeypatch.setattr("hushpoll_analysis.results.respondents.MOST_READ", 500)
     monkeypatch.setattr("pandas.read_parquet", None)
-    status, out, err = run(capsys, *command)
+    status, out, err = run_command(capsys, *command)
     assert status == 0, err
     mine, theirs = (pd.read_csv(StringIO(one)) for one in (out, expected))
     pd.testing.assert_frame_equal(mine, theirs, rtol=1e-9)

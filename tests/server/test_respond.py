@@ -22,9 +22,9 @@ from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
-from hushpoll_client.texts import read_in
+from hushpoll_client.survey.texts import read_in
 from hushpoll_server.collect.closing import close
-from hushpoll_server.respond import assets, languages, paper
+from hushpoll_server.respond import assets, languages, manifest, paper
 from hushpoll_server.respond.languages import LANGUAGES
 from hushpoll_server.respond.pin_words import SCRIPT, pinned
 from hushpoll_server.store.surveys import Store
@@ -106,7 +106,7 @@ def test_the_page_holds_no_word_of_the_survey_before_it_is_verified(
 
 def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey: Survey) -> None:
     with client.application.test_request_context("/"):
-        everything = assets.on_demand(*assets._SOME_BRING)
+        everything = assets.on_demand(*manifest.FOR_SOME_SURVEYS)
     text = client.get(f"/s/{survey.hash}").text
     scripts = dict(
         re.findall(r'(?:src|href)="/static/\w{16}/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text)
@@ -117,7 +117,7 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     }
     more = page_data(text)["more"]
     assert isinstance(more, dict)
-    assert set(more) == {"client/more.js", "respond/form.js", "respond/why.js", "respond/widgets.js"}
+    assert set(more) == set(manifest.ON_DEMAND)
     more = everything
     assert set(more) & set(scripts) == {"respond/form.js"}, "asked for at once, and not waited for"
     assert {*scripts, *more} == {
@@ -140,7 +140,7 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
 
 @pytest.mark.parametrize(
     ("asked", "limit", "requests"),
-    [("the heart's three", 46, 13), ("every kind", 62, 17)],
+    [("the heart's three", 46, 12), ("every kind", 62, 17)],
 )
 def test_page_and_files_weigh_what_they_may(
     client: FlaskClient, store: Store, asked: str, limit: int, requests: int
@@ -156,7 +156,7 @@ def test_page_and_files_weigh_what_they_may(
         assert isinstance(more, dict)
         # Blocks come with blocks, the whole explanation when somebody asks for it.
         apart = {"client/block.js", "respond/why.js"}
-        addresses |= {f"/static/{assets.release()}/{path}" for path in set(more) - apart}
+        addresses |= {f"/static/{manifest.release()}/{path}" for path in set(more) - apart}
     weight = len(page.data)
     for address in sorted(addresses):
         response = client.get(address, headers={"Accept-Encoding": "gzip"})
@@ -192,7 +192,7 @@ def test_only_the_pages_own_files_are_served(client: FlaskClient, path: str) -> 
 def test_names_of_files_that_strangers_make_up_are_not_remembered(client: FlaskClient) -> None:
     for number in range(30):
         assert client.get(f"/static/respond/{number}.js").status_code == 404
-    assert assets._read.cache_info().currsize <= len(assets.asset_paths()) < 30
+    assert manifest.read_asset.cache_info().currsize <= len(manifest.asset_paths()) < 30
 
 
 def test_a_short_address_shows_the_page_and_redirects_nowhere(client: FlaskClient, survey: Survey) -> None:

@@ -22,10 +22,10 @@ from hushpoll_analysis.results.rendering import as_body
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_client import HushpollError, Survey, SurveyError, strict_json
 from hushpoll_client.errors import DocumentError
+from hushpoll_client.formatting import at_most
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
-from hushpoll_client.said import Said, said, sentence
-from hushpoll_client.words import at_most
+from hushpoll_client.messages import Message, msg, sentence
 from hushpoll_server import spoken
 from hushpoll_server.said import collect
 from hushpoll_server.said.collect import FOLDER, collected, compiled, places
@@ -65,7 +65,7 @@ def test_every_sentence_is_translated_and_compiled(language: str) -> None:
 
 def unknown(text: str, known: Catalog) -> Iterator[str]:
     """The parts of a text that nobody could translate: sentences that were not collected, at any depth."""
-    if not isinstance(text, Said):
+    if not isinstance(text, Message):
         if text and known.get(text) is None:
             yield text
         return
@@ -73,13 +73,13 @@ def unknown(text: str, known: Catalog) -> Iterator[str]:
     if any(map(str.isalpha, words)) and known.get(text.template) is None:
         yield text.template
     for value in text.values.values():
-        if isinstance(value, Said):
+        if isinstance(value, Message):
             yield from unknown(value, known)
 
 
 def parts(error: HushpollError) -> Iterator[str]:
     yield from (error.problem, error.remedy)
-    if isinstance(error, SurveyError) and isinstance(error.where, Said):
+    if isinstance(error, SurveyError) and isinstance(error.where, Message):
         yield error.where
 
 
@@ -117,7 +117,7 @@ def test_what_the_planner_and_the_editor_say_can_be_translated() -> None:
         made = budget(Survey.from_draft({**one_question(), "questions": [asked]}), n, margin=margin)
         assert made.advice
         for text in (*made.advice, *made.problems):
-            assert isinstance(text, Said)
+            assert isinstance(text, Message)
             assert not list(unknown(text, known))
     for kind, options in (("yes_no", 2), ("choice", 9), ("choice", 200), ("scale", 5), ("multiple", 8)):
         found = recommend(kind, options)
@@ -182,7 +182,7 @@ def test_a_sentence_of_its_own_begins_with_a_capital_in_both_languages() -> None
     app = Flask("hushpoll_server")
     spoken.init_app(app)
     told = sentence(
-        said("{payer} costs most: epsilon {epsilon}", payer=said("question {number}", number=2), epsilon="1")
+        msg("{payer} costs most: epsilon {epsilon}", payer=msg("question {number}", number=2), epsilon="1")
     )
     for language, words in (
         ("en", "Question 2 costs most: epsilon 1."),
@@ -205,12 +205,12 @@ MODULE = """
 _AGAIN = "try again"
 def f(x):
     problem = "is empty" if x else "is full"
-    say = said("at most {most}", most=1) or plural(x, "{count} row", "{count} rows")
+    say = msg("at most {most}", most=1) or plural(x, "{count} row", "{count} rows")
     raise SurveyError(("title",), problem, x.remedy or "correct it")
     raise MechanismError.about("epsilon", "must be positive", _AGAIN)
     raise MechanismError("a", "b", "field", "d")
     raise AccountError("the name is taken", remedy="choose another", field="name")
-    raise KeyError("not ours"); print("nor this"); other.said("nor that")
+    raise KeyError("not ours"); print("nor this"); other.msg("nor that")
 """
 
 

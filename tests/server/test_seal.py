@@ -313,6 +313,7 @@ def test_the_victim_among_49_fakes_is_released_as_often_as_not(client: FlaskClie
     assert 4 <= released <= 36
 
 
+@pytest.mark.long
 def test_sealing_loses_nothing_while_reports_arrive(client: FlaskClient, store: Store) -> None:
     """Several threads send, two seal all the time: in the end every report is there once."""
     survey = make_survey()

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select, text
 
-from tests.serving import make_survey, new_report, post, sealed_records, waiting_records
+from tests.serving import make_survey, new_report, post, sealed_records, used_codes, waiting_records
 
 
 @given(
@@ -74,7 +74,7 @@ def check_all_sealed(store: Store, survey: Survey, reports: list[Report]) -> Non
         state = store.state(survey.hash)
         assert state is not None
         assert read_counts(tx, state.number) == (recount.cells, len(reports))
-    made, spent = invitations.counts(store, survey.hash)
+    made, spent = used_codes(store, survey.hash)
     assert made == spent == len(reports)
 
 

@@ -9,27 +9,20 @@ import pyotp
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_server.cli import main
+from hushpoll_client.cli import main
 from hushpoll_server.people import accounts, log, second_factor, sign_in
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import recovery_codes, second_factors
 from sqlalchemy import select
 
-from tests.server.accounts_kit import PASSWORD, add_people, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, signed_in, submit
 
 
 @pytest.fixture
 def backend(request: pytest.FixtureRequest) -> str:
     """SQLite, unless a test asks for both kinds of database."""
     return str(getattr(request, "param", "sqlite"))
-
-
-@pytest.fixture
-def people(store: Store) -> Store:
-    """The store with accounts."""
-    add_people(store)
-    return store
 
 
 @pytest.fixture(autouse=True)

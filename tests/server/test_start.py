@@ -6,6 +6,8 @@ import errno
 import math
 import os
 import re
+import resource
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +17,6 @@ from pathlib import Path
 import pytest
 from hushpoll_client import HushpollError
 from hushpoll_server import create_app
-from hushpoll_server.cli import main
 from hushpoll_server.collect import invitations
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts
@@ -23,8 +24,10 @@ from hushpoll_server.serve.demo import first_start
 from hushpoll_server.store import database, key
 from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
-from tests.serving import make_survey, new_report, post
+from tests.command import run_command
+from tests.serving import LONGEST, make_survey, new_report, post, used_codes
 
 Run = Callable[..., tuple[int, str]]
 
@@ -38,9 +41,8 @@ def run(
     def call(*arguments: str) -> tuple[int, str]:
         monkeypatch.setenv("DATA", str(config.data))
         monkeypatch.setenv("DATABASE_URL", config.database_url)
-        with pytest.raises(SystemExit) as over:
-            main(list(arguments))
-        return int(str(over.value.code)), capsys.readouterr().err
+        status, _, err = run_command(capsys, *arguments)
+        return status, err
 
     return call
 
@@ -91,7 +93,7 @@ def test_reports_that_a_lost_key_locked_are_let_go_and_their_codes_are_good_agai
     open_store(config, new_key=True).close()
     app = create_app(config)
     store = app.extensions["hushpoll"]
-    assert (store.count(survey.hash), invitations.counts(store, survey.hash)) == (0, (1, 0))
+    assert (store.count(survey.hash), used_codes(store, survey.hash)) == (0, (1, 0))
     assert post(app.test_client(), survey, report).status_code == 201
     store.close()
 
@@ -129,6 +131,42 @@ def test_a_database_that_is_no_file_is_refused(config: Config, run: Run) -> None
     refused(run, "DATA=", "cannot be opened")
 
 
+@pytest.mark.parametrize("kilobytes", [0, 8, 60, 120, 200])
+def test_a_first_start_on_a_full_disk_is_one_line(tmp_path: Path, kilobytes: int) -> None:
+    """It was a traceback, wherever the disk came to be full."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from hushpoll_client.cli import main; main(['serve'])"],
+        env={**os.environ, "DATA": str(tmp_path / "data"), "PORT": "0", "DATABASE_URL": ""},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024,) * 2),
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )
+    assert done.returncode in (1, 2), done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("hushpoll: ")
+
+
+@pytest.mark.parametrize("backend", ["sqlite"])
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_disk_that_is_full_later_is_one_line_too(
+    config: Config, run: Run, monkeypatch: pytest.MonkeyPatch, wrapped: bool
+) -> None:
+    """While the demo is made, or SQLite's log is emptied, it was a traceback."""
+    full = sqlite3.OperationalError("database or disk is full")
+
+    def fail(*_: object) -> None:
+        raise OperationalError("INSERT", {}, full) if wrapped else full
+
+    monkeypatch.setenv("PORT", "0")
+    monkeypatch.setattr("hushpoll_server.cli.serve.first_start", fail)
+    status, err = run("serve")
+    assert status == 1
+    assert err.splitlines()[-1].startswith("hushpoll: the database cannot be used (database or disk is full)")
+    assert "Traceback" not in err
+
+
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_a_folder_that_may_not_be_written_is_refused(
     config: Config, run: Run, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +195,7 @@ def test_what_others_can_look_into_is_named(config: Config) -> None:
 def test_help_loads_neither_the_web_server_nor_the_analysis() -> None:
     code = (
         "import sys\n"
-        "from hushpoll_server.cli import hushpoll\n"
+        "from hushpoll_client.cli import hushpoll\n"
         "hushpoll.main(['--help'], standalone_mode=False)\n"
         "sys.exit(any(name in sys.modules for name in ('flask', 'sqlalchemy', 'numpy', 'pandas')))"
     )
@@ -171,7 +209,7 @@ def test_a_start_that_migrates_nothing_becomes_the_server_at_once(tmp_path: Path
     code = """
 import os, sys
 from gunicorn.app import wsgiapp
-from hushpoll_server.cli import main
+from hushpoll_client.cli import main
 os.execv = lambda *given: print("again:", *given[1][1:3]) or sys.exit()
 wsgiapp.run = lambda: print("here:", *sys.argv[1:], "alembic" in sys.modules)
 main(["serve"])

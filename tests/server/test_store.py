@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,10 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.channel import Whole
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
 from hushpoll_server.collect.closing import close
 from hushpoll_server.config import Config
+from hushpoll_server.store.database import Database
 from hushpoll_server.store.surveys import Store, open_store
 
 from tests.serving import DRAFT, make_survey, new_report, post, sealed_records
@@ -247,3 +249,21 @@ def test_settings_come_from_the_environment() -> None:
     assert (config.seal_at_least, config.port) == (100, 81)
     assert Config(host="0.0.0.0", port=80).address == "http://127.0.0.1:80"
     assert Config(host="::1", port=80).address == "http://[::1]:80"
+
+
+def test_a_new_database_waits_for_another_start_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite refuses to change the journal mode at once while another connection prepares to write."""
+    other = sqlite3.connect(tmp_path / "new.sqlite", isolation_level=None)
+    other.execute("CREATE TABLE begun (n)")
+    other.execute("BEGIN IMMEDIATE")
+    # The other start goes on as soon as this one has been refused.
+    monkeypatch.setattr(
+        "hushpoll_server.store.database.time.sleep", lambda seconds: other.execute("ROLLBACK")
+    )
+    database = Database(f"sqlite:///{tmp_path}/new.sqlite")
+    with database.read() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    database.close()
+    other.close()

@@ -20,19 +20,22 @@ import hushpoll_server
 import pytest
 from flask import Flask
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.link import survey_link
-from hushpoll_server.cli import main
+from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.retention import set_day
-from hushpoll_server.respond.assets import release
+from hushpoll_server.respond.manifest import asset_paths, release
 from hushpoll_server.serve.demo import first_start
 from hushpoll_server.serve.pins import check_pins
+from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
 from hatch_build import PinHook
+from tests.command import run_command
 from tests.serving import LONGEST, LiveServer, make_survey
 
+# All files of the page, the document, the page as it was opened and in each language, and the sentences of each.
+COMPARED = len(asset_paths()) + 2 + 2 * len(LANGUAGES)
 ONE = pytest.mark.parametrize("backend", ["sqlite"])
 
 
@@ -70,10 +73,8 @@ def served(app: Flask) -> Iterator[tuple[Tampered, str]]:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as end:
-        main(["verify", *arguments])
-    out, err = capsys.readouterr()
-    return int(end.value.code or 0), out + err
+    status, out, err = run_command(capsys, "verify", *arguments)
+    return status, out + err
 
 
 @ONE
@@ -122,7 +123,7 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
     between.change = {short: lambda body: b"<script src=/other.js></script>" + body}
     assert run(capsys, link) == (
         1,
-        f"DIFFERENT  {origin}{short}\n1 of 31 files are not those of this release.\n",
+        f"DIFFERENT  {origin}{short}\n1 of {COMPARED} files are not those of this release.\n",
     )
     between.change = {}
     for path, headers in (
@@ -164,7 +165,10 @@ def test_the_server_that_is_installed_is_no_false_alarm(
     server = live()
     survey = make_survey()
     server.store.publish(survey)
-    assert run(capsys, survey_link(server.url, survey.hash)) == (0, "31 files, all as in this release.\n")
+    assert run(capsys, survey_link(server.url, survey.hash)) == (
+        0,
+        f"{COMPARED} files, all as in this release.\n",
+    )
 
 
 @ONE
@@ -334,7 +338,7 @@ def installed(tmp_path: Path) -> Path:
 def serve(installed: Path, data: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(installed), "DATA": str(data), "PORT": "0", "THREADS": "4"}
     return subprocess.Popen(
-        [sys.executable, "-c", "from hushpoll_server.cli import main; main()", "serve"],
+        [sys.executable, "-c", "from hushpoll_client.cli import main; main()", "serve"],
         env={**environment, "DATABASE_URL": "", "HOST": "127.0.0.1"},
         cwd=installed,
         stdout=subprocess.PIPE,

@@ -24,13 +24,29 @@ from hushpoll_server.serve.connection import MOST_KEPT, ClientSocket, Connection
 from hushpoll_server.serve.door import shut_when_told_to_stop
 from hushpoll_server.serve.worker import Worker
 
-from tests.serving import DRAFT, LONGEST, LiveServer, first_line
+from tests.serving import DRAFT, LONGEST, LiveServer, first_line, running_server
 
 
 @pytest.fixture
 def backend() -> str:
     """The worker does not know about databases."""
     return "sqlite"
+
+
+@pytest.fixture(scope="module")
+def patient_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with two threads that gives clients ten minutes, for all tests that leave it as it was."""
+    with running_server(tmp_path_factory.mktemp("patient"), THREADS="2", REQUEST_SECONDS="600") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def crowded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """The same, with at most twenty connections."""
+    folder = tmp_path_factory.mktemp("crowded")
+    most = "--worker-connections=20"
+    with running_server(folder, THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS=most) as server:
+        yield server
 
 
 def ask(port: int, request: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -46,9 +62,8 @@ def ask(port: int, request: bytes) -> tuple[int, dict[str, str], bytes]:
 
 
 def test_requests_that_cannot_be_read_get_our_headers_and_nothing_repeated(
-    live: Callable[..., LiveServer],
+    patient_server: LiveServer,
 ) -> None:
-    server = live()
     for request, expected in [
         (b"CANARY nonsense\r\n\r\n", 400),
         (b"GET /" + b"canary" * 2000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 414),
@@ -56,35 +71,45 @@ def test_requests_that_cannot_be_read_get_our_headers_and_nothing_repeated(
         (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: canary\r\n\r\n", 501),
         (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nca nary: 1\r\n\r\n", 400),
     ]:
-        status, headers, body = ask(server.port, request)
+        status, headers, body = ask(patient_server.port, request)
         assert status == expected
         assert headers["Content-Type"] == "application/problem+json"
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert json.loads(body)["status"] == expected
         assert b"canary" not in body.lower()
-    assert "canary" not in server.log.read_text().lower()
+    assert "canary" not in patient_server.log.read_text().lower()
 
 
 @pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
-def test_headers_are_refused_as_soon_as_they_are_too_long(
-    live: Callable[..., LiveServer], end: bytes
-) -> None:
+def test_headers_are_refused_as_soon_as_they_are_too_long(patient_server: LiveServer, end: bytes) -> None:
     """Whether or not they end: nobody waits ten minutes for the rest of them."""
-    server = live(REQUEST_SECONDS="600")
     line = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
-    status, headers, body = ask(server.port, line + b"a" * (LARGEST_HEAD - len(line)) + end)
+    status, headers, body = ask(patient_server.port, line + b"a" * (LARGEST_HEAD - len(line)) + end)
     assert status == json.loads(body)["status"] == 431
     assert headers["Connection"] == "close"
 
 
-def test_malformed_chunks_of_a_form_are_the_clients_mistake(live: Callable[..., LiveServer]) -> None:
+FORM = (
+    b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+    b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("path", [b"/sign-in", b"/account"])
+def test_malformed_chunks_of_a_form_are_the_clients_mistake(patient_server: LiveServer, path: bytes) -> None:
+    for chunks in (b"zz\r\n\r\n", b"5\r\nabcdefgh\r\n0\r\n\r\n"):
+        assert ask(patient_server.port, FORM % path + chunks)[0] == 400, chunks
+    assert "Error" not in patient_server.log.read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", [b"/sign-in", b"/account"])
+def test_a_chunk_of_a_form_that_never_ends_is_the_clients_mistake(
+    live: Callable[..., LiveServer], path: bytes
+) -> None:
     server = live(REQUEST_SECONDS="2")
-    form = b"Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-    for path in (b"/sign-in", b"/account"):
-        for chunks in (b"zz\r\n\r\n", b"5\r\nab", b"5\r\nabcdefgh\r\n0\r\n\r\n"):
-            status, _, _ = ask(server.port, b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n" % path + form + chunks)
-            assert status == 400, (path, chunks)
+    assert ask(server.port, FORM % path + b"5\r\nab")[0] == 400
     assert "Error" not in server.log.read_text()
 
 
@@ -114,13 +139,13 @@ def is_served(server: LiveServer) -> bool:
 
 
 @pytest.mark.parametrize("beginning", [b"", b"G", HALF_HEAD, HALF_BODY, HALF_CHUNK, HALF_LONG])
-def test_clients_that_stop_half_way_hold_nobody_up(live: Callable[..., LiveServer], beginning: bytes) -> None:
+def test_clients_that_stop_half_way_hold_nobody_up(patient_server: LiveServer, beginning: bytes) -> None:
     """Many more than threads, with ten minutes to go on: only a server that does not wait for them answers."""
-    server = live(THREADS="2", REQUEST_SECONDS="600")
-    with held(server.port, [beginning] * 40):
-        assert is_served(server)
+    with held(patient_server.port, [beginning] * 40):
+        assert is_served(patient_server)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("beginning", "status"), [(HALF_HEAD + b"X: ", 408), (HALF_BODY, 408), (HALF_CHUNK, 400)]
 )
@@ -147,19 +172,18 @@ def test_a_request_has_one_deadline_however_often_a_byte_comes(
     [b"Content-Length: 200000", b"Transfer-Encoding: chunked", b"Expect: 100-continue\r\nContent-Length: 5"],
 )
 def test_probes_with_a_body_that_does_not_come_hold_no_probe_up(
-    live: Callable[..., LiveServer], line: bytes
+    patient_server: LiveServer, line: bytes
 ) -> None:
-    server = live(REQUEST_SECONDS="600")
-    with held(server.port, [HEALTH + line + b"\r\n\r\n"] * 4):
-        assert is_served(server)
+    with held(patient_server.port, [HEALTH + line + b"\r\n\r\n"] * 4):
+        assert is_served(patient_server)
 
 
-def test_a_client_that_never_closes_holds_nobody_up(live: Callable[..., LiveServer]) -> None:
-    server = live(THREADS="2")
-    with held(server.port, [HEALTH + b"Connection: close\r\n\r\n"] * 40):
-        assert is_served(server)
+def test_a_client_that_never_closes_holds_nobody_up(patient_server: LiveServer) -> None:
+    with held(patient_server.port, [HEALTH + b"Connection: close\r\n\r\n"] * 40):
+        assert is_served(patient_server)
 
 
+@pytest.mark.long
 def test_clients_that_ask_and_do_not_read_hold_nobody_up(live: Callable[..., LiveServer]) -> None:
     """Each thread would wait ten minutes for one of them; who does read gets all that he asked for."""
     server = live(THREADS="2", REQUEST_SECONDS="600")
@@ -198,13 +222,12 @@ def large_survey() -> Survey:
     return Survey.from_draft({**DRAFT, "title": "Large", "questions": questions})
 
 
-def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(live: Callable[..., LiveServer]) -> None:
+def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(patient_server: LiveServer) -> None:
     """Each thread would wait ten minutes for one of them; who reads slowly gets the whole document."""
-    server = live(THREADS="2", REQUEST_SECONDS="600")
     survey = large_survey()
-    server.store.publish(survey)
+    patient_server.store.publish(survey)
     path = f"/api/surveys/{survey.hash}".encode()
-    document = ask(server.port, b"GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n" % path)[2]
+    document = ask(patient_server.port, b"GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n" % path)[2]
     assert len(document) > 900_000
     one = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path
     last = b"GET /docs/threat-model HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1\r\n\r\n"
@@ -214,12 +237,12 @@ def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(live: Callable[.
             client = stack.enter_context(socket.socket())
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.settimeout(LONGEST)
-            client.connect(("127.0.0.1", server.port))
+            client.connect(("127.0.0.1", patient_server.port))
             client.sendall(one)
             clients.append(client)
         for client in clients:
             assert client.recv(1) == b"H"  # each answer has begun
-        assert ask(server.port, last)[0] == 200
+        assert ask(patient_server.port, last)[0] == 200
         answer = bytearray()
         while len(answer.partition(b"\r\n\r\n")[2]) < len(document):
             answer += clients[0].recv(16384)
@@ -231,39 +254,37 @@ def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(live: Callable[.
 
 @pytest.mark.parametrize("beginnings", [[b""] * 30 + [b"G"] * 30, [HALF_CHUNK] * 30, [HALF_LONG] * 30])
 def test_when_there_are_too_many_who_waits_longest_makes_room(
-    live: Callable[..., LiveServer], beginnings: list[bytes]
+    crowded_server: LiveServer, beginnings: list[bytes]
 ) -> None:
-    server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
-    with held(server.port, beginnings):
-        assert is_served(server)
+    with held(crowded_server.port, beginnings):
+        assert is_served(crowded_server)
 
 
 @pytest.mark.parametrize("beginning", [b"", b"G", HALF_BODY, HALF_LONG])
 def test_a_visitor_is_not_thrown_out_between_connecting_and_asking(
-    live: Callable[..., LiveServer], beginning: bytes
+    crowded_server: LiveServer, beginning: bytes
 ) -> None:
     """Whatever the many do, those of them go who came before."""
-    server = live(THREADS="2", REQUEST_SECONDS="600", GUNICORN_CMD_ARGS="--worker-connections=20")
     with (
-        held(server.port, [beginning] * 30),
-        socket.create_connection(("127.0.0.1", server.port), LONGEST) as visitor,
-        held(server.port, [beginning] * 5),
+        held(crowded_server.port, [beginning] * 30),
+        socket.create_connection(("127.0.0.1", crowded_server.port), LONGEST) as visitor,
+        held(crowded_server.port, [beginning] * 5),
     ):
-        assert is_served(server)  # and so the five are in
+        assert is_served(crowded_server)  # and so the five are in
         visitor.sendall(HEALTH + b"\r\n")
         assert first_line(visitor).startswith(b"HTTP/1.1 200")
 
 
-def test_requests_in_one_piece_and_in_many_are_answered_alike(live: Callable[..., LiveServer]) -> None:
-    server = live()
+def test_requests_in_one_piece_and_in_many_are_answered_alike(patient_server: LiveServer) -> None:
     two = HEALTH + b"\r\n" + HEALTH + b"Connection: close\r\n\r\n"
-    assert ask(server.port, two)[2].count(b"HTTP/1.1 200") == 1  # behind the first body
-    with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as connection:
+    assert ask(patient_server.port, two)[2].count(b"HTTP/1.1 200") == 1  # behind the first body
+    with socket.create_connection(("127.0.0.1", patient_server.port), timeout=LONGEST) as connection:
         for byte in HEALTH + b"Connection: close\r\n\r\n":
             connection.sendall(bytes([byte]))
         assert first_line(connection).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.long
 def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[..., LiveServer]) -> None:
     server = live()
     (worker,) = server.workers
@@ -277,6 +298,7 @@ def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[...
     assert server.process.wait(LONGEST) == 0
 
 
+@pytest.mark.long
 def test_a_stopping_server_lets_nobody_in_whom_it_would_not_answer(live: Callable[..., LiveServer]) -> None:
     """Who came in between the last connection taken and the closing of the door saw his connection break."""
     server = live()
@@ -294,6 +316,7 @@ def test_a_stopping_server_lets_nobody_in_whom_it_would_not_answer(live: Callabl
     assert server.process.wait(LONGEST) == 0
 
 
+@pytest.mark.long
 def test_a_stopping_server_keeps_the_connections_that_it_promised_to_keep(
     live: Callable[..., LiveServer],
 ) -> None:
@@ -324,11 +347,10 @@ def ask_until_told_to_close(port: int, began: threading.Barrier) -> str | None:
                 return said
 
 
-def test_only_old_clients_are_told_that_their_connection_is_kept(live: Callable[..., LiveServer]) -> None:
+def test_only_old_clients_are_told_that_their_connection_is_kept(patient_server: LiveServer) -> None:
     """HTTP/1.1 keeps it without a word, which each of a page's thirteen files would carry."""
-    server = live()
     for version, told in ((b"1.1", False), (b"1.0", True)):
-        with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as client:
+        with socket.create_connection(("127.0.0.1", patient_server.port), timeout=LONGEST) as client:
             for _ in range(2):
                 client.sendall(HEALTH.replace(b"1.1", version, 1) + b"Connection: keep-alive\r\n\r\n")
                 head = b""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from hushpoll_client import Survey
-from hushpoll_client.group import MOST_GROUPS
 from hushpoll_client.strict_json import dumps
+from hushpoll_client.survey.group import MAX_GROUPS
 from surveys import groups_draft
 
 BASE = Survey.from_draft(groups_draft()).document
-MANY = [f"Group {number}" for number in range(MOST_GROUPS + 1)]
+MANY = [f"Group {number}" for number in range(MAX_GROUPS + 1)]
 
 
 def of(groups: Any, question: str = "cheated") -> list[Any]:

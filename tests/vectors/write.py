@@ -34,9 +34,9 @@ from hushpoll_client import (  # noqa: E402
     limits,
     mechanisms,
 )
-from hushpoll_client.assurance import assurance, tier_of  # noqa: E402
 from hushpoll_client.exact import exp_below  # noqa: E402
 from hushpoll_client.kind import KINDS  # noqa: E402
+from hushpoll_client.survey.assurance import assurance, tier_of  # noqa: E402
 
 EPSILONS = ["0.01", "0.1", "0.5", "1", "1.5", "2", "3", "4", "8", "14", "20"]
 FEW = 10  # up to so many options every answer and every boundary is listed

@@ -95,7 +95,7 @@ def audit_channel(
 
 
 def audited_answers(channel: Channel) -> tuple[Any, ...]:
-    """Give the true answers that are drawn for."""
+    """Return the true answers that are drawn for."""
     return sampler(channel).audited
 
 

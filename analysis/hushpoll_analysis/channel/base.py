@@ -66,7 +66,7 @@ class ChannelView(ABC):
 
     @abstractmethod
     def backward(self, values: Floats) -> Floats:
-        """Give the expected value (C g)[x] of a number g[z] per report, given the truth x (last axis)."""
+        """Return the expected value (C g)[x] of a number g[z] per report, given the truth x (last axis)."""
 
     @abstractmethod
     def solution(self, target: npt.ArrayLike) -> Floats:
@@ -82,11 +82,11 @@ class ChannelView(ABC):
         """Which reports can occur at all."""
 
     def likeliest(self, counts: Floats) -> Floats | None:
-        """Give the shares, none below 0, that make these counts likeliest; None where that has to be searched for."""
+        """Return the shares, none below 0, that make these counts likeliest; None where that has to be searched for."""
         return None
 
     def unit(self, option: int) -> Floats:
-        """Give the target vector a whose a.h is the share of one option."""
+        """Return the target vector a whose a.h is the share of one option."""
         target = np.zeros(self.options)
         target[option] = 1.0
         return target
@@ -162,11 +162,11 @@ class Sampler(ABC):
         return codes, first_true((codes < 0) | (codes >= self.outcomes))
 
     def _unlisted(self, codes: Codes) -> int | None:
-        """Give the first whole number below the number of outcomes that is not a report: nearly always none."""
+        """Return the first whole number below the number of outcomes that is not a report: nearly always none."""
         return None
 
     def write(self, codes: Codes) -> npt.NDArray[Any]:
-        """Give the codes as they are exported."""
+        """Return the codes as they are exported."""
         return codes
 
     def tally(self, codes: Codes) -> npt.NDArray[np.int64]:
@@ -199,14 +199,14 @@ class Sampler(ABC):
         raise AnalysisError(f"counts: {len(counts)} given", f"give {self.lengths[-1]}, {self.counted}")
 
     def total(self, cells: npt.NDArray[np.int64]) -> int:
-        """Give the number of reports behind a question's counts."""
+        """Return the number of reports behind a question's counts."""
         if not self.parts:
             return int(cells.sum())
         seen = sum(int(part.counts(cells).sum()) for part in self.parts)
         return round(seen / sum(part.asked for part in self.parts))
 
     def fits(self, rows: Answers) -> npt.NDArray[np.bool_]:
-        """Tell which rows are answers, where an answer is several at once."""
+        """Return which rows are answers, where an answer is several at once."""
         return np.zeros(len(rows), dtype=bool)
 
     @property
@@ -222,7 +222,7 @@ class Sampler(ABC):
         return self.options
 
     def every_answer(self) -> Iterable[Any]:
-        """Give all true answers, for channels that are small enough to enumerate."""
+        """Return all true answers, for channels that are small enough to enumerate."""
         return range(self.options)
 
     @property
@@ -231,11 +231,11 @@ class Sampler(ABC):
         return self.outcomes
 
     def category(self, report: Any) -> int:
-        """Give the sort of a report; among the audited answers the largest ratio shows in one of the sorts."""
+        """Return the sort of a report; among the audited answers the largest ratio shows in one of the sorts."""
         return int(report)
 
     def part_codes(self, part: Part, codes: Codes) -> npt.NDArray[np.int64]:
-        """Give what each report says of one part; -1 where it says nothing."""
+        """Return what each report says of one part; -1 where it says nothing."""
         raise AnalysisError("these reports have no parts: each speaks of the answer as a whole")
 
     @abstractmethod
@@ -251,7 +251,7 @@ class OneDraw(Sampler):
 
     @abstractmethod
     def rule(self) -> Rule:
-        """Give the array form of the client's `pick`."""
+        """Return the array form of the client's `pick`."""
 
     @abstractmethod
     def finish(self, answers: Answers, drawn: Codes) -> Codes:
@@ -263,7 +263,7 @@ class OneDraw(Sampler):
 
 
 def first_true(flags: npt.NDArray[np.bool_]) -> int | None:
-    """Give the first place that is true."""
+    """Return the first place that is true."""
     return int(np.argmax(flags)) if flags.any() else None
 
 
@@ -280,7 +280,10 @@ def small_draws_below(limit: int, count: int, source: Source) -> npt.NDArray[np.
 
 
 def draws_under(weight: int, count: int, source: Source) -> npt.NDArray[np.bool_]:
-    """Tell for so many draws r below 2^53 whether r < weight; low bits are drawn only where the high ones are equal."""
+    """Return for so many draws r below 2^53 whether r < weight.
+
+    Low bits are drawn only where the high ones are equal.
+    """
     high = np.frombuffer(source(2 * count), dtype="<u2")
     first, rest = divmod(weight, SCALE >> 16)
     under = high < first

@@ -47,7 +47,7 @@ class EstimatedDecoy:
         return -float(shares @ ((self.within - self.without) @ weights))
 
     def table(self, share: float) -> Floats:
-        """Give the channel at a given decoy share."""
+        """Return the channel at a given decoy share."""
         result: Floats = (1 - share) * self.without + share * self.within
         return result
 
@@ -92,7 +92,7 @@ class EstimatedDecoy:
 
 
 def estimated_decoy(mechanism: Channel | Mechanism) -> EstimatedDecoy | None:
-    """Give the estimated decoy of a mechanism; None when it has no decoy or its share is known."""
+    """Return the estimated decoy of a mechanism; None when it has no decoy or its share is known."""
     if isinstance(mechanism, Channel) or mechanism.decoy_counts is None:
         return None
     without, within = (np.array(mechanism.given_decoy(decoy), dtype=np.float64) / SCALE for decoy in (0, 1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
+from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -26,7 +26,7 @@ def simulate_columns(
     seed: int | None = None,
     progress: Callable[[int], object] = lambda rows: None,
 ) -> Columns:
-    """Give the reports of n respondents, entry by entry, and the group of each where the survey has groups.
+    """Return the reports of n respondents, entry by entry, and the group of each where the survey has groups.
 
     `truth` is that of `simulate_survey`. With groups it may have `group`, the share of people in each (by default equal
     ones), and for any question a truth for each group by its name: {"Science": [...], "Arts": [...]}.

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.krr import KaryChannel
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import NotIdentifiedError
 
@@ -45,7 +45,7 @@ class KaryView(ChannelView):
     def shares(self, frequencies: Floats) -> Floats:
         if self.gain == 0.0:
             raise NotIdentifiedError(
-                said(
+                msg(
                     "the channel reports every one of its {options} options with the same probability "
                     "whatever the truth, so no share can be estimated",
                     options=self.options,

@@ -74,7 +74,7 @@ class PaddedSampler(Sampler):
         return sum(comb(self.options, ticked) for ticked in range(self.channel.at_most + 1))
 
     def every_answer(self) -> Iterable[Any]:
-        """Give every set of ticked items that is small enough."""
+        """Return every set of ticked items that is small enough."""
         sizes = range(self.channel.at_most + 1)
         return chain.from_iterable(combinations(range(self.options), ticked) for ticked in sizes)
 

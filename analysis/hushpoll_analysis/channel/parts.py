@@ -39,11 +39,11 @@ class Part:
     cells: slice
 
     def counts(self, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Give the counts of its reports."""
+        """Return the counts of its reports."""
         return cells[..., self.cells]
 
 
 def yes_no_part(option: int, otherwise: Fraction, held: Fraction) -> Part:
-    """Give the part of one option: the chance that a report names it if it is not true, and if it is."""
+    """Return the part of one option: the chance that a report names it if it is not true, and if it is."""
     channel = Channel.from_probabilities([[1 - otherwise, otherwise], [1 - held, held]])
     return Part((option,), channel, 1.0, slice(2 * option, 2 * option + 2))

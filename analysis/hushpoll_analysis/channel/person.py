@@ -36,7 +36,7 @@ class Part(Protocol):
         """The number of true answers times that of reports."""
 
     def chances(self, answer: Any) -> Mapping[Any, Fraction]:
-        """Give the exact chance of every report when `answer` is true."""
+        """Return the exact chance of every report when `answer` is true."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class ChannelPart:
         return sampler(self.channel).answers * int(self.channel.outcomes)
 
     def chances(self, answer: Any) -> Mapping[Any, Fraction]:
-        """Give the exact chance of every report when `answer` is true."""
+        """Return the exact chance of every report when `answer` is true."""
         found: Mapping[Any, Fraction] = self.channel.chances(answer)
         return found
 
 
 def parts_of(survey: Survey) -> list[ChannelPart]:
-    """Give the parts of a survey's report."""
+    """Return the parts of a survey's report."""
     return [ChannelPart(entry.channel) for entry in survey.entries]
 
 
@@ -106,7 +106,7 @@ def audit_person(parts: Sequence[Part], claimed: Sequence[Fraction | None]) -> P
 
 
 def _largest_ratio(parts: Sequence[Part]) -> Fraction | None:
-    """Give the largest ratio of two chances of one report; None where a report excludes some answers."""
+    """Return the largest ratio of two chances of one report; None where a report excludes some answers."""
     low: dict[tuple[Any, ...], Fraction] = {}
     high: dict[tuple[Any, ...], Fraction] = {}
     seen: dict[tuple[Any, ...], int] = {}

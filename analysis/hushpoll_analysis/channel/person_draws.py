@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Block, Survey
+from hushpoll_client.delivery.report import Report
 from hushpoll_client.randomize import Source
-from hushpoll_client.report import Report
 from hushpoll_client.survey import Question
 
 from .audit import buffered
@@ -40,14 +40,14 @@ Drawer = Callable[[Survey, Answers, Source], Sequence[Any]]
 
 
 def three_people(survey: Survey) -> tuple[Answers, Answers, Answers]:
-    """Give the true answers of a person, of one who differs in everything, and of one who differs in every other."""
+    """Return the true answers of a person, of one who differs in everything, and of one who differs in every other."""
     ends = [_ends(question) for question in survey.questions]
     mixed = [pair[place % 2] for place, pair in enumerate(ends)]
     return [first for first, _ in ends], [last for _, last in ends], mixed
 
 
 def _ends(question: Question) -> tuple[Any, Any]:
-    """Give the first and the last true answer; of a list to tick nothing and as much as may be."""
+    """Return the first and the last true answer; of a list to tick nothing and as much as may be."""
     if question.kind.several:
         most = question.answers.about().get("at_most") or len(question.options)
         return (), tuple(range(most))
@@ -93,7 +93,7 @@ def audit_drawn(
 
 
 def _ratios(survey: Survey, pair: Sequence[Answers], seen: Sequence[Sequence[Any]]) -> tuple[Floats, Floats]:
-    """Give the log ratio of every value of every report: one row a report, one column an entry."""
+    """Return the log ratio of every value of every report: one row a report, one column an entry."""
     names = [question.id for question in survey.questions]
     columns: list[list[list[float]]] = []
     for place, entry in enumerate(survey.entries):
@@ -112,7 +112,7 @@ def _ratios(survey: Survey, pair: Sequence[Answers], seen: Sequence[Sequence[Any
 
 
 def _row(entry: Question | Block, names: Sequence[str], answers: Answers) -> Any:
-    """Give what an entry's channel is given of a person's answers."""
+    """Return what an entry's channel is given of a person's answers."""
     if isinstance(entry, Block):
         return tuple(answers[names.index(name)] for name in entry.questions)
     ((row, _),) = entry.answers.mixture(answers[names.index(entry.id)])
@@ -120,7 +120,7 @@ def _row(entry: Question | Block, names: Sequence[str], answers: Answers) -> Any
 
 
 def _learned(sorts: Sequence[Sequence[int]]) -> list[list[float]]:
-    """Give the log ratio of each sort of report as the first half of the draws shows it."""
+    """Return the log ratio of each sort of report as the first half of the draws shows it."""
     counted = [Counter(mine[0::2]) for mine in sorts]
     totals = [len(mine[0::2]) + 1.0 for mine in sorts]
     found = {

@@ -35,25 +35,25 @@ def simulate_survey(
     certain answers has the shares among those who are asked.
     """
     for name, codes in simulate_codes(survey, n, truth, seed):
-        entry = next(one for one in survey.entries if one.id == name)
+        entry = next(entry for entry in survey.entries if entry.id == name)
         yield name, sampler(entry.channel).write(codes)
 
 
 def simulate_codes(
     survey: Survey, n: int, truth: Mapping[str, Any], seed: int | None = None
 ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Do the same, and give reports in the form in which they are counted."""
+    """Return the same, with reports in the form in which they are counted."""
     check_truth(survey, truth)
     source: Seed = None if seed is None else np.random.default_rng(seed)
     decided: dict[str, Answers] = {}
     members: list[Answers] = []
-    deciders = {one.after.question for one in survey.questions if one.after is not None}
+    deciders = {question.after.question for question in survey.questions if question.after is not None}
     for question in survey.questions:
         answers = draw_answers(question, truth[question.id], n, source)
         if question.after is not None:
-            decider = next(one for one in survey.questions if one.id == question.after.question)
+            decider = survey.question(question.after.question)
             shown = np.isin(
-                decided[decider.id], [decider.options.index(one) for one in question.after.answers]
+                decided[decider.id], [decider.options.index(answer) for answer in question.after.answers]
             )
             answers = np.where(shown, answers, len(question.options)).astype(np.uint16)
         if question.id in deciders:
@@ -82,7 +82,7 @@ def draw_answers(question: Question, truth: Any, n: int, seed: Seed) -> Answers:
 
 
 def row_shares(question: Question, truth: Any) -> Floats:
-    """Give the share of each row of the channel: a number's values are spread over the points that they round to."""
+    """Return the share of each row of the channel: a number's values are spread over the points that they round to."""
     if not isinstance(truth, Mapping):
         return np.asarray(truth, dtype=np.float64)
     shares = np.zeros(len(question.options))
@@ -93,7 +93,7 @@ def row_shares(question: Question, truth: Any) -> Floats:
 
 
 def _apart(seed: Seed, place: int) -> Seed:
-    """Give the columns of one respondent independent chances, also where a number is the seed."""
+    """Return the columns of one respondent independent chances, also where a number is the seed."""
     return np.random.default_rng([seed, place]) if isinstance(seed, int) else seed
 
 
@@ -149,7 +149,7 @@ def _check_several(question: Question, truth: Any) -> None:
 
 
 def _pairs(question: Question, truth: object, key: str, what: str) -> Sequence[Any]:
-    """Give the values or sets of a truth that lists them with their shares."""
+    """Return the values or sets of a truth that lists them with their shares."""
     shape = f'give {{"{key}": [{what}, ...], "shares": [a share for each, ...]}}'
     if not isinstance(truth, Mapping) or set(truth) != {key, "shares"}:
         raise AnalysisError(f'truth: question "{question.id}" needs {key} with shares', shape)

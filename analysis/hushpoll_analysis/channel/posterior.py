@@ -12,7 +12,7 @@ __all__ = ["posterior"]
 
 
 def posterior(prior: Sequence[float], channel: Channel, report: int) -> tuple[float, ...]:
-    """Give the probability of each true answer of one person after their report (Bayes' rule).
+    """Return the probability of each true answer of one person after their report (Bayes' rule).
 
     Parameters
     ----------

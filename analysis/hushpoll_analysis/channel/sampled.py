@@ -49,7 +49,7 @@ class SampledSampler(Sampler):
         found = []
         made: dict[tuple[int, ...], Channel] = {}
         for members in groups:
-            sizes = tuple(self.channel.sizes[one] for one in members)
+            sizes = tuple(self.channel.sizes[member] for member in members)
             # Members of the same sizes have the same channel, unless the others of their samples differ.
             key = sizes if len(set(self.channel.sizes)) == 1 else members
             if key not in made:
@@ -85,13 +85,13 @@ class SampledSampler(Sampler):
         np.add.at(cells, starts[which] + self._block(parts, which, sizes) + digits, times)
 
     def _block(self, parts: tuple[Part, ...], which: Whole, sizes: Whole) -> Whole:
-        """Give where the block of a joint size begins in the reports of a part."""
+        """Return where the block of a joint size begins in the reports of a part."""
         if len(self.channel.weights) == 1:
             return np.zeros(len(which), dtype=np.int64)
         begins = np.zeros((len(parts), len(self.channel.weights)), dtype=np.int64)
         order = {size: place for place, (size, _) in enumerate(self.channel.weights)}
         for row, part in enumerate(parts):
-            own = prod(self.channel.sizes[one] for one in part.members)
+            own = prod(self.channel.sizes[member] for member in part.members)
             if part.channel.outcomes == own:
                 continue  # the joint sizes are not told apart
             for number, size in enumerate(self.channel.classes(part.members)):
@@ -136,7 +136,7 @@ class SampledSampler(Sampler):
         return prod(self.channel.sizes)
 
     def every_answer(self) -> Iterable[Any]:
-        """Give every combination of the members' answers."""
+        """Return every combination of the members' answers."""
         return product(*(range(size) for size in self.channel.sizes))
 
     @property
@@ -144,14 +144,14 @@ class SampledSampler(Sampler):
         return 3 * len(self.channel.weights)
 
     def category(self, report: Any) -> int:
-        """Tell whether all members asked have their first answer in the report, all their last, or neither."""
+        """Return whether all members asked have their first answer in the report, all their last, or neither."""
         rank, joint = divmod(int(report), self.channel.largest)
         size, _ = self.channel.joint(self.channel.members(rank))
         found = [one for one, _ in self.channel.weights].index(size)
         return 3 * found + (0 if joint == 0 else 1 if joint == size - 1 else 2)
 
     def part_codes(self, part: Part, codes: Codes) -> Whole:
-        """Give what each report says of the members; -1 where it did not ask them."""
+        """Return what each report says of the members; -1 where it did not ask them."""
         members, digits, sizes = self._decoded(codes.astype(np.int64))
         found = np.full(len(codes), -1, dtype=np.int64)
         value, asked = np.zeros(len(codes), dtype=np.int64), np.ones(len(codes), dtype=bool)
@@ -168,7 +168,7 @@ class SampledSampler(Sampler):
         return np.array(self.channel.sizes, dtype=np.int64)
 
     def _decoded(self, codes: Whole) -> tuple[Whole, Whole, Whole]:
-        """Give the members of each report in increasing order, their answers in it, and the joint size."""
+        """Return the members of each report in increasing order, their answers in it, and the joint size."""
         rank, joint = np.divmod(codes.astype(np.int64), self.channel.largest)
         members = self._members(rank)
         sizes = self._sizes[members]

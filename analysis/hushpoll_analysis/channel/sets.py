@@ -70,12 +70,12 @@ class SetView(ChannelView):
         return np.stack([-self.low * wanted, (1.0 - self.low) * wanted], axis=1).reshape(-1)
 
     def noise(self, weights: Floats) -> Floats:
-        """Give Var(b | x) for each truth x: options of one set depend on each other."""
+        """Return Var(b | x) for each truth x: options of one set depend on each other."""
         target = (weights[1::2] - weights[::2]) * self.gap
         return np.maximum(self.moments(target) - target**2, 0.0)
 
     def moments(self, target: npt.ArrayLike) -> Floats:
-        """Give E[b^2 | x] of every answer x."""
+        """Return E[b^2 | x] of every answer x."""
         wanted = read_target(target, self.options)
         total, squares = wanted.sum(), (wanted**2).sum()
         rest = total - wanted
@@ -87,7 +87,7 @@ class SetView(ChannelView):
         return result
 
     def ends(self, target: npt.ArrayLike) -> tuple[float, float]:
-        """Give the smallest and the largest b of any set."""
+        """Return the smallest and the largest b of any set."""
         ranked = np.sort(read_target(target, self.options))
         shift = self.low * ranked.sum()
         return (
@@ -96,13 +96,13 @@ class SetView(ChannelView):
         )
 
     def values(self, held: npt.NDArray[np.bool_], target: npt.ArrayLike) -> Floats:
-        """Give b of every set, from the options that it holds (last axis)."""
+        """Return b of every set, from the options that it holds (last axis)."""
         wanted = read_target(target, self.options)
         result: Floats = (held @ wanted - self.low * wanted.sum()) / self.gap
         return result
 
     def relative(self, held: npt.NDArray[np.bool_]) -> Floats:
-        """Give P(set | answer) times the number of all sets, for every set and answer: neither has to be listed."""
+        """Return P(set | answer) times the number of all sets, for every set and answer: neither has to be listed."""
         inside, outside = self.high * self.options / self.size, (1 - self.high) * self.options
         return np.where(held, inside, outside / (self.options - self.size))
 
@@ -114,7 +114,7 @@ class SetView(ChannelView):
         return held
 
     def covariance(self, targets: Floats, shares: Floats) -> Floats:
-        """Give the covariance of one report's b of several targets (rows), where these are the true shares."""
+        """Return the covariance of one report's b of several targets (rows), where these are the true shares."""
         held = self.low + self.gap * shares
         both = self._without + (self._with_truth - self._without) * (shares[:, None] + shares[None, :])
         np.fill_diagonal(both, held)

@@ -165,7 +165,7 @@ def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
 
 
 def random_bytes(seed: int | np.random.Generator | None, purpose: int) -> Source:
-    """Give the function that draws n random bytes.
+    """Return the function that draws n random bytes.
 
     A number as seed is mixed with the purpose. Otherwise answers made with the same seed (by `draw_truth`, or by
     numpy's own generator, whose bytes and uniforms are one stream) would decide how they are randomized.
@@ -212,7 +212,7 @@ def _table_draw(whole: OneDraw, source: Source) -> Callable[[Answers], Codes]:
 
 @lru_cache(maxsize=64)
 def _high_table(channel: Channel) -> Codes:
-    """Give the report (K-ary: the offset) for each value of r's high bits; the largest code means "look closer".
+    """Return the report (K-ary: the offset) for each value of r's high bits; the largest code means "look closer".
 
     Along a row reports (offsets) never decrease with r, so two equal ends of a range make it constant.
     """

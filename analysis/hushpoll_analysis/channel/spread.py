@@ -18,7 +18,7 @@ from typing import Any
 from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.sampled import SampledChannel
 from hushpoll_client.mechanism import Mechanism
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -50,7 +50,7 @@ class Spread:
     square: float = 1.0
 
     def among(self, asked: float) -> Spread:
-        """Give the same per respondent, where only a share of them is asked."""
+        """Return the same per respondent, where only a share of them is asked."""
         if asked == 1.0:
             return self
         return Spread(self.chosen / asked, self.other / asked, self.weight / asked, self.square / asked)
@@ -60,7 +60,7 @@ class Spread:
         return share * self.chosen + (1.0 - share) * self.other - self.square * share * share
 
     def worst_share(self, n: float = 1.0, decoy: DecoyVariance | None = None) -> float:
-        """Give the true share in [0, 1] with the largest variance at n answers."""
+        """Return the true share in [0, 1] with the largest variance at n answers."""
         extra = decoy or DecoyVariance(0.0, 0.0, 0.0)
         # The variance is a parabola in the share: its ends, and its top where it has one.
         square = extra.factor * extra.slope**2 - self.square / n
@@ -81,7 +81,7 @@ class DecoyVariance:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> DecoyVariance:
-        """Give dp/dq squared times q(1-q)/m, from what the device does at each answer to the decoy."""
+        """Return dp/dq squared times q(1-q)/m, from what the device does at each answer to the decoy."""
         if mechanism.decoy_counts is None:
             return cls(0.0, 0.0, 0.0)
         yes, of = mechanism.decoy_counts
@@ -94,7 +94,7 @@ class DecoyVariance:
         return cls(q * (1.0 - q) / of, pull[0], pull[1] - pull[0])
 
     def at(self, share: float) -> float:
-        """Give the added variance at a true share."""
+        """Return the added variance at a true share."""
         return self.factor * (self.constant + self.slope * share) ** 2
 
 
@@ -108,7 +108,7 @@ class MeanSpread:
     asked: float = 1.0
 
     def among(self, asked: float) -> MeanSpread:
-        """Give the same per respondent, where only a share of them is asked."""
+        """Return the same per respondent, where only a share of them is asked."""
         return MeanSpread(self.points, self.moments, self.weight / asked, asked)
 
     @cached_property
@@ -122,12 +122,12 @@ class MeanSpread:
         return tuple(pairwise(kept))
 
     def unit_variance(self, share: float) -> float:
-        """Give n times the variance at a true average, with the answers at their worst."""
+        """Return n times the variance at a true average, with the answers at their worst."""
         line = next(one for one in self.hull if share <= one[1][0])
         return (_between(*line, share) - share * share) / self.asked
 
     def worst_share(self, n: float = 1.0, decoy: DecoyVariance | None = None) -> float:
-        """Give the true average with the largest variance: two answers share the people, in the worst way."""
+        """Return the true average with the largest variance: two answers share the people, in the worst way."""
         spots = [spot for one, other in self.hull for spot in _turning(one, other)]
         return max(spots, key=self.unit_variance)
 
@@ -140,28 +140,30 @@ def _between(one: Spot, other: Spot, share: float) -> float:
 
 
 def _turning(one: Spot, other: Spot) -> tuple[float, float, float]:
-    """Give the ends of a segment, and where the line above it minus the square is largest."""
+    """Return the ends of a segment, and where the line above it minus the square is largest."""
     top = (other[1] - one[1]) / (other[0] - one[0]) / 2.0
     return one[0], other[0], min(max(top, one[0]), other[0])
 
 
 def spread(mechanism: Mechanism, target: str = "shares") -> Spread | MeanSpread:
-    """Give the spread of the quantity of a target that is hardest to estimate (for yes/no: Yes, as No is the same)."""
+    """Return the spread of the quantity of a target that is hardest to estimate (for yes/no: Yes, as No is the
+    same).
+    """
     if not isinstance(mechanism, Mechanism):
         raise AnalysisError(
-            said("mechanism is a {kind}", kind=type(mechanism).__name__),
+            msg("mechanism is a {kind}", kind=type(mechanism).__name__),
             "make one with hushpoll_client.mechanisms",
         )
     only = mechanism.tells_only
     if only is not None and target != only and mechanism.analysis.options > 2:
         raise AnalysisError(
-            said(
+            msg(
                 "the reports of {mechanism} tell only the {only}, not {target}",
                 mechanism=mechanism.name,
                 only=only,
                 target=target,
             ),
-            said("plan for target {only}, or choose another mechanism", only=only),
+            msg("plan for target {only}, or choose another mechanism", only=only),
         )
     return _TARGETS[target](mechanism).among(float(mechanism.asked))
 
@@ -195,7 +197,7 @@ def _of_mean(mechanism: Mechanism) -> MeanSpread:
 def _check_ordered(mechanism: Mechanism) -> None:
     if mechanism.analysis.several:
         raise AnalysisError(
-            said("{mechanism} is for a set of options, which has no order", mechanism=mechanism.name),
+            msg("{mechanism} is for a set of options, which has no order", mechanism=mechanism.name),
             "plan for shares, one per option",
         )
 
@@ -213,7 +215,7 @@ def _hardest(mechanism: Mechanism, wanted: list[list[float]]) -> Spread:
 
 @lru_cache(maxsize=4096)
 def _moments(mechanism: Mechanism, wanted: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
-    """Give E[b_z^2 | x] of every answer x, and the largest |b_z|."""
+    """Return E[b_z^2 | x] of every answer x, and the largest |b_z|."""
     import numpy as np
 
     from .view import channel_view, set_view

@@ -7,6 +7,7 @@ one b = (b_1, b_2, ...) with C_g b_g = a is unbiased for a.h whatever the shares
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +28,14 @@ class StackedView(ChannelView):
         self.offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
         self.outcomes = int(sum(sizes))
         self.choice = "respondents"
-        self._inverse = np.concatenate([block.shares(np.eye(block.outcomes)) for block in self.blocks])
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        # Made when shares are asked for: channels that tell a mean only have none.
+        return np.concatenate([block.shares(np.eye(block.outcomes)) for block in self.blocks])
 
     def part(self, values: npt.NDArray[np.generic], number: int) -> Floats:
-        """Give what belongs to one design (last axis)."""
+        """Return what belongs to one design (last axis)."""
         start = int(self.offsets[number])
         return np.asarray(values[..., start : start + self.blocks[number].outcomes])
 
@@ -76,10 +81,10 @@ class StackedView(ChannelView):
         return np.asarray(frequencies @ self._inverse, dtype=np.float64)
 
     def codes(self, reports: Codes, design: Codes) -> npt.NDArray[np.int64]:
-        """Give number the reports through: one code for each pair of design and report."""
+        """Return number the reports through: one code for each pair of design and report."""
         return np.asarray(self.offsets[design] + reports, dtype=np.int64)
 
     def alone(self, counts: npt.NDArray[np.generic]) -> int | None:
-        """Give the design that all these reports came through; None where there are several."""
+        """Return the design that all these reports came through; None where there are several."""
         seen = [number for number in range(len(self.blocks)) if np.any(self.part(counts, number))]
         return seen[0] if len(seen) == 1 else None

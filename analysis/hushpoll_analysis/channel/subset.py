@@ -77,8 +77,10 @@ class SubsetSampler(Sampler):
         return packed, first_true(wrong)
 
     def _from_text(self, values: npt.NDArray[Any]) -> Codes:
-        """Give zeros, which are no report, for a text that is none."""
-        texts = [one.decode("ascii", "replace") if isinstance(one, bytes) else str(one) for one in values]
+        """Return zeros, which are no report, for a text that is none."""
+        texts = [
+            value.decode("ascii", "replace") if isinstance(value, bytes) else str(value) for value in values
+        ]
         # A letter of numpy's text is its number in four bytes. What is too long is cut, and told by its length.
         letters = np.array(texts, dtype=f"<U{self.digits}").view("<u4").reshape(len(texts), self.digits)
         digits = _DIGITS[np.minimum(letters, len(_DIGITS) - 1)]
@@ -89,7 +91,7 @@ class SubsetSampler(Sampler):
         return np.asarray(whole[:, ::2] | whole[:, 1::2] << 4)
 
     def write(self, codes: Codes) -> npt.NDArray[Any]:
-        """Give lower-case hexadecimal text, the highest option first."""
+        """Return lower-case hexadecimal text, the highest option first."""
         digits = np.frombuffer(hexlify(codes[:, ::-1].tobytes()), dtype=np.uint8)
         shown = digits.reshape(len(codes), 2 * self.width)[:, 2 * self.width - self.digits :]
         # A letter of numpy's text is its number in four bytes.

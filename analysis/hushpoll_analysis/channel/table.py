@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.channel import SCALE, Channel
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
@@ -22,15 +22,24 @@ FEW_OUTCOMES = 8
 
 
 class TableView(ChannelView):
-    """Any table. Where several b solve C b = a, the one with the least variance at the uniform truth.
+    """Any table. Where several b solve C b = a, the one with the least variance at `planning_shares`.
 
-    With p = C'u at the uniform truth u, minimise sum p_z b_z^2 subject to C b = a: b = P^-1 C' (C P^-1 C')^- a. A
-    `basis` (M x K) restricts b to its columns instead; Kuk's design uses 1 and z, as Kuk (1990) and RRreg do.
+    With p = C'h at these shares h (all alike if None), minimise sum p_z b_z^2 subject to C b = a:
+    b = P^-1 C' (C P^-1 C')^- a. A `basis` (M x K) restricts b to its columns instead; Kuk's design uses 1 and z, as
+    Kuk (1990) and RRreg do.
     """
 
-    def __init__(self, table: npt.ArrayLike, basis: npt.ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        table: npt.ArrayLike,
+        basis: npt.ArrayLike | None = None,
+        planning_shares: npt.ArrayLike | None = None,
+    ) -> None:
         self.table: Floats = np.asarray(table, dtype=np.float64)
         self.options, self.outcomes = self.table.shape
+        if planning_shares is None:
+            planning_shares = np.full(self.options, 1.0 / self.options)
+        self._planning_shares: Floats = np.asarray(planning_shares, dtype=np.float64)
         self._possible: npt.NDArray[np.bool_] = np.asarray(self.table.max(axis=0) > 0)
         self._inverse = self._right_inverse(None if basis is None else np.asarray(basis, dtype=np.float64))
         if basis is not None:
@@ -40,12 +49,14 @@ class TableView(ChannelView):
             self.choice = "unique" if rank == self.possible.sum() else "least variance"
 
     def _right_inverse(self, basis: Floats | None) -> Floats:
-        """Give the M x K matrix G with b = G a."""
+        """Return the M x K matrix G with b = G a."""
         if basis is not None:
             inner = np.linalg.pinv(self.table @ basis, rcond=RANK)
             return np.asarray(basis @ inner, dtype=np.float64)
         scale = np.zeros(self.outcomes)
-        scale[self._possible] = self.table.mean(axis=0)[self._possible] ** -0.5
+        # A report that these shares rule out occurs where they are wrong: its weight is kept finite.
+        expected = np.maximum(self._planning_shares @ self.table, RANK * self.table.mean(axis=0))
+        scale[self._possible] = expected[self._possible] ** -0.5
         scaled = np.linalg.pinv(self.table * scale, rcond=RANK)
         return np.asarray(scale[:, None] * scaled, dtype=np.float64)
 
@@ -80,7 +91,7 @@ class TableView(ChannelView):
         if np.max(np.abs(residual)) <= RESIDUAL * max(1.0, float(np.max(np.abs(wanted)))):
             return
         raise NotIdentifiedError(
-            said(
+            msg(
                 "the reports do not determine this quantity: their channel, {options} answers to "
                 "{outcomes} reports, is singular for it ({fault})",
                 options=self.options,
@@ -94,10 +105,10 @@ class TableView(ChannelView):
         for x in range(self.options):
             for y in range(x + 1, self.options):
                 if np.allclose(self.table[x], self.table[y], rtol=0, atol=RANK):
-                    return said("true answers {first} and {second} give the same reports", first=x, second=y)
+                    return msg("true answers {first} and {second} give the same reports", first=x, second=y)
         if self.options > self.outcomes:
-            return said("there are fewer reports than options")
-        return said("its rows are not independent")
+            return msg("there are fewer reports than options")
+        return msg("its rows are not independent")
 
 
 class TableSampler(OneDraw):
@@ -133,7 +144,7 @@ def _rule(channel: Channel) -> Rule:
     # 64 bits up to 2,047 rows (a survey has at most 1,000 options).
     if channel.options > 2047:
         raise AnalysisError(
-            said(
+            msg(
                 "{rows} options are more than the 2,047 that a matrix channel can simulate",
                 rows=channel.options,
             )

@@ -39,7 +39,7 @@ SMALL = 100  # numbers in a table that is kept once inverted
 
 
 def analysis_channel(mechanism: Channel | Mechanism) -> Channel:
-    """Give the channel that the analysis inverts: rows are true answers to the sensitive question."""
+    """Return the channel that the analysis inverts: rows are true answers to the sensitive question."""
     if isinstance(mechanism, Channel):
         return mechanism
     channel = getattr(mechanism, "analysis", None)
@@ -52,12 +52,13 @@ def analysis_channel(mechanism: Channel | Mechanism) -> Channel:
 
 
 def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
-    """Give the numpy view of the channel that the analysis inverts.
+    """Return the numpy view of the channel that the analysis inverts.
 
     Parameters
     ----------
     mechanism : Mechanism or Channel
-        A mechanism gives its analysis channel; Kuk's with several draws gets the count-linear solution.
+        A mechanism gives its analysis channel; Kuk's with several draws gets the count-linear solution, and one from
+        `least_variance_at` the solution with the least variance at its shares.
 
     Returns
     -------
@@ -72,6 +73,9 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
     if channel.form in _VIEWS:
         view: ChannelView = _VIEWS[channel.form](channel)
         return view
+    planning_shares = getattr(mechanism, "planning_shares", None)
+    if planning_shares is not None:
+        return TableView(_table(channel), planning_shares=planning_shares)
     if getattr(mechanism, "count_linear", False) and channel.outcomes > channel.options:
         number = np.arange(channel.outcomes, dtype=np.float64)
         return TableView(_table(channel), basis=np.stack([np.ones_like(number), number], axis=1))
@@ -89,7 +93,7 @@ def _small_view(channel: Channel) -> ChannelView:
 
 
 def set_view(mechanism: Channel | Mechanism) -> SetView | None:
-    """Give the view of reports that are sets which may hold the one answer; None where reports are something else."""
+    """Return the view of reports that are sets which may hold the one answer; None where reports are something else."""
     channel = analysis_channel(mechanism)
     made: SetView | None = _SETS[channel.form](channel) if channel.form in _SETS else None
     return made
@@ -97,6 +101,6 @@ def set_view(mechanism: Channel | Mechanism) -> SetView | None:
 
 @lru_cache(maxsize=256)
 def sampler(channel: Channel) -> Sampler:
-    """Give what draws and counts whole arrays of a channel's reports."""
+    """Return what draws and counts whole arrays of a channel's reports."""
     made: Sampler = _SAMPLERS[channel.form](channel)
     return made

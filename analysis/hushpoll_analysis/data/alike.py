@@ -54,7 +54,7 @@ class AlikeRows:
 
 
 def times_of(data: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Give for how many respondents each row stands."""
+    """Return for how many respondents each row stands."""
     if TIMES in data.columns:
         return data[TIMES].to_numpy(dtype=np.float64)
     return np.ones(len(data))
@@ -69,7 +69,7 @@ def added(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def each_row(data: pd.DataFrame) -> AlikeRows:
-    """Give the rows as they are."""
+    """Return the rows as they are."""
     return AlikeRows(data, times_of(data), data.index)
 
 
@@ -90,7 +90,7 @@ def put_together(
 
 
 def _numbered(columns: Sequence[Any], most: float) -> tuple[Codes, Codes] | None:
-    """Give the number of each row's combination, and where each combination first stands."""
+    """Return the number of each row's combination, and where each combination first stands."""
     codes = np.zeros(len(columns[0]), dtype=np.int64) if columns else np.zeros(0, dtype=np.int64)
     size = 1
     for column in columns:

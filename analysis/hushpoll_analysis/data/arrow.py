@@ -13,12 +13,12 @@ __all__ = ["are_many", "arrow", "files_at", "has_arrow"]
 
 
 def has_arrow() -> bool:
-    """Say whether Parquet files can be read and written here."""
+    """Return whether Parquet files can be read and written here."""
     return find_spec("pyarrow") is not None
 
 
 def arrow(what: object = "Parquet files") -> Any:
-    """Give pyarrow with its Parquet part; say what to install where there is none."""
+    """Return pyarrow with its Parquet part; say what to install where there is none."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -31,13 +31,13 @@ def arrow(what: object = "Parquet files") -> Any:
 
 
 def are_many(where: str | Path) -> bool:
-    """Say whether this is a folder, or a pattern such as `parts/*.parquet`, rather than the name of one file."""
+    """Return whether this is a folder, or a pattern such as `parts/*.parquet`, rather than the name of one file."""
     path = Path(where)
     return path.is_dir() or (not path.exists() and any(sign in str(where) for sign in "*?["))
 
 
 def files_at(where: str | Path) -> list[Path]:
-    """Give the Parquet files of a folder, those of a pattern, or the one file that is named."""
+    """Return the Parquet files of a folder, those of a pattern, or the one file that is named."""
     path = Path(where)
     if path.is_dir():
         return sorted(path.glob("*.parquet"))

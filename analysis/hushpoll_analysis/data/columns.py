@@ -32,7 +32,7 @@ from .row_designs import RowDesigns
 from .row_order import value_at
 
 __all__ = [
-    "MOST_GROUPS",
+    "MAX_GROUPS",
     "Codes",
     "EstimatedShare",
     "ExactView",
@@ -51,7 +51,7 @@ __all__ = [
     "report_codes",
 ]
 
-MOST_GROUPS = 1000
+MAX_GROUPS = 1000
 
 Codes = npt.NDArray[np.int64]
 Mechanisms = Survey | Mapping[str, Any]
@@ -217,14 +217,14 @@ def randomized_variable(
     of_shares: bool = True,
     as_sets: bool = False,
 ) -> Variable | None:
-    """Give the variable of a randomized column; None for an exact one.
+    """Return the variable of a randomized column; None for an exact one.
 
     Without `of_shares` a channel will do that tells less than the shares, such as a mean. With `as_sets` reports may be
     sets that hold the answer or not, which are not listed: a `SetVariable`.
     """
     mechanism: Mechanism | Channel | RowDesigns | None
     if isinstance(mechanisms, Survey):
-        question = next((one for one in mechanisms.questions if one.id == name), None)
+        question = mechanisms.questions_by_id.get(name)
         if question is None:
             return None
         mechanism, labels = question.mechanism, labels or question.labels
@@ -262,7 +262,7 @@ def _variable(
 
 
 def _labels_of(name: str, view: ChannelView | SetView, labels: Sequence[Any] | None) -> tuple[Any, ...]:
-    """Give a label for each true answer that a report may come from; numbers where nobody named them."""
+    """Return a label for each true answer that a report may come from; numbers where nobody named them."""
     named = tuple(range(view.options) if labels is None else labels)
     if len(named) != view.options:
         raise AnalysisError(f"{name}: {len(named)} labels for {view.options} answers", "give one for each")
@@ -276,7 +276,9 @@ def refuse_skipped(mechanisms: Mechanisms | str, names: Iterable[str], remedy: s
     """
     if not isinstance(mechanisms, Survey):
         return
-    skipped = next((one for one in mechanisms.questions if one.after and one.id in set(names)), None)
+    skipped = next(
+        (question for question in mechanisms.questions if question.after and question.id in set(names)), None
+    )
     if skipped is not None:
         raise AnalysisError(
             f'"{skipped.id}" has a skip rule, and its answer "{skipped.labels[-1]}", which is hidden like the others, '
@@ -286,7 +288,7 @@ def refuse_skipped(mechanisms: Mechanisms | str, names: Iterable[str], remedy: s
 
 
 def _view_of(name: str, mechanism: Mechanism | Channel, labels: Sequence[Any] | None) -> ChannelView:
-    """Give the view of reports that speak of one answer; refuse others with what to name instead."""
+    """Return the view of reports that speak of one answer; refuse others with what to name instead."""
     channel = analysis_channel(mechanism)
     if not channel.listed:
         option = labels[0] if labels else 0
@@ -332,9 +334,9 @@ def check_once(data: pd.DataFrame, names: Sequence[Any]) -> None:
 
 
 def is_randomized(name: str, mechanisms: Mechanisms) -> bool:
-    """Say whether a variable's column holds reports; of an exact one it holds the values themselves."""
+    """Return whether a variable's column holds reports; of an exact one it holds the values themselves."""
     if isinstance(mechanisms, Survey):
-        return any(question.id == name for question in mechanisms.questions)
+        return name in mechanisms.questions_by_id
     return isinstance(mechanisms, Mapping) and mechanisms.get(name) is not None
 
 
@@ -347,12 +349,18 @@ def find_column(data: pd.DataFrame, name: str, randomized: bool = False) -> str 
     return next((one for one in (reversed(names) if randomized else names) if one in data.columns), None)
 
 
+YES_NO_CODES = {"No": 0, "Yes": 1}
+
+
 def read_column(data: pd.DataFrame, name: str, randomized: bool = False) -> pd.Series[Any]:
-    """Give the column of a variable, which must have a value in every row."""
+    """Return the column of a variable, which must have a value in every row."""
     found = find_column(data, name, randomized)
     if found is None:
-        known = ", ".join(map(str, list(data.columns)[:12]))
-        raise AnalysisError(f"there is no column {name!r} (nor {name}_reported)", f"the columns are {known}")
+        dotted = next((str(column) for column in data.columns if str(column).startswith(f"{name}.")), None)
+        remedy = f"the columns are {', '.join(map(str, list(data.columns)[:12]))}"
+        if dotted is not None:
+            remedy = f"write `{dotted}` in backquotes if that is meant; {remedy}"
+        raise AnalysisError(f"there is no column {name!r} (nor {name}_reported)", remedy)
     check_once(data, [found])
     column: pd.Series[Any] = data[found]
     if column.isna().any():
@@ -364,7 +372,9 @@ def read_column(data: pd.DataFrame, name: str, randomized: bool = False) -> pd.S
 
 
 def report_codes(column: pd.Series[Any], outcomes: int) -> Codes:
-    """Check that a column holds report codes 0..outcomes-1."""
+    """Check that a column holds report codes 0..outcomes-1; of two, the texts No and Yes stand for 0 and 1."""
+    if outcomes == len(YES_NO_CODES) and column.isin(list(YES_NO_CODES)).all():
+        return np.asarray(column.map(YES_NO_CODES), dtype=np.int64)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     bad = ~(np.isfinite(numbers) & (numbers >= 0) & (numbers < outcomes) & (numbers == np.floor(numbers)))
     if bad.any():
@@ -386,7 +396,7 @@ def _exact(column: pd.Series[Any], name: str, labels: Sequence[Any] | None) -> t
             f"column {name!r} has the value {value!r}, which is not among its labels {list(known)}"
         )
     found = tuple(value.item() if isinstance(value, np.generic) else value for value in known)
-    if len(found) > MOST_GROUPS:
+    if len(found) > MAX_GROUPS:
         raise AnalysisError(
             f"column {name!r} has {len(found)} different values", "a table needs a column with few groups"
         )

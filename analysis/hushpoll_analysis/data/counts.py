@@ -102,7 +102,7 @@ def answer_names(options: int) -> tuple[str, ...]:
 
 
 def words_of(mechanism: object) -> Sequence[str]:
-    """Give what a mechanism calls its reports; nothing where they are answers, or codes alone."""
+    """Return what a mechanism calls its reports; nothing where they are answers, or codes alone."""
     found: Sequence[str] = getattr(mechanism, "report_words", ())
     return found
 
@@ -172,7 +172,7 @@ def check_level(level: float) -> float:
 
 
 def check_population(population: Any, n: int) -> float:
-    """Give the fraction of one population that n of its units are."""
+    """Return the fraction of one population that n of its units are."""
     try:
         size = float(population)
     except (TypeError, ValueError):

@@ -31,7 +31,9 @@ _LISTED, _PLACE, _CODE = "(listed)", "(place)", "(code)"
 
 
 def told_by_option(survey: Survey, name: str) -> Question | None:
-    """Give the question whose reports speak of several options at once, with too many different ones to keep whole."""
+    """Return the question whose reports speak of several options at once, with too many different ones to keep
+    whole.
+    """
     if grouping_column(survey, name) is not None:
         return None
     entry, part = told_by(survey, name)
@@ -43,7 +45,7 @@ def told_by_option(survey: Survey, name: str) -> Question | None:
 
 
 def with_codes(survey: Survey, table: Any, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
-    """Give a table, and what its rows say of questions, options and exact columns; -1 where nobody was asked."""
+    """Return a table, and what its rows say of questions, options and exact columns; -1 where nobody was asked."""
     read = {}
     for name in names:
         if grouping_column(survey, name) is None:

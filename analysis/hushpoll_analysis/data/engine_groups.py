@@ -83,7 +83,7 @@ def engine_groups(survey: Survey, by: str) -> EngineGroups:
 
 
 def engine_suffices(survey: Survey, by: str | None) -> bool:
-    """Say whether an engine can group by this; else reports are read block by block."""
+    """Return whether an engine can group by this; else reports are read block by block."""
     if by is None or grouping_column(survey, by) is not None:
         return True
     entry, part = told_by(survey, grouping_names(survey, by)[0])
@@ -91,7 +91,7 @@ def engine_suffices(survey: Survey, by: str | None) -> bool:
 
 
 def told_by(survey: Survey, by: str) -> tuple[Question | Block, Part | None]:
-    """Give whose reports tell of a question or an option, and which part of them does; None: they do as a whole."""
+    """Return whose reports tell of a question or an option, and which part of them does; None: they do as a whole."""
     option = option_of(by, survey)
     if option is not None:
         return question_of(survey, option[0]), option[1]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
@@ -95,7 +95,7 @@ class EngineReports:
         weights: str | None,
         fewest: int = FEWEST_REPORTS,
     ) -> pd.DataFrame:
-        """Give what respondents say, those who are alike put together; who was not asked is left out.
+        """Return what respondents say, those who are alike put together; who was not asked is left out.
 
         Parameters
         ----------
@@ -109,10 +109,10 @@ class EngineReports:
         fewest
             What a group by link needs to be shown on its own.
         """
-        exact = [one for one in names if grouping_column(self.survey, one) is not None]
+        exact = [name for name in names if grouping_column(self.survey, name) is not None]
         self.check([*exact, *beside, *([] if weights is None else [weights])])
-        apart = next((one for one in names if told_by_option(self.survey, one)), None)
-        told = [one for one in names if one != apart]
+        apart = next((name for name in names if told_by_option(self.survey, name)), None)
+        told = [name for name in names if name != apart]
         parts: list[pd.DataFrame] = []
         with (
             self._tables() as (tables, total),
@@ -152,7 +152,7 @@ class EngineReports:
 
     @contextmanager
     def _tables(self) -> Iterator[tuple[Iterable[tuple[Any, int]], int | None]]:
-        """Give the tables to read one after the other, with the number of their rows, and the number of all."""
+        """Yield the tables to read one after the other, with the number of their rows, and the number of all."""
         if is_engine_table(self.data):
             yield [(self._kept(self.data), 0)], None
             return
@@ -163,7 +163,7 @@ class EngineReports:
         """Leave out rows without a value somewhere."""
         if not self.complete:
             return table
-        return without_gaps(table, self.complete, [column_of(one.id) for one in self.survey.entries])
+        return without_gaps(table, self.complete, [column_of(entry.id) for entry in self.survey.entries])
 
 
 def _asked(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

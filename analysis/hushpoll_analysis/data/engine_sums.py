@@ -27,12 +27,12 @@ _WEIGHT = "(weight)"
 
 
 def is_engine_table(data: Any) -> bool:
-    """Say whether this is a query engine's table."""
+    """Return whether this is a query engine's table."""
     return type(data).__module__.startswith("ibis.")
 
 
 def weighed(table: Any, keys: Mapping[str, Any], weights: str | None) -> Any:
-    """Give a table of these expressions, by name, with the weights as numbers beside them."""
+    """Return a table of these expressions, by name, with the weights as numbers beside them."""
     if weights is None:
         return table.select(**keys)
     check_present(weights, table.columns, "table")
@@ -92,11 +92,11 @@ def check_sums(found: pd.DataFrame, weights: str) -> None:
 
 
 def digit_rows(ibis: Any, column: Any, start: int, stop: int) -> dict[str, Any]:
-    """Give one row for each of these digits of a bitmap."""
+    """Return one row for each of these digits of a bitmap."""
     # Not cast here: Spark takes no expression around what makes rows.
     return {"text": column, "place": ibis.range(start, stop).unnest()}
 
 
 def digit_at(ibis: Any, text: Any, place: Any) -> Any:
-    """Give which digit stands at a place: where it stands in the list of all, or -1."""
+    """Return which digit stands at a place: where it stands in the list of all, or -1."""
     return ibis.literal("0123456789abcdef").find(text.substr(place, 1)).cast("int64")

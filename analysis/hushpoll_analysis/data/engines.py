@@ -45,7 +45,7 @@ _HEXADECIMAL = "0123456789abcdef"
 def count_expression(
     table: Any, columns: Mapping[str, int], group: str | None = None, exact: bool = False
 ) -> Any:
-    """Give one Ibis expression whose rows are (question, place, group, code, n).
+    """Return one Ibis expression whose rows are (question, place, group, code, n).
 
     Groups are reports, as text; `exact` ones stay as they are, because each engine writes True in its own way.
 
@@ -129,7 +129,7 @@ def _named(rows: pd.DataFrame, column: str, grouping: str) -> pd.DataFrame:
 
 
 def _with_groups(table: Any, source: EngineGroups) -> tuple[Any, str]:
-    """Give the table with the column to group by, and its name."""
+    """Return the table with the column to group by, and its name."""
     if source.digit is None:
         return table, source.column
     digit = digit_at(_ibis(), table[source.column], source.digit)
@@ -254,14 +254,14 @@ def _check_reports(survey: Survey, table: Any, columns: Mapping[str, int]) -> No
 
 
 def _spelling(options: int) -> str:
-    """Give the pattern of a set: lower-case digits, the first of which may stand for fewer than four options."""
+    """Return the pattern of a set: lower-case digits, the first of which may stand for fewer than four options."""
     digits, rest = -(-options // 4), options % 4
     first = _HEXADECIMAL[: 2**rest] if rest else _HEXADECIMAL
     return f"^[{first}][{_HEXADECIMAL}]{{{digits - 1}}}$"
 
 
 def _options_held(text: Any) -> Any:
-    """Give how many options a set holds: how often its digits stand for one, two, three and four of them."""
+    """Return how many options a set holds: how often its digits stand for one, two, three and four of them."""
     held = text.translate(_HEXADECIMAL, "".join(str(digit.bit_count()) for digit in range(16)))
     each = [number * (held.length() - held.replace(str(number), "").length()) for number in range(1, 5)]
     return each[0] + each[1] + each[2] + each[3]
@@ -288,14 +288,14 @@ def _check_codes(survey: Survey, rows: pd.DataFrame) -> None:
 
 
 def _collect(survey: Survey, rows: Any) -> Tally:
-    """Give the counts of all reports from the rows of the GROUP BY."""
+    """Return the counts of all reports from the rows of the GROUP BY."""
     counts = {name: table.sum(axis=0) for name, table in _tables(survey, rows, [""]).items()}
     first = survey.entries[0]
     return Tally(survey, total_of(first, counts[first.id]), with_member_counts(survey, counts))
 
 
 def _collect_by(survey: Survey, rows: Any, by: str, grouping: str | None) -> Tally:
-    """Give the counts within groups; those who were not asked are in the total only."""
+    """Return the counts within groups; those who were not asked are in the total only."""
     names = sorted(set(rows["grp"])) if grouping else [*report_names(survey, by), NOT_ASKED]
     tables = _tables(survey, rows, names)
     counts = {name: table.sum(axis=0) for name, table in tables.items()}
@@ -316,11 +316,13 @@ def _collect_by(survey: Survey, rows: Any, by: str, grouping: str | None) -> Tal
 
 def _tables(survey: Survey, rows: Any, names: list[str]) -> dict[str, Counts]:
     parts = dict(tuple(rows.groupby("question", sort=False)))
-    return {one.id: _cells(one, parts.get(column_of(one.id), rows[:0]), names) for one in survey.entries}
+    return {
+        entry.id: _cells(entry, parts.get(column_of(entry.id), rows[:0]), names) for entry in survey.entries
+    }
 
 
 def _cells(question: Question | Block, rows: Any, names: list[str]) -> Counts:
-    """Give the counts of one question, a row for each group, from the rows of the GROUP BY."""
+    """Return the counts of one question, a row for each group, from the rows of the GROUP BY."""
     whole = sampler(question.channel)
     outcomes = 16 if whole.digits else question.channel.outcomes
     for group, code in zip(rows["grp"], rows["code"], strict=True):

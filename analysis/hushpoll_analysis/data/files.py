@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Block, Survey
-from hushpoll_client.group import FIELD
-from hushpoll_client.record import RecordFormat
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.record import RecordFormat
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
+from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
@@ -162,15 +162,15 @@ def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.Da
 def _written(survey: Survey, block: Codes, where: str, offset: int) -> dict[str, npt.NDArray[Any]]:
     """Check a block and give its reports as they are exported."""
     return {
-        column_of(one.id): sampler(one.channel).write(
-            _checked_codes(one, block[column_of(one.id)], where, offset)
+        column_of(entry.id): sampler(entry.channel).write(
+            _checked_codes(entry, block[column_of(entry.id)], where, offset)
         )
-        for one in survey.entries
+        for entry in survey.entries
     }
 
 
 def column_names(path: Path) -> list[str]:
-    """Give the names of a .csv or .parquet file's columns."""
+    """Return the names of a .csv or .parquet file's columns."""
     try:
         if path.suffix.lower() == ".parquet":
             return [str(name) for name in arrow(path.name).parquet.read_schema(path).names]
@@ -187,7 +187,7 @@ def wanted_blocks(
     The columns `texts` of a file are text whatever they look like. With `omit` rows that lack a value are left out;
     beside each block stands how many.
     """
-    entries = {column_of(one.id): one for one in survey.entries}
+    entries = {column_of(entry.id): entry for entry in survey.entries}
     if isinstance(data, str | Path):
         where, blocks = Path(data).name, _csv_blocks(survey, Path(data), list(entries), None, wanted, texts)
     else:
@@ -207,7 +207,7 @@ def wanted_blocks(
 
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
-    """Give the layout of one stored report, without padding."""
+    """Return the layout of one stored report, without padding."""
     kept = RecordFormat.of(survey)
     names = [column_of(name) for name in kept.names]
     if kept.groups:
@@ -224,11 +224,11 @@ def _count(
     fewest: int,
 ) -> list[Tally]:
     entries = survey.entries
-    totals = {one.id: np.zeros(sampler(one.channel).cells, dtype=np.int64) for one in entries}
+    totals = {entry.id: np.zeros(sampler(entry.channel).cells, dtype=np.int64) for entry in entries}
     joints = {by: _joints(survey, by) for by in each}
     n = 0
     for block in blocks:
-        codes = {one.id: _checked_codes(one, block[column_of(one.id)], where, n) for one in entries}
+        codes = {entry.id: _checked_codes(entry, block[column_of(entry.id)], where, n) for entry in entries}
         for entry in entries:
             totals[entry.id] += sampler(entry.channel).tally(codes[entry.id])
         for joint in (one for some in joints.values() for one in some):
@@ -261,7 +261,9 @@ class _Joint:
     def __init__(self, survey: Survey, by: str, grouping: str | None) -> None:
         self._survey, self._by, self._grouping = survey, by, grouping
         own = None if grouping else grouping_question(survey, by).id
-        self._tables: dict[str, dict[str, Counts]] = {one.id: {} for one in survey.entries if one.id != own}
+        self._tables: dict[str, dict[str, Counts]] = {
+            entry.id: {} for entry in survey.entries if entry.id != own
+        }
 
     def add(self, codes: Codes, block: Codes, where: str) -> None:
         """Count one block."""
@@ -273,9 +275,9 @@ class _Joint:
                 _add_joint(self._tables[entry.id], labels, groups[chosen], codes[entry.id][chosen], entry)
 
     def beside(self, alone: Tally) -> Tally:
-        """Give the counts with these beside them."""
+        """Return the counts with these beside them."""
         names = _group_names(self._survey, self._by, self._grouping, self._tables)
-        width = {one.id: sampler(one.channel).cells for one in self._survey.entries}
+        width = {entry.id: sampler(entry.channel).cells for entry in self._survey.entries}
         tables = {
             name: np.array([table.get(label, np.zeros(width[name], dtype=np.int64)) for label in names])
             for name, table in self._tables.items()
@@ -393,7 +395,7 @@ def check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> N
 
 
 def text_columns(survey: Survey) -> dict[str, type[str]]:
-    return {column_of(one.id): str for one in survey.entries if sampler(one.channel).digits}
+    return {column_of(entry.id): str for entry in survey.entries if sampler(entry.channel).digits}
 
 
 def read_table(survey: Survey, path: Path, **options: Any) -> Any:
@@ -453,7 +455,7 @@ def _checked_codes(
     offset: int,
     rows: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[Any]:
-    """Give the codes of one block as they are counted, or say which row is wrong; `rows` are those of the block."""
+    """Return the codes of one block as they are counted, or say which row is wrong; `rows` are those of the block."""
     codes, at = sampler(question.channel).read(np.asarray(values))
     if at is not None:
         raise foreign_code(question, values[at], where, offset + int(at if rows is None else rows[at]))

@@ -3,19 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.survey import Question
+from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.channel.view import sampler
 
+from .alike import TIMES
 from .link_groups import by_link, folded_tally
 from .members import with_member_counts
 from .tally import Counts, Tally, question_of, total_of
 
-__all__ = ["kept_tally"]
+__all__ = ["GroupCounts", "kept_tally"]
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """Kept counts by group, in place of the respondents: enough for estimates weighted by the sizes of groups."""
+
+    survey: Survey
+    by_group: Tally
+
+    @staticmethod
+    def suffices(survey: Survey, by: str | None) -> bool:
+        """Return whether counts tell all: they do not where reports speak of several options, or for two questions."""
+        entries = [entry for entry in survey.entries if isinstance(entry, Question)]
+        return by in (None, FIELD) and not any(sampler(entry.channel).parts for entry in entries)
+
+    def tally(self, by: str | None, fewest: int = FEWEST_REPORTS) -> Tally:
+        """Return the counts, of all or by group; groups are folded already."""
+        if by == FIELD:
+            return self.by_group
+        return Tally(self.survey, self.by_group.n, self.by_group.counts)
+
+    def alike(
+        self, names: Sequence[str], beside: Sequence[str], weights: str | None, fewest: int = FEWEST_REPORTS
+    ) -> pd.DataFrame:
+        """Return a row for each group and report code that came, with the number of respondents it stands for."""
+        groups = self.by_group.groups or ()
+        (question,) = [name for name in names if name != FIELD] or [self.survey.entries[0].id]
+        cells = self.by_group.joint[question]
+        rows, codes = np.nonzero(cells)
+        columns: dict[str, Any] = {FIELD: np.array(groups, dtype=object)[rows]}
+        if question in names:
+            columns[question] = codes
+        return pd.DataFrame({**columns, TIMES: cells[rows, codes].astype(np.float64)})
 
 
 def kept_tally(
@@ -43,7 +81,7 @@ def kept_tally(
     """
     tables = {number: _arrays(survey, kept) for number, kept in sorted(groups.items())}
     empty = {entry.id: np.zeros(sampler(entry.channel).cells, dtype=np.int64) for entry in survey.entries}
-    totals = {name: sum((one[name] for one in tables.values()), zero) for name, zero in empty.items()}
+    totals = {name: sum((table[name] for table in tables.values()), zero) for name, zero in empty.items()}
     first = survey.entries[0]
     n, counted = total_of(first, totals[first.id]), with_member_counts(survey, totals)
     if by is None:

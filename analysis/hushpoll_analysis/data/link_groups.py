@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD, OTHER
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -37,12 +37,12 @@ __all__ = [
 
 
 def by_link(survey: Survey, by: str | None) -> bool:
-    """Tell whether a column is the survey's own groups."""
+    """Return whether a column is the survey's own groups."""
     return bool(survey.groups) and by == FIELD
 
 
 def shown_as(sizes: Mapping[str, int], fewest: int = FEWEST_REPORTS) -> dict[str, str]:
-    """Give what each group is shown as: its own name, or `other`.
+    """Return what each group is shown as: its own name, or `other`.
 
     Groups with fewer than `fewest` reports are hidden, and then the smallest others, until those hidden are two or more
     with at least `fewest` reports together: what is left of the total shows no small group. A group without any report
@@ -89,7 +89,7 @@ def group_sizes(counted: Tally) -> dict[str, int]:
 
 
 def tally_of(counted: Tally, group: str) -> Tally | None:
-    """Give the counts of one group that is shown on its own; None of any other."""
+    """Return the counts of one group that is shown on its own; None of any other."""
     if counted.groups is None or group not in counted.groups or group == OTHER:
         return None
     row = counted.groups.index(group)
@@ -124,7 +124,7 @@ def folded_frame(survey: Survey, frame: pd.DataFrame, fewest: int = FEWEST_REPOR
 def folded_population(
     survey: Survey, population: Mapping[str, float], frame: pd.DataFrame
 ) -> dict[str, float]:
-    """Give the sizes of the groups as a folded frame shows them: what is not shown alone adds up."""
+    """Return the sizes of the groups as a folded frame shows them: what is not shown alone adds up."""
     unknown = [name for name in population if name not in survey.groups]
     missing = [name for name in survey.groups if name not in population]
     if unknown or missing:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Block, Survey
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.parts import Part
@@ -45,7 +45,7 @@ def with_member_counts(survey: Survey, counts: Mapping[str, Counts]) -> dict[str
 
 
 def member_codes(survey: Survey, question: Question, codes: Mapping[str, npt.NDArray[Any]]) -> Counts | None:
-    """Give what each report says of a question of a block, -1 where it was not asked; None for other questions."""
+    """Return what each report says of a question of a block, -1 where it was not asked; None for other questions."""
     found = survey.block_of(question)
     if found is None:
         return None
@@ -55,7 +55,7 @@ def member_codes(survey: Survey, question: Question, codes: Mapping[str, npt.NDA
 
 
 def pair_of(survey: Survey, first: str, second: str) -> tuple[Block, Part, bool] | None:
-    """Give the block of two of its questions, what its reports say of both, and whether they stand turned round.
+    """Return the block of two of its questions, what its reports say of both, and whether they stand turned round.
 
     None where the two are not of one block; refused where nobody is asked both.
     """
@@ -67,19 +67,19 @@ def pair_of(survey: Survey, first: str, second: str) -> tuple[Block, Part, bool]
                 if part.members == (low, high):
                     return block, part, places != (low, high)
             raise AnalysisError(
-                said('nobody is asked "{first}" and "{second}" together', first=first, second=second),
+                msg('nobody is asked "{first}" and "{second}" together', first=first, second=second),
                 NOT_TOGETHER,
             )
     return None
 
 
 def pair_table(survey: Survey, first: str, second: str, cells: Counts) -> Counts:
-    """Give the counts of two questions of one block as a table, a row for each answer of the first."""
+    """Return the counts of two questions of one block as a table, a row for each answer of the first."""
     found = pair_of(survey, first, second)
     assert found is not None
     block, part, turned = found
     low, high = part.members
-    sizes = [len(_question(survey, block.questions[place]).options) for place in (low, high)]
+    sizes = [len(survey.question(block.questions[place]).options) for place in (low, high)]
     table = part.counts(cells).reshape(sizes)
     return table.T if turned else table
 
@@ -88,7 +88,11 @@ def with_members(data: pd.DataFrame, mechanisms: Mechanisms, names: Iterable[str
     """Add a column for every named question of a block, and leave out respondents who were not asked it."""
     if not isinstance(mechanisms, Survey) or not isinstance(data, pd.DataFrame):
         return data
-    wanted = [one for one in mechanisms.questions if one.block is not None and one.id in set(names)]
+    wanted = [
+        question
+        for question in mechanisms.questions
+        if question.block is not None and question.id in set(names)
+    ]
     wanted = [one for one in wanted if not {one.id, f"{one.id}_reported"} & set(map(str, data.columns))]
     if not wanted:
         return data
@@ -106,13 +110,13 @@ def with_members(data: pd.DataFrame, mechanisms: Mechanisms, names: Iterable[str
 def asked_in_block(
     data: pd.DataFrame, mechanisms: Mechanisms, name: str
 ) -> tuple[npt.NDArray[np.bool_], float] | None:
-    """Say who was asked a question of a block, and the share of all people who are.
+    """Return who was asked a question of a block, and the share of all people who are.
 
     None where it is no question of a block, or has a column of its own.
     """
     if not isinstance(mechanisms, Survey) or {name, f"{name}_reported"} & set(map(str, data.columns)):
         return None
-    question = next((one for one in mechanisms.questions if one.id == name), None)
+    question = mechanisms.questions_by_id.get(name)
     if question is None or question.block is None:
         return None
     codes, part = _told(data, mechanisms, question)
@@ -142,7 +146,3 @@ def refuse_together(mechanisms: Mechanisms, names: Iterable[str], remedy: str) -
         inside = [name for name in block.questions if name in set(names)]
         if len(inside) > 1:
             raise AnalysisError(f"{inside[0]} and {inside[1]} are of one block, randomized together", remedy)
-
-
-def _question(survey: Survey, name: str) -> Question:
-    return next(one for one in survey.questions if one.id == name)

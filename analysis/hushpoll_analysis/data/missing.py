@@ -31,7 +31,7 @@ Result = TypeVar("Result")
 
 
 def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Give a function of a table the keyword `na_action`: "fail" (the default) or "omit".
+    """Return a function of a table the keyword `na_action`: "fail" (the default) or "omit".
 
     With "omit" rows with a missing value in a column that the call names are left out, and the result's notes say how
     many.
@@ -70,7 +70,11 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
 def _columns(frame: pd.DataFrame, names: Iterable[str], mechanisms: Any) -> list[str]:
     """Find the columns that names stand for: of an option that of its question, of a block's question the block's."""
     survey = mechanisms if isinstance(mechanisms, Survey) else None
-    members = {} if survey is None else {one: block.id for block in survey.blocks for one in block.questions}
+    members = (
+        {}
+        if survey is None
+        else {question: block.id for block in survey.blocks for question in block.questions}
+    )
     found = [COMPLETE] if COMPLETE in frame.columns else []
     for name in names:
         for one in (name, name.split("[")[0], members.get(name.split("[")[0], name)):
@@ -84,7 +88,7 @@ def _columns(frame: pd.DataFrame, names: Iterable[str], mechanisms: Any) -> list
 def _named_designs(mechanisms: Any) -> list[str]:
     """Name the columns of designs in a mapping, as in {"cheated": "wave"}."""
     values = mechanisms.values() if isinstance(mechanisms, Mapping) else ()
-    return [one for one in values if isinstance(one, str)]
+    return [value for value in values if isinstance(value, str)]
 
 
 def names_in(arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -108,7 +112,7 @@ def _named(value: Any) -> Iterator[str]:
 
 
 def _has_columns(value: Any) -> bool:
-    """Tell an object of the analysis that names columns or holds them, such as replicate weights."""
+    """Return an object of the analysis that names columns or holds them, such as replicate weights."""
     return is_dataclass(value) and not isinstance(value, type) and hasattr(value, "columns")
 
 
@@ -119,7 +123,7 @@ def check_action(na_action: str) -> None:
 
 
 def complete(frame: pd.DataFrame, used: Sequence[Any], beside: Sequence[Any]) -> npt.NDArray[np.bool_]:
-    """Say which rows have a value in every column that is used, and in all that is given beside the table."""
+    """Return which rows have a value in every column that is used, and in all that is given beside the table."""
     kept = ~frame[list(used)].isna().any(axis=1).to_numpy()
     for values in (told for one in beside if one is not frame for told in _beside(one, frame)):
         missing = np.asarray(pd.isna(values))

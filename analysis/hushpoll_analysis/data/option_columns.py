@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
 from hushpoll_client.mechanism import Mechanism
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Sampler, analysis_channel, sampler
@@ -39,7 +39,7 @@ __all__ = [
     "with_yes_no",
 ]
 
-YES_NO = (said("No"), said("Yes"))
+YES_NO = (msg("No"), msg("Yes"))
 OPTION = "(option)"
 """Where sets are told option by option, in rows of their own, the column of the option that a row tells of."""
 _NAME = re.compile(r"(.+?)\[(.+)\]")
@@ -48,7 +48,10 @@ Labels = Mapping[str, Sequence[Any]] | None
 
 
 def options_of(question: str, mechanisms: Mechanisms, labels: Labels = None) -> tuple[str, ...]:
-    """Give the labels of the options that reports of a question tell one by one; none where a report is one answer."""
+    """Return the labels of the options that reports of a question tell one by one.
+
+    None where a report is one answer.
+    """
     known, own = _known(mechanisms)
     parts = _parts(known.get(question))
     given = (labels or {}).get(question)
@@ -96,7 +99,7 @@ def with_yes_no(
 
 
 def _answers(name: str, mechanism: Any) -> int | None:
-    """Give the number of true answers; None for an exact column, and where a report speaks of several options."""
+    """Return the number of true answers; None for an exact column, and where a report speaks of several options."""
     if isinstance(mechanism, RowDesigns):
         return mechanism.options(name)
     if not isinstance(mechanism, Mechanism | Channel):
@@ -156,7 +159,9 @@ def _known(mechanisms: Mechanisms) -> tuple[dict[str, Any], dict[str, Sequence[A
     """Mechanisms by name, and the labels that a survey gives."""
     if isinstance(mechanisms, Survey):
         questions = mechanisms.questions
-        return {one.id: one.mechanism for one in questions}, {one.id: one.labels for one in questions}
+        return {question.id: question.mechanism for question in questions}, {
+            question.id: question.labels for question in questions
+        }
     return (dict(mechanisms) if isinstance(mechanisms, Mapping) else {}), {}
 
 
@@ -189,7 +194,7 @@ def _check_option(question: str, option: object, options: Sequence[str]) -> None
 
 def _refuse_together(questions: Sequence[str]) -> None:
     """Two options of one report were randomized together, so that their tables are not each other's neighbours."""
-    twice = next((one for one in questions if questions.count(one) > 1), None)
+    twice = next((question for question in questions if questions.count(question) > 1), None)
     if twice is not None:
         raise AnalysisError(
             f'two options of "{twice}" were randomized together, so they cannot stand in one table as two columns',
@@ -198,14 +203,14 @@ def _refuse_together(questions: Sequence[str]) -> None:
 
 
 def part_codes(data: pd.DataFrame, question: str, part: Part, whole: Sampler) -> npt.NDArray[np.int64]:
-    """Give what each respondent's report says of one option; -1 where it says nothing."""
+    """Return what each respondent's report says of one option; -1 where it says nothing."""
     return whole.part_codes(part, _reports_of(data, question, whole))
 
 
 def option_rows(
     data: pd.DataFrame, question: str, whole: Sampler
 ) -> Callable[[Part], tuple[pd.DataFrame, npt.NDArray[np.int64]]]:
-    """Give who finds the rows that tell of an option, and what they say of it; -1 where nothing."""
+    """Return a function of a table that gives what each row says of an option; -1 where it says nothing."""
     if OPTION in data.columns:
 
         def told(part: Part) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:

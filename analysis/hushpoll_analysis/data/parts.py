@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD, OTHER
-from hushpoll_client.record import RecordFormat
+from hushpoll_client.delivery.record import RecordFormat
+from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -84,7 +84,7 @@ def write_parts(
 
 
 def _cut(records: Iterable[bytes], size: int, rows: int) -> Iterator[bytes]:
-    """Give the records in parts of so many, the last one shorter; one empty part where there are none."""
+    """Yield the records in parts of so many, the last one shorter; one empty part where there are none."""
     waiting, any_yet = bytearray(), False
     for block in records:
         waiting += block
@@ -97,7 +97,7 @@ def _cut(records: Iterable[bytes], size: int, rows: int) -> Iterator[bytes]:
 
 
 def _source_of(path: Path) -> bytes:
-    """Give the digest of what a part was made from; empty where it is absent or not whole."""
+    """Return the digest of what a part was made from; empty where it is absent or not whole."""
     pyarrow = arrow(path.name)
     try:
         metadata: dict[bytes, bytes] = pyarrow.parquet.read_schema(path).metadata or {}
@@ -221,7 +221,7 @@ def engine_tables(
 ) -> Iterator[tuple[Iterator[tuple[Any, int]], int]]:
     """Open many Parquet files as Ibis tables of DuckDB, of about so many reports each; give how many there are too."""
     files = find_parts(survey, where)
-    sizes = [int(arrow().parquet.read_metadata(one).num_rows) for one in files]
+    sizes = [int(arrow().parquet.read_metadata(file).num_rows) for file in files]
     # A file is in the bunch in which it begins.
     bunches = np.unique(np.cumsum([0, *sizes[:-1]]) // rows, return_inverse=True)[1]
 

@@ -22,14 +22,14 @@ _ALL = "all"
 
 
 def written_release(batch: float | None) -> str | int | None:
-    """Give how an export says it: a number, or `all`; None where nobody knows."""
+    """Return how an export says it: a number, or `all`; None where nobody knows."""
     if batch is None:
         return None
     return _ALL if batch == AT_ONCE else int(batch)
 
 
 def metadata_of(batch: float | None) -> dict[bytes, bytes]:
-    """Give what stands of it in the metadata of a Parquet file."""
+    """Return what stands of it in the metadata of a Parquet file."""
     written = written_release(batch)
     return {} if written is None else {RELEASED_KEY: str(written).encode()}
 

@@ -41,7 +41,7 @@ class RowDesigns:
     @property
     def unknown(self) -> tuple[PartlyKnown, ...]:
         """The designs whose table has an unknown in it."""
-        return tuple(one for one in self.designs if isinstance(one, PartlyKnown))
+        return tuple(design for design in self.designs if isinstance(design, PartlyKnown))
 
     @property
     def fractions(self) -> Floats:
@@ -49,8 +49,8 @@ class RowDesigns:
         return np.bincount(self.rows, minlength=len(self.names)) / len(self.rows)
 
     def options(self, column: str) -> int:
-        """Give the number of true answers, the same for every design; two where all were asked directly."""
-        found = {_options(one) for one in self.designs if one is not None} or {2}
+        """Return the number of true answers, the same for every design; two where all were asked directly."""
+        found = {_options(design) for design in self.designs if design is not None} or {2}
         if len(found) > 1:
             raise AnalysisError(
                 f"{column}: its designs have different numbers of true answers ({sorted(found)})",
@@ -59,7 +59,7 @@ class RowDesigns:
         return found.pop()
 
     def view(self, column: str) -> StackedView:
-        """Give the view of all designs side by side."""
+        """Return the view of all designs side by side."""
         if self.unknown:
             raise AnalysisError(
                 f"{column}: its {self.unknown[0].unknown} share is unknown, which only logit can estimate beside the "
@@ -67,12 +67,12 @@ class RowDesigns:
                 f"use logit('{column} ~ ...'), or the functions for two groups",
             )
         options = self.options(column)
-        blocks = [_block(one, options) for one in self.designs]
+        blocks = [_block(design, options) for design in self.designs]
         return StackedView(blocks, self.fractions)
 
     def decoy(self, column: str) -> EstimatedDecoy | None:
-        """Give the decoy whose share was counted, as one poll for the whole column."""
-        found = [_decoy(one) for one in self.designs]
+        """Return the decoy whose share was counted, as one poll for the whole column."""
+        found = [_decoy(design) for design in self.designs]
         polls = {(one.yes, one.of) for one in found if one is not None}
         if not polls:
             return None
@@ -168,27 +168,27 @@ def in_columns(mechanisms: Any, designs: Designs | None, data: Any) -> tuple[Any
 
 def _refuse_names(mechanisms: Any) -> None:
     values = mechanisms.values() if isinstance(mechanisms, Mapping) else [mechanisms]
-    for one in values:
-        if is_column(one):
+    for value in values:
+        if is_column(value):
             raise AnalysisError(
-                f"{one!r} is not a mechanism",
+                f"{value!r} is not a mechanism",
                 "where it names a column of designs, give designs={name: mechanism} too",
             )
 
 
 def is_column(value: Any) -> bool:
-    """Say whether this is a column (its name, or its values) rather than a mechanism."""
+    """Return whether this is a column (its name, or its values) rather than a mechanism."""
     return isinstance(value, str | list | tuple | np.ndarray | pd.Series | pd.Categorical)
 
 
 def _named_columns(designs: Designs) -> list[str]:
-    """Give the columns that the designs themselves name: questions of surveys, keys of mappings."""
+    """Return the columns that the designs themselves name: questions of surveys, keys of mappings."""
     names: dict[str, None] = {}
-    for one in designs.values():
-        if isinstance(one, Survey):
-            names |= {question.id: None for question in one.questions}
-        elif isinstance(one, Mapping):
-            names |= dict.fromkeys(map(str, one))
+    for design in designs.values():
+        if isinstance(design, Survey):
+            names |= {question.id: None for question in design.questions}
+        elif isinstance(design, Mapping):
+            names |= dict.fromkeys(map(str, design))
     return list(names)
 
 
@@ -227,7 +227,7 @@ def read_designs(
 
 def _design(design: Any, name: object, column: str) -> Design:
     if isinstance(design, Survey):
-        question = next((one for one in design.questions if one.id == column), None)
+        question = design.questions_by_id.get(column)
         if question is None:
             raise AnalysisError(
                 f"designs: the survey {name!r} has no question {column!r}", "leave its rows out"

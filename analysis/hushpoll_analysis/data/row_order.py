@@ -14,7 +14,7 @@ __all__ = ["in_row_order", "value_at"]
 
 
 def in_row_order(values: Any, rows: Any, what: str = "values") -> npt.NDArray[Any]:
-    """Give values in the order of the table (or of its column) `rows`, as pandas would align them."""
+    """Return values in the order of the table (or of its column) `rows`, as pandas would align them."""
     if isinstance(values, pd.Series | pd.DataFrame) and isinstance(rows, pd.Series | pd.DataFrame):
         own, wanted = values.index, rows.index
         if len(own) == len(wanted) and not own.equals(wanted):
@@ -30,6 +30,6 @@ def in_row_order(values: Any, rows: Any, what: str = "values") -> npt.NDArray[An
 
 
 def value_at(column: pd.Series[Any], row: int) -> Any:
-    """Give one value as a message writes it: 2, not np.int64(2)."""
+    """Return one value as a message writes it: 2, not np.int64(2)."""
     value = column.iloc[row]
     return value.item() if isinstance(value, np.generic) else value

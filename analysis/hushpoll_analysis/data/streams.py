@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
+from hushpoll_client.survey.group import FIELD
 from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
@@ -71,7 +71,7 @@ def _is_stream(data: Any) -> bool:
 
 
 def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any]:
-    """Give the arguments of a call with a table of different rows in place of what is read."""
+    """Return the arguments of a call with a table of different rows in place of what is read."""
     survey, arguments = given[mechanisms], dict(given)
     if not isinstance(survey, Survey):
         raise AnalysisError(
@@ -108,7 +108,7 @@ def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any
 def combinations(
     survey: Survey, data: Any, names: Sequence[str], weights: str | None = None, omit: bool = False
 ) -> pd.DataFrame:
-    """Give every different row of reports once, with the column `(times)`: for how many respondents it stands.
+    """Return every different row of reports once, with the column `(times)`: for how many respondents it stands.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ def _too_many(found: pd.DataFrame) -> AnalysisError:
 
 
 def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str]:
-    """Give the columns of the data that are needed: those of questions, of their blocks, and exact ones."""
-    told: dict[str, set[str]] = {column_of(one.id): {one.id} for one in survey.entries}
+    """Return the columns of the data that are needed: those of questions, of their blocks, and exact ones."""
+    told: dict[str, set[str]] = {column_of(entry.id): {entry.id} for entry in survey.entries}
     for block in survey.blocks:
         told[column_of(block.id)] |= set(block.questions)
     present = list(present)
@@ -183,7 +183,7 @@ def _counted(
     if path is not None and not str(path).endswith((".csv", ".csv.gz")):
         yield from _counted_parts(survey, path, names, weights, omit)
         return
-    present = [*([FIELD] if survey.groups else []), *(column_of(one.id) for one in survey.entries)]
+    present = [*([FIELD] if survey.groups else []), *(column_of(entry.id) for entry in survey.entries)]
     present = present if path is None else column_names(path)
     wanted = _wanted(survey, present, names)
     check_present(weights, present, "database" if path is None else path.name)
@@ -197,7 +197,7 @@ def _counted(
 
 def _mixed(survey: Survey, path: Path, wanted: Sequence[str]) -> list[str]:
     """Name the columns of a file that are numbers in one block and text in another: 1 and "1" would be two values."""
-    exact = [name for name in wanted if name not in {column_of(one.id) for one in survey.entries}]
+    exact = [name for name in wanted if name not in {column_of(entry.id) for entry in survey.entries}]
     kinds: dict[str, set[bool]] = {name: set() for name in exact}
     for block, _ in wanted_blocks(survey, path, exact) if exact else ():
         for name, values in block.items():
@@ -207,7 +207,7 @@ def _mixed(survey: Survey, path: Path, wanted: Sequence[str]) -> list[str]:
 
 
 def _alone(block: pd.DataFrame, wanted: list[str], weights: str | None) -> pd.DataFrame:
-    """Give the wanted columns of a block with what is added up of each row."""
+    """Return the wanted columns of a block with what is added up of each row."""
     sums: dict[str, Any] = {TIMES: 1}
     if weights is not None:
         each = pd.to_numeric(block[weights], errors="coerce").astype(np.float64).fillna(np.inf)
@@ -241,7 +241,7 @@ def _summed(
     columns, lacking = _wanted(survey, table.columns, names), 0
     check_present(weights, table.columns, "table")
     if omit:
-        reports = {column_of(one.id) for one in survey.entries} & set(columns)
+        reports = {column_of(entry.id) for entry in survey.entries} & set(columns)
         needed = dict.fromkeys([*columns, *([] if weights is None else [weights])])
         complete = without_gaps(table, list(needed), list(reports))
         lacking = int(table.count().execute()) - int(complete.count().execute())

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Block, Survey
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
@@ -81,36 +81,37 @@ class Tally:
 
 
 def column_of(question: str) -> str:
-    """Give the column of a question: its id, marked as reported rather than true."""
+    """Return the column of a question: its id, marked as reported rather than true."""
     return question + COLUMN_SUFFIX
 
 
 def question_of(survey: Survey, name: str) -> Question:
-    """Find a question by id, or say which there are."""
-    for question in survey.questions:
-        if question.id == name:
-            return question
-    known = ", ".join(question.id for question in survey.questions)
-    raise AnalysisError(
-        said('the survey has no question "{name}"', name=name), said("its questions are {known}", known=known)
-    )
+    """Return a question by its id; raise AnalysisError with those that there are."""
+    try:
+        return survey.question(name)
+    except KeyError:
+        known = ", ".join(survey.questions_by_id)
+        raise AnalysisError(
+            msg('the survey has no question "{name}"', name=name),
+            msg("its questions are {known}", known=known),
+        ) from None
 
 
 def grouping_column(survey: Survey, by: str | None) -> str | None:
-    """Give the name of an exact grouping column; None when grouping by a question, an option or not at all."""
-    if by is None or any(question.id == by for question in survey.questions):
+    """Return the name of an exact grouping column; None when grouping by a question, an option or not at all."""
+    if by is None or by in tuple(survey.questions_by_id):
         return None
     return by if option_of(by, survey) is None else None
 
 
 def grouping_question(survey: Survey, by: str) -> Question:
-    """Give the question that reports are grouped by, or whose option they are grouped by."""
+    """Return the question that reports are grouped by, or whose option they are grouped by."""
     found = option_of(by, survey)
     return question_of(survey, by if found is None else found[0])
 
 
 def option_groups(survey: Survey, by: str, codes: Mapping[str, Any]) -> Counts | None:
-    """Give what each report says of the option to group by, -1 where nothing; None when grouping by a question."""
+    """Return what each report says of the option to group by, -1 where nothing; None when grouping by a question."""
     found = option_of(by, survey)
     if found is None:
         return None
@@ -148,23 +149,23 @@ def group_names(values: pd.Series[Any]) -> pd.Series[str]:
 
 
 def total_of(question: Question | Block, counts: Counts) -> int:
-    """Give the number of reports behind a question's counts; of a block's question those that asked it."""
+    """Return the number of reports behind a question's counts; of a block's question those that asked it."""
     return sampler(question.channel).total(counts)
 
 
 def grouping_names(survey: Survey, by: str) -> tuple[str, ...]:
-    """Give what reports are grouped by: the name itself, or each option where reports speak of several at once."""
-    question = next((one for one in survey.questions if one.id == by), None)
+    """Return what reports are grouped by: the name itself, or each option where reports speak of several at once."""
+    question = survey.questions_by_id.get(by)
     if question is None or not sampler(question.channel).parts:
         return (by,)
     if len(question.labels) > MOST_OPTIONS:
         raise AnalysisError(
-            said(
+            msg(
                 '"{by}" has {count:,} options, too many to show every question within each of them',
                 by=by,
                 count=len(question.labels),
             ),
-            said("group by one option, as in '{by}[{option}]'", by=by, option=question.labels[0]),
+            msg("group by one option, as in '{by}[{option}]'", by=by, option=question.labels[0]),
         )
     return tuple(f"{by}[{option}]" for option in question.labels)
 
@@ -177,7 +178,7 @@ def report_names(survey: Survey, by: str) -> list[str]:
 
 
 def foreign_code(question: Question | Block, value: Any, where: str, row: int | None = None) -> AnalysisError:
-    """Give the error for a value that is not a report of a question; a GROUP BY knows it but not its row."""
+    """Return the error for a value that is not a report of a question; a GROUP BY knows it but not its row."""
     wire = question.channel.wire
     shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
     return AnalysisError(

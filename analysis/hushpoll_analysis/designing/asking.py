@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from hushpoll_client.said import Said, joined, said
+from hushpoll_client.messages import Message, joined, msg
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -38,10 +38,10 @@ class Asked:
         return self.spender.question.id
 
     def planned(self, lock: Any, kept: bool) -> QuestionBudget:
-        """Give what it spends: its lock, what it has, or the least that is enough."""
+        """Return what it spends: its lock, what it has, or the least that is enough."""
         if lock is not None and not self.spender.can_move:
             raise AnalysisError(
-                said("{name} has no epsilon to lock", name=self.name),
+                msg("{name} has no epsilon to lock", name=self.name),
                 "give its mechanism an epsilon, or leave it out of the locks",
             )
         if lock is not None:
@@ -60,7 +60,7 @@ class Asked:
         locked: bool = False,
         whole: BlockSpender | None = None,
     ) -> QuestionBudget:
-        """Give what it spends and what that makes of it."""
+        """Return what it spends and what that makes of it."""
         spender = self.spender
         epsilon = spender.question.epsilon if spent is None else spender.at(spent).epsilon
         margin = spender.margin(self.n, spent)
@@ -85,13 +85,13 @@ class Asked:
                 "people": spender.answers(self.needed, lock),
             }
             told = (
-                said(
+                msg(
                     "{name} is locked at epsilon {lock}, which gives {reached} with {n:,} answers, not the {needed} it "
                     "needs; ask {people:,} people, or accept the wider margin",
                     **given,
                 )
                 if smallest is None
-                else said(
+                else msg(
                     "{name} is locked at epsilon {lock}, which gives {reached} with {n:,} answers, not the {needed} it "
                     "needs; lock it at epsilon {smallest} instead, ask {people:,} people, or accept the wider margin",
                     smallest=_written(smallest),
@@ -102,7 +102,7 @@ class Asked:
         return self.spending(lock, told if self.insisted else "", "" if self.insisted else told, locked=True)
 
     def _by_hand(self) -> str:
-        """Say that what stays as it is misses its margin."""
+        """Return the sentence that what stays as it is misses its margin."""
         reached = self.spender.margin(self.n)
         if reached <= self.needed * _CLOSE:
             return ""
@@ -110,12 +110,12 @@ class Asked:
         try:
             people = self.spender.answers(self.needed)
         except AnalysisError:
-            return said(
+            return msg(
                 "{name} stays as it is and gives {reached}, not the {needed} it needs; choose another mechanism, or "
                 "accept the wider margin",
                 **given,
             )
-        return said(
+        return msg(
             "{name} stays as it is and gives {reached}, not the {needed} it needs; ask {people:,} people, change its "
             "mechanism, or accept the wider margin",
             people=people,
@@ -135,8 +135,8 @@ class AskedBlock:
         """What sentences call it."""
         first, last = self.members[0], self.members[-1]
         if self.numbered:
-            return said("the block of questions {first} to {last}", first=first.number, last=last.number)
-        return said('the block of questions "{first}" to "{last}"', first=first.id, last=last.id)
+            return msg("the block of questions {first} to {last}", first=first.number, last=last.number)
+        return msg('the block of questions "{first}" to "{last}"', first=first.id, last=last.id)
 
     @property
     def n(self) -> int:
@@ -146,42 +146,44 @@ class AskedBlock:
     @property
     def needed(self) -> tuple[float, ...]:
         """The margins of its questions."""
-        return tuple(one.needed for one in self.members)
+        return tuple(member.needed for member in self.members)
 
     def planned(self, locks: Sequence[Any], kept: bool) -> list[QuestionBudget]:
-        """Give what it spends, question by question: the least that is enough, never more than its strictest lock."""
-        whole = BlockSpender(tuple(one.spender for one in self.members), self.name)
+        """Return what it spends, question by question: the least that is enough, never more than its strictest lock."""
+        whole = BlockSpender(tuple(member.spender for member in self.members), self.name)
         if kept:
-            return [one.spending(None, whole=whole) for one in self.members]
+            return [member.spending(None, whole=whole) for member in self.members]
         found = whole.smallest(self.n, self.needed)
         lock = min(map(read_lock, locks), key=float, default=None)
         if lock is not None and (found is None or float(found) > float(lock)):
             told = self._capped(whole, lock, found)
             # A margin that was asked for is refused; a lock alone is the wish.
             short = any(
-                one.insisted and one.spender.margin(self.n, lock) > one.needed * _CLOSE
-                for one in self.members
+                member.insisted and member.spender.margin(self.n, lock) > member.needed * _CLOSE
+                for member in self.members
             )
             problem, missed = (told, "") if short else ("", told)
-            return [one.spending(lock, problem, missed, locked=True, whole=whole) for one in self.members]
+            return [
+                member.spending(lock, problem, missed, locked=True, whole=whole) for member in self.members
+            ]
         problem = "" if found is not None else self._out_of_reach(whole)
         spent, locked = found or whole.spent, lock is not None
-        return [one.spending(spent, problem, locked=locked, whole=whole) for one in self.members]
+        return [member.spending(spent, problem, locked=locked, whole=whole) for member in self.members]
 
     def _short(self, whole: BlockSpender, epsilon: str | None) -> Asked:
         return self.members[whole.hardest(self.n, self.needed, epsilon)]
 
     def _capped(self, whole: BlockSpender, lock: str, found: str | None) -> str:
-        """Say what a lock makes of the margins, and the ways out."""
+        """Return what a lock makes of the margins, and the ways out."""
         short = self._short(whole, lock)
         reached = short.spender.margin(self.n, lock)
         ways = (
-            [said("lock it at epsilon {epsilon} instead", epsilon=_written(found))]
+            [msg("lock it at epsilon {epsilon} instead", epsilon=_written(found))]
             if found is not None
             else []
         )
-        people = said("ask {people:,} people", people=whole.answers(self.needed, lock))
-        return said(
+        people = msg("ask {people:,} people", people=whole.answers(self.needed, lock))
+        return msg(
             "{name} is locked at epsilon {lock}, which gives {question} {reached} with {n:,} answers, not the {needed} "
             "it needs; {ways}, or accept a wider margin",
             name=self.name,
@@ -193,13 +195,13 @@ class AskedBlock:
             ways=joined(", ", [*ways, people, *self._other(whole, lock)]),
         )
 
-    def _other(self, whole: BlockSpender, lock: str | None = None) -> list[Said]:
-        """Say what another number of questions asked would need, where that is enough."""
+    def _other(self, whole: BlockSpender, lock: str | None = None) -> list[Message]:
+        """Return what another number of questions asked would need, where that is enough."""
         best = whole.best(self.n, self.needed)
         if best is None or best[0] == whole.ask or (lock is not None and float(best[1]) > float(lock)):
             return []
         return [
-            said(
+            msg(
                 "ask each person {ask} of its {count} questions, which needs epsilon {epsilon}",
                 ask=best[0],
                 count=len(self.members),
@@ -208,7 +210,7 @@ class AskedBlock:
         ]
 
     def _out_of_reach(self, whole: BlockSpender) -> str:
-        """Say why no epsilon is enough, with the figures of the best number of questions to ask."""
+        """Return why no epsilon is enough, with the figures of the best number of questions to ask."""
         short = self._short(whole, "20")
         each = float(short.spender.question.mechanism.asked) * self.n
         given: dict[str, Any] = {
@@ -220,8 +222,8 @@ class AskedBlock:
         }
         alone = short.spender.open_margin / math.sqrt(self.n)
         if alone > short.needed:
-            people = said("ask more than {people:,} people", people=whole.people(self.needed))
-            return said(
+            people = msg("ask more than {people:,} people", people=whole.people(self.needed))
+            return msg(
                 "{name}: {needed} of {question} cannot be reached with {n:,} answers, of which about {each:,.0f} are "
                 "to each of its questions (even without privacy the margin is {alone}); {ways}, or accept a wider "
                 "margin",
@@ -229,22 +231,22 @@ class AskedBlock:
                 ways=joined(", ", [*self._other(whole), people]),
                 **given,
             )
-        return said(
+        return msg(
             "{name}: {needed} of {question} cannot be reached with {n:,} answers, of which about {each:,.0f} are to "
             "each of its questions; {ways}, or accept a wider margin",
-            ways=joined(", ", [*self._other(whole), said("ask more people")]),
+            ways=joined(", ", [*self._other(whole), msg("ask more people")]),
             **given,
         )
 
 
 def _out_of_reach(asked: Asked) -> str:
-    """Say why no epsilon reaches a margin: too few people, or a mechanism that is not precise enough at any."""
+    """Return why no epsilon reaches a margin: too few people, or a mechanism that is not precise enough at any."""
     spender, n, needed = asked.spender, asked.n, asked.needed
     given: dict[str, Any] = {"name": asked.name, "needed": asked.words(needed), "n": n}
     alone = spender.open_margin / math.sqrt(n)
     if alone > needed:
         people = math.ceil((spender.open_margin / needed) ** 2)
-        return said(
+        return msg(
             "{name}: {needed} cannot be reached with {n:,} answers: even without privacy the margin is {alone}; ask "
             "more than {people:,} people, or accept a wider margin",
             alone=asked.words(alone),
@@ -252,18 +254,18 @@ def _out_of_reach(asked: Asked) -> str:
             **given,
         )
     if spender.question.mechanism.has_decoy:
-        return said(
+        return msg(
             "{name}: {needed} cannot be reached with {n:,} answers: its harmless question takes more precision than "
             "that at any epsilon; leave its mechanism open, ask more people, or accept a wider margin",
             **given,
         )
-    return said(
+    return msg(
         "{name}: {needed} cannot be reached with {n:,} answers: it would need more epsilon than there is; ask more "
         "people, or accept a wider margin",
         **given,
     )
 
 
-def _written(epsilon: str) -> Said:
+def _written(epsilon: str) -> Message:
     """Write an epsilon as it was given, so that another language can write it its own way."""
-    return said("{value}", value=Decimal(epsilon))
+    return msg("{value}", value=Decimal(epsilon))

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Channel
 from hushpoll_client.exact import Number, is_whole
+from hushpoll_client.formatting import at_most
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
-from hushpoll_client.said import said
-from hushpoll_client.words import at_most
+from hushpoll_client.messages import msg
 
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 from .candidates import Offer, offers
+from .least_variance import least_variance_at
 from .optimal import MOST_DESIGNED, Found, best, best_worst_case
 from .optimal.pricing import ENUMERATED
 from .optimal.problem import Problem, Target
@@ -62,7 +63,8 @@ class DesignResult(Drawn):
     channel : Channel
         The integers, to be published.
     mechanism : Mechanism
-        The same as a mechanism, for `estimate`, `simulate` and surveys.
+        The same as a mechanism, for `estimate`, `simulate` and surveys. With `shares` its estimates vary least at
+        those, as `n_variance` says. A published survey does not hold them: see `least_variance_at`.
     """
 
     words = "respondents for the same margin, the best = 1"
@@ -90,13 +92,13 @@ class DesignResult(Drawn):
         return "the best possible" if over < 1e-3 else f"within {at_most(over, 2)} % of the best possible"
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the candidates as a table, best first."""
+        """Return the candidates as a table, best first."""
         import pandas as pd
 
         return pd.DataFrame(list(self.candidates)).set_index("mechanism")
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the design as JSON values."""
+        """Return the design as JSON values."""
         return {
             "options": self.options,
             "epsilon": self.epsilon,
@@ -105,7 +107,7 @@ class DesignResult(Drawn):
             "n_variance": self.n_variance,
             "bound": self.bound,
             "outcomes": self.outcomes,
-            "candidates": [dict(one) for one in self.candidates],
+            "candidates": [dict(candidate) for candidate in self.candidates],
             "left_out": dict(self.left_out),
             "channel": self.channel.to_json(),
         }
@@ -120,8 +122,10 @@ class DesignResult(Drawn):
             "",
             f"  {'mechanism':<14}{'n × variance':>14}{'respondents':>13}",
         ]
-        for one in self.candidates:
-            lines.append(f"  {one['mechanism']:<14}{one['n_variance']:>14.6g}{one['respondents']:>13.2f}")
+        for candidate in self.candidates:
+            lines.append(
+                f"  {candidate['mechanism']:<14}{candidate['n_variance']:>14.6g}{candidate['respondents']:>13.2f}"
+            )
         lines += [f"  {name:<14}{reason}" for name, reason in self.left_out.items()]
         return "\n".join(lines)
 
@@ -152,7 +156,8 @@ def design(
         For the mean: make the variance least at the worst truth, for any number in [-1, 1] that is first rounded to
         one of the points at random.
     shares
-        The truth to plan for; all answers alike if nothing is given. Estimates are unbiased whatever the truth.
+        The truth to plan for; all answers alike if nothing is given. Estimates are unbiased whatever the truth, and
+        those of the returned `mechanism` vary least at this one.
     progress
         Is called with the gap that remains, as a share of the variance.
 
@@ -193,7 +198,9 @@ def design(
     found = _chosen(listed)
     assert found.mechanism is not None
     assert found.n_variance is not None
-    channel = found.mechanism.device
+    channel, mechanism = found.mechanism.device, found.mechanism
+    if shares is not None and channel.listed:
+        mechanism = least_variance_at(mechanism, shares)
     return DesignResult(
         options=problem.options,
         epsilon=channel.epsilon,
@@ -205,15 +212,15 @@ def design(
         candidates=_ranked(listed),
         left_out={one.name: one.reason for one in listed if one.n_variance is None},
         channel=channel,
-        mechanism=found.mechanism,
+        mechanism=mechanism,
     )
 
 
 def _check(options: int, target: Target, worst: bool, shares: Sequence[float] | None) -> None:
     if not is_whole(options) or not 2 <= options <= MAX_OPTIONS:
         raise AnalysisError(
-            said("options is {options}", options=options),
-            said("give the number of answers, 2 to {most:,}", most=MAX_OPTIONS),
+            msg("options is {options}", options=options),
+            msg("give the number of answers, 2 to {most:,}", most=MAX_OPTIONS),
         )
     if worst and target != "mean":
         raise AnalysisError(
@@ -223,8 +230,8 @@ def _check(options: int, target: Target, worst: bool, shares: Sequence[float] | 
         raise AnalysisError("the worst case looks at every truth", "leave shares out, or worst")
     if worst and options > MOST_DESIGNED:
         raise AnalysisError(
-            said("a grid of {options} points is too fine", options=options),
-            said("use at most {most}: 21 are close to the limit", most=MOST_DESIGNED),
+            msg("a grid of {options} points is too fine", options=options),
+            msg("use at most {most}: 21 are close to the limit", most=MOST_DESIGNED),
         )
 
 
@@ -236,7 +243,7 @@ def _designed(
     shares: Sequence[float] | None,
     progress: Progress | None,
 ) -> Found | str:
-    """Give the designed channel, or why there is none."""
+    """Return the designed channel, or why there is none."""
     if worst:
         return best_worst_case(problem.options, epsilon)
     if problem.options > MOST_DESIGNED:
@@ -247,7 +254,7 @@ def _designed(
 
 
 def _chosen(listed: list[Offer]) -> Offer:
-    """Give the designed channel, unless there is none or 64 reports are so few that another mechanism does better."""
+    """Return the designed channel, unless there is none or 64 reports are so few that another mechanism does better."""
     usable = [one for one in listed if one.n_variance is not None and one.mechanism is not None]
     least = min(usable, key=lambda one: one.n_variance or 0.0)
     made = next((one for one in usable if one.name == designed.__name__), least)

@@ -34,8 +34,8 @@ class BlockSpender:
         return self.members[0].spent
 
     def asking(self, ask: int) -> BlockSpender | None:
-        """Give the same block with another number of questions asked; None where it has too many joint answers."""
-        sizes = [len(one.question.labels) for one in self.members]
+        """Return the same block with another number of questions asked; None where it has too many joint answers."""
+        sizes = [len(member.question.labels) for member in self.members]
         try:
             made = sampled(sizes, self.spent, ask)
         except HushpollError:
@@ -71,15 +71,15 @@ class BlockSpender:
         return None if not found else (min(found)[1], min(found)[2])
 
     def hardest(self, n: int, needed: Sequence[float], epsilon: str | None) -> int:
-        """Give the question that is furthest from its margin."""
+        """Return the question that is furthest from its margin."""
         short = [one.margin(n, epsilon) / margin for one, margin in zip(self.members, needed, strict=True)]
         return short.index(max(short))
 
     def answers(self, needed: Sequence[float], epsilon: str) -> int:
-        """Give the people that it takes to reach all margins."""
+        """Return the people that it takes to reach all margins."""
         return max(one.answers(margin, epsilon) for one, margin in zip(self.members, needed, strict=True))
 
     def people(self, needed: Sequence[float]) -> int:
-        """Give the people that it takes even without privacy."""
+        """Return the people that it takes even without privacy."""
         pairs = zip(self.members, needed, strict=True)
         return max(math.ceil((one.open_margin / margin) ** 2) for one, margin in pairs)

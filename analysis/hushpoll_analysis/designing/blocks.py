@@ -14,11 +14,11 @@ from hushpoll_client.exact import spell
 from hushpoll_client.mechanism import Mechanism, Member, sampled
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.mechanism.subset import recommended_subset
-from hushpoll_client.said import joined, said
+from hushpoll_client.messages import joined, msg
 
 from hushpoll_analysis.channel.spread import spread
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 from .precision import Number
 
@@ -55,22 +55,22 @@ class BlockOption:
     def label(self) -> str:
         """What is done, in a few words."""
         if self.ask is None:
-            return said("All {count} questions, the epsilon split", count=len(self.members))
+            return msg("All {count} questions, the epsilon split", count=len(self.members))
         if self.ask == len(self.members):
-            return said("All {count} questions, answered jointly", count=self.ask)
-        return said(
+            return msg("All {count} questions, answered jointly", count=self.ask)
+        return msg(
             "{ask} of {count} questions, drawn by chance, answered jointly",
             ask=self.ask,
             count=len(self.members),
         )
 
     def margin(self, n: int, level: float = 0.95) -> float:
-        """Give the largest margin of the questions at so many respondents."""
+        """Return the largest margin of the questions at so many respondents."""
         z = NormalDist().inv_cdf((1.0 + level) / 2.0)
         return z * math.sqrt(max(self.members) / n)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the option as JSON values."""
+        """Return the option as JSON values."""
         return {
             "ask": self.ask,
             "label": self.label,
@@ -96,18 +96,18 @@ class BlockPlan(Drawn):
     @property
     def split(self) -> BlockOption:
         """Everybody is asked everything, each question with its part of the epsilon."""
-        return next(one for one in self.options if one.ask is None)
+        return next(option for option in self.options if option.ask is None)
 
     @property
     def one(self) -> BlockOption:
         """Everybody is asked one question, with the whole epsilon."""
-        return next(one for one in self.options if one.ask == 1)
+        return next(option for option in self.options if option.ask == 1)
 
     @property
     def recommended(self) -> BlockOption:
         """The best number of questions to ask: at least two where cross-tables are wanted."""
         least = 2 if self.cross_tables else 1
-        return next(one for one in self.options if one.ask is not None and one.ask >= least)
+        return next(option for option in self.options if option.ask is not None and option.ask >= least)
 
     @property
     def ask(self) -> int:
@@ -119,10 +119,10 @@ class BlockPlan(Drawn):
     def reason(self) -> str:
         """Why, with figures."""
         best, d = self.recommended, len(self.sizes)
-        told = [said("Ask each person {ask} of the {count} questions.", ask=best.ask, count=d)]
+        told = [msg("Ask each person {ask} of the {count} questions.", ask=best.ask, count=d)]
         if (times := self.split.n_variance / best.n_variance) > 1.0:
             told.append(
-                said(
+                msg(
                     "Asking all {count} with the epsilon split takes {times:.1f} times as many people for the same "
                     "margin.",
                     count=d,
@@ -131,14 +131,14 @@ class BlockPlan(Drawn):
             )
         if best.ask != 1 and (times := self.one.n_variance / best.n_variance) > 1.0:
             told.append(
-                said(
+                msg(
                     "Asking one question each takes {times:.1f} times as many people for the same margin.",
                     times=times,
                 )
             )
         if (times := best.n_variance / self.one.n_variance) > 1.0:
             told.append(
-                said(
+                msg(
                     "Cross-tables need two questions of each person and cost {times:.1f} times as many people.",
                     times=times,
                 )
@@ -146,21 +146,21 @@ class BlockPlan(Drawn):
         return joined(" ", told)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the plan as JSON values."""
+        """Return the plan as JSON values."""
         return {
             "sizes": list(self.sizes),
             "epsilon": self.epsilon,
             "cross_tables": self.cross_tables,
             "ask": self.ask,
             "reason": self.reason,
-            "options": [one.to_dict() for one in self.options],
+            "options": [option.to_dict() for option in self.options],
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the ways to ask as a table, best first; `ask` is missing where everybody is asked everything."""
+        """Return the ways to ask as a table, best first; `ask` is missing where everybody is asked everything."""
         import pandas as pd
 
-        frame = pd.DataFrame([one.to_dict() for one in self.options]).drop(columns="members")
+        frame = pd.DataFrame([option.to_dict() for option in self.options]).drop(columns="members")
         return frame.astype({"ask": "Int64"}).set_index("label")
 
     def _caption(self) -> str:
@@ -195,7 +195,7 @@ def plan_block(sizes: Sequence[int], epsilon: Number, cross_tables: bool = False
     2
     """
     if len(sizes) < 2:
-        raise AnalysisError(said("a block of {count} questions", count=len(sizes)), "give two or more")
+        raise AnalysisError(msg("a block of {count} questions", count=len(sizes)), "give two or more")
     try:
         whole = positive_epsilon(epsilon)
         found = [_joint(sizes, whole, ask) for ask in range(1, min(len(sizes), _MOST_ASKED) + 1)]
@@ -212,7 +212,7 @@ def plan_block(sizes: Sequence[int], epsilon: Number, cross_tables: bool = False
 
 
 def _joint(sizes: Sequence[int], epsilon: Fraction, ask: int) -> BlockOption | None:
-    """Give what a block gives that asks so many; None where it has too many joint answers."""
+    """Return what a block gives that asks so many; None where it has too many joint answers."""
     try:
         block = sampled(sizes, spell(epsilon), ask)
     except HushpollError:
@@ -223,5 +223,5 @@ def _joint(sizes: Sequence[int], epsilon: Fraction, ask: int) -> BlockOption | N
 
 
 def _option(ask: int | None, members: Sequence[Mechanism]) -> BlockOption:
-    found = tuple(spread(one).unit_variance(1.0 / one.options) for one in members)
+    found = tuple(spread(member).unit_variance(1.0 / member.options) for member in members)
     return BlockOption(ask, sum(found) / len(found), found)

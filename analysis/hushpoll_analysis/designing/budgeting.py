@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Survey
-from hushpoll_client.said import said, sentence
-from hushpoll_client.words import at_most, epsilon_text
+from hushpoll_client.formatting import at_most, epsilon_text
+from hushpoll_client.messages import msg, sentence
 
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 from .asking import Asked, AskedBlock
 from .precision import read_number, read_whole
@@ -59,7 +59,7 @@ class Budget(Drawn):
     @property
     def met(self) -> bool:
         """Whether every question is as precise as is needed."""
-        return all(one.met for one in self.questions)
+        return all(question.met for question in self.questions)
 
     @property
     def too_high(self) -> bool:
@@ -67,20 +67,20 @@ class Budget(Drawn):
         return self.total >= HIGH_TOTAL
 
     def to_dict(self) -> dict[str, Any]:
-        """Give it as JSON values: None stands for unbounded."""
+        """Return it as JSON values: None stands for unbounded."""
         return {
             "n": self.n,
-            "questions": [one.to_dict() for one in self.questions],
+            "questions": [question.to_dict() for question in self.questions],
             "epsilon_total": self.total if math.isfinite(self.total) else None,
             "costliest": self.costliest,
             "advice": list(self.advice),
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Give a table with one row per question."""
+        """Return a table with one row per question."""
         import pandas as pd
 
-        frame = pd.DataFrame([one.to_dict() for one in self.questions], columns=list(COLUMNS))
+        frame = pd.DataFrame([question.to_dict() for question in self.questions], columns=list(COLUMNS))
         return frame.astype({"epsilon": float})
 
     def _picture(self) -> pd.DataFrame:
@@ -92,7 +92,7 @@ class Budget(Drawn):
 
 def budget(
     survey: Survey,
-    n: int,
+    n: int | None = None,
     margins: Mapping[str, float] | None = None,
     locks: Mapping[str, Any] | None = None,
     *,
@@ -103,7 +103,7 @@ def budget(
     level: float = 0.95,
     designs: int = 3,
 ) -> Budget:
-    """Give every question the smallest epsilon that reaches its margin; a locked one keeps its lock.
+    """Return every question the smallest epsilon that reaches its margin; a locked one keeps its lock.
 
     A block is one spender: it gets the smallest epsilon that reaches the margins of all its questions, with as many
     asked of each person as its document says. A lock of one of them, or of the block's own id (block1), is a cap on it.
@@ -132,6 +132,13 @@ def budget(
         Where channels are long to compute (numbers, scales of more than 7 points), how many are computed between the
         slider's stops, for each question; 0 takes the stops, which are at hand. Bins stay at the stops.
     """
+    if not isinstance(survey, Survey):
+        raise AnalysisError(
+            f"budget: survey is a {type(survey).__name__}",
+            "give a Survey, as in budget(Survey.load('exam.json'), n=500)",
+        )
+    if n is None:
+        raise AnalysisError("budget: n is missing", "give the number of answers expected, as in n=500")
     n, margins, locks = _answers(n), dict(margins or {}), dict(locks or {})
     ids = [question.id for question in survey.questions]
     _check_ids(ids, margins, "margin")
@@ -142,9 +149,9 @@ def budget(
         Asked(
             Spender(question, question.id in open_ones, level),
             number,
-            said("question {number}", number=number)
+            msg("question {number}", number=number)
             if numbered
-            else said('question "{question}"', question=question.id),
+            else msg('question "{question}"', question=question.id),
             n,
             needs.get(question.id, usual),
             question.id in needs,
@@ -175,16 +182,16 @@ def _summed(survey: Survey, n: int, made: list[QuestionBudget]) -> Budget:
     costliest = max(made, key=lambda one: one.epsilon)
     first = {"payer": costliest.payer, "epsilon": epsilon_text(costliest.epsilon, 2)}
     most = (
-        said(
+        msg(
             "{payer} costs most: epsilon {epsilon} of {total} in total", total=epsilon_text(total, 2), **first
         )
         if math.isfinite(total) and len(made) > 1
-        else said("{payer} costs most: epsilon {epsilon}", **first)
+        else msg("{payer} costs most: epsilon {epsilon}", **first)
     )
     missed = dict.fromkeys(one.missed for one in made if one.missed)
     advice = [*missed, most, *remedies(made, costliest, n, total)]
     advice += [
-        said(
+        msg(
             "{name}: its epsilon is one of the slider's stops, because a channel in between takes minutes to compute",
             name=one.name,
         )
@@ -194,7 +201,7 @@ def _summed(survey: Survey, n: int, made: list[QuestionBudget]) -> Budget:
     if total >= HIGH_TOTAL and math.isfinite(total):
         advice.insert(
             0,
-            said(
+            msg(
                 "a total of {total} is too high: one person's whole report may multiply an onlooker's odds by up to "
                 "{factor}",
                 total=epsilon_text(total, 2),
@@ -209,7 +216,7 @@ def _answers(n: Any) -> int:
     found = read_whole(n, "n")
     if found < 1:
         raise AnalysisError(
-            said("n is {n}", n=found), "give the number of answers, a whole number of 1 or more"
+            msg("n is {n}", n=found), "give the number of answers, a whole number of 1 or more"
         )
     return found
 
@@ -218,16 +225,16 @@ def _check_ids(known: Sequence[str], given: Mapping[str, Any], what: str) -> Non
     for name in given:
         if name not in known:
             raise AnalysisError(
-                said('{what} "{name}": the survey has no such question', what=what, name=name),
-                said("use one of: {known}", known=", ".join(known)),
+                msg('{what} "{name}": the survey has no such question', what=what, name=name),
+                msg("use one of: {known}", known=", ".join(known)),
             )
 
 
 def _margin(value: Any, name: str) -> float:
-    found = read_number(value, said('the margin of "{name}"', name=name) if name != "margin" else name)
+    found = read_number(value, msg('the margin of "{name}"', name=name) if name != "margin" else name)
     if not 1e-6 <= found < 1.0:
         raise AnalysisError(
-            said("the margin of {name} is {found:g}", name=name, found=found),
+            msg("the margin of {name} is {found:g}", name=name, found=found),
             "give a proportion between 0 and 1 (0.05, not 5)",
         )
     return found

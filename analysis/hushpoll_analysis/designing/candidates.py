@@ -43,7 +43,7 @@ class Sets:
         self.true_pair, self.other_pair = together(True), together(False)
 
     def variance(self, rows: Floats, truth: Floats) -> float:
-        """Give n times the variance, summed over functionals, of the linear estimates at a truth."""
+        """Return n times the variance, summed over functionals, of the linear estimates at a truth."""
         gap = self.held - self.other
         mean = self.other + gap * truth
         # Two options are in together with one chance if one of them is true, and with another if none is.
@@ -55,23 +55,28 @@ class Sets:
 
 
 def offers(problem: Problem, epsilon: Fraction, worst: bool) -> Iterator[Offer]:
-    """Give every mechanism that needs nothing but an epsilon, in the order of the registry, then unary."""
+    """Yield every mechanism that needs nothing but an epsilon, in the order of the registry, then unary."""
     measure = _worst if worst else _expected
-    for one in MECHANISMS.values():
-        if not one.in_surveys or one.has_decoy or one.fits == "set" or not one.has_epsilon():
+    for mechanism in MECHANISMS.values():
+        if (
+            not mechanism.in_surveys
+            or mechanism.has_decoy
+            or mechanism.fits == "set"
+            or not mechanism.has_epsilon()
+        ):
             continue
-        if not one.takes_so_many(problem.options):
-            yield Offer(one.name, None, f"does not take {problem.options} options")
+        if not mechanism.takes_so_many(problem.options):
+            yield Offer(mechanism.name, None, f"does not take {problem.options} options")
             continue
         try:
-            made = one.compile(problem.options, {"epsilon": spell(epsilon)})
+            made = mechanism.compile(problem.options, {"epsilon": spell(epsilon)})
         except MechanismError as error:
             # A table of one's own and a designed one come with their integers: they are no offer by name.
             if error.field != "name":
-                yield Offer(one.name, None, error.problem)
+                yield Offer(mechanism.name, None, error.problem)
             continue
         value = measure(problem, made.device)
-        yield Offer(one.name, value, "" if value is not None else "cannot estimate this", made)
+        yield Offer(mechanism.name, value, "" if value is not None else "cannot estimate this", made)
     # With the usual estimate of each share, whatever the others are.
     unary = _unary(float(epsilon))
     yield Offer(

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.spread import TARGETS
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 from .precision import (
     Number,
@@ -94,7 +94,7 @@ class Plan(Drawn):
     target: str = TARGETS[0]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the plan as a table of one row; what is unbounded is infinite."""
+        """Return the plan as a table of one row; what is unbounded is infinite."""
         import pandas as pd
 
         return pd.DataFrame([{name: getattr(self, name) for name in self.to_dict()}]).set_index("mechanism")
@@ -103,7 +103,7 @@ class Plan(Drawn):
         return f"margin of the {self.level:.0%} interval with {self.n:,} answers"
 
     def _picture(self) -> pd.DataFrame:
-        """Give the margin beside those without randomization and with a trusted curator."""
+        """Return the margin beside those without randomization and with a trusted curator."""
         import pandas as pd
 
         names = ("asked openly", "trusted curator", self.mechanism)
@@ -111,7 +111,7 @@ class Plan(Drawn):
         return pd.DataFrame({"margin": margins}, index=list(names))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the plan as JSON values: None stands for unbounded."""
+        """Return the plan as JSON values: None stands for unbounded."""
         return {
             "mechanism": self.mechanism,
             "options": self.options,
@@ -151,7 +151,7 @@ def plan(
     at_most: int | None = None,
     target: str = TARGETS[0],
 ) -> Plan:
-    r"""Give the third of number of answers, epsilon and margin from the other two.
+    r"""Return the third of number of answers, epsilon and margin from the other two.
 
     Parameters
     ----------
@@ -194,13 +194,13 @@ def plan(
     n = None if n is None else read_whole(n, "n")
     if share is not None and not 0.0 <= share <= 1.0:
         raise AnalysisError(
-            said("share is {share:g}", share=share),
+            msg("share is {share:g}", share=share),
             "give the true share to plan for as a proportion from 0 to 1",
         )
     if target not in TARGETS:
         raise AnalysisError(
-            said("target is {target!r}", target=target),
-            said("use one of: {known}", known=", ".join(TARGETS)),
+            msg("target is {target!r}", target=target),
+            msg("use one of: {known}", known=", ".join(TARGETS)),
         )
     _check_targets(epsilon, n, margin)
     named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}
@@ -210,7 +210,7 @@ def plan(
     given = {key: value for key, value in named.items() if value is not None}
     if not isinstance(mechanism, Mechanism | str):
         raise AnalysisError(
-            said("mechanism is a {kind}", kind=type(mechanism).__name__),
+            msg("mechanism is a {kind}", kind=type(mechanism).__name__),
             "give its name, or one of hushpoll_client.mechanisms",
         )
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else mechanism_class(mechanism)
@@ -247,9 +247,10 @@ def curve(
     share: float | None = None,
     **parameters: Any,
 ) -> tuple[Plan, ...]:
-    """Give the plan at each epsilon: the points of the margin-against-epsilon curve."""
+    """Return the plan at each epsilon: the points of the margin-against-epsilon curve."""
     return tuple(
-        plan(mechanism, options, epsilon=one, n=n, level=level, share=share, **parameters) for one in epsilons
+        plan(mechanism, options, epsilon=epsilon, n=n, level=level, share=share, **parameters)
+        for epsilon in epsilons
     )
 
 
@@ -335,7 +336,7 @@ def _check_reach(best: float, n: int, margin: float, z: float, share: float | No
     open_share = 0.5 if share is None else share
     alone = z * math.sqrt(open_share * (1.0 - open_share) / n)
     raise AnalysisError(
-        said(
+        msg(
             "a margin of {margin:g} cannot be reached with n = {n:,}: sampling alone gives "
             "{alone:.4f} and this design at its best {best:.4f}",
             margin=margin,
@@ -350,15 +351,15 @@ def _check_reach(best: float, n: int, margin: float, z: float, share: float | No
 def _what_to_solve(
     kind: type[Mechanism], fixed: bool, epsilon: float | None, n: int | None, margin: float | None
 ) -> str:
-    """Say which of the three is wanted, or why that cannot be said."""
+    """Return which of the three is wanted, or why that cannot be said."""
     if fixed:
         if epsilon is not None:
             raise AnalysisError(
-                said("this {kind} has its epsilon fixed already", kind=kind.name), "give one of n and margin"
+                msg("this {kind} has its epsilon fixed already", kind=kind.name), "give one of n and margin"
             )
         if (n is None) == (margin is None):
             raise AnalysisError(
-                said("this {kind} has its epsilon fixed", kind=kind.name), "give exactly one of n and margin"
+                msg("this {kind} has its epsilon fixed", kind=kind.name), "give exactly one of n and margin"
             )
         return "n" if n is None else "margin"
     given = [key for key, value in (("epsilon", epsilon), ("n", n), ("margin", margin)) if value is not None]
@@ -366,35 +367,33 @@ def _what_to_solve(
         return "n" if n is None else "margin"
     if len(given) != 2:
         had = " and ".join(given) if given else "none"
-        raise AnalysisError(
-            said("give two of epsilon, n and margin to get the third (given: {had})", had=had)
-        )
+        raise AnalysisError(msg("give two of epsilon, n and margin to get the third (given: {had})", had=had))
     return next(key for key in ("epsilon", "n", "margin") if key not in given)
 
 
 def _check_targets(epsilon: float | None, n: int | None, margin: float | None) -> None:
     if epsilon is not None and not (math.isfinite(epsilon) and epsilon > 0.0):
         raise AnalysisError(
-            said("epsilon is {epsilon:g}", epsilon=epsilon), "give a positive number such as 1"
+            msg("epsilon is {epsilon:g}", epsilon=epsilon), "give a positive number such as 1"
         )
     if n is not None and (isinstance(n, bool) or n != int(n) or n < 1):
-        raise AnalysisError(said("n is {n}", n=n), "give the number of answers, a whole number of 1 or more")
+        raise AnalysisError(msg("n is {n}", n=n), "give the number of answers, a whole number of 1 or more")
     if n is not None and n > _MOST:
-        raise AnalysisError(said("n is {n}", n=n), said("more than {most:,} people do not exist", most=_MOST))
+        raise AnalysisError(msg("n is {n}", n=n), msg("more than {most:,} people do not exist", most=_MOST))
     if margin is not None:
         _between("margin", margin, "0.05, not 5")
         if margin < _FINEST:
             raise AnalysisError(
-                said("margin is {margin:g}", margin=margin),
-                said("give one of at least {finest:g}", finest=_FINEST),
+                msg("margin is {margin:g}", margin=margin),
+                msg("give one of at least {finest:g}", finest=_FINEST),
             )
 
 
 def _between(name: str, value: float, example: str) -> float:
     if not 0.0 < read_number(value, name) < 1.0:
         raise AnalysisError(
-            said("{name} is {value:g}", name=name, value=value),
-            said("give a proportion between 0 and 1 ({example})", example=example),
+            msg("{name} is {value:g}", name=name, value=value),
+            msg("give a proportion between 0 and 1 ({example})", example=example),
         )
     return float(value)
 

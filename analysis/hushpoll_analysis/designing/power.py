@@ -10,8 +10,8 @@ from typing import Any
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.spread import DecoyVariance, spread
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 from .precision import read_number, read_whole
 
@@ -52,7 +52,7 @@ class PowerResult(Drawn):
 def power(
     mechanism: Mechanism, n: int, share: float, null: float = 0.0, alpha: float = 0.05, two_sided: bool = True
 ) -> PowerResult:
-    r"""Give the power of the normal test of one share against a null value.
+    r"""Return the power of the normal test of one share against a null value.
 
     Notes
     -----
@@ -77,7 +77,7 @@ def answers_for_power(
     alpha: float = 0.05,
     two_sided: bool = True,
 ) -> PowerResult:
-    """Give the smallest n whose power is at least `wanted`."""
+    """Return the smallest n whose power is at least `wanted`."""
     _, share, null, alpha = _check(1, share, null, alpha)
     wanted = _wanted(wanted)
     if share == null:
@@ -106,7 +106,7 @@ def power_of_difference(
     alpha: float = 0.05,
     two_sided: bool = True,
 ) -> float:
-    """Give the power of the normal test that two independent groups have the same share (pooled under the null).
+    """Return the power of the normal test that two independent groups have the same share (pooled under the null).
 
     An estimated decoy share is the same for both groups: only what it does to their difference is added.
     """
@@ -123,7 +123,7 @@ def power_of_difference(
 
 
 def read_ratio(ratio: float) -> float:
-    """Give the second group's size over the first's, if it is one."""
+    """Return the second group's size over the first's, if it is one."""
     ratio = read_number(ratio, "ratio")
     if not (math.isfinite(ratio) and ratio > 0.0):
         raise AnalysisError(f"ratio is {ratio:g}", "give the second group's size over the first's, above 0")
@@ -138,7 +138,7 @@ def answers_for_difference(
     two_sided: bool = True,
     ratio: float = 1.0,
 ) -> tuple[int, int]:
-    """Give the smallest numbers of answers in two groups whose difference is seen with power `wanted`.
+    """Return the smallest numbers of answers in two groups whose difference is seen with power `wanted`.
 
     `ratio` is the size of the second group over that of the first.
     """
@@ -195,7 +195,7 @@ def _two(values: Any, what: str) -> tuple[Any, Any]:
     """Read one number for each of two groups."""
     if not isinstance(values, tuple | list) or len(values) != 2:
         raise AnalysisError(f"{what} is {values!r}", "give a number for each of the two groups")
-    first, second = (read_number(one, what) for one in values)
+    first, second = (read_number(value, what) for value in values)
     return first, second
 
 

@@ -18,7 +18,7 @@ from hushpoll_client.kind import Answers, Kind, compile_mechanism
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
@@ -54,9 +54,9 @@ def read_number(value: Any, what: str) -> float:
     try:
         number = float(Fraction(value)) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise AnalysisError(said("{what} is {value!r}", what=what, value=value), "give a number") from None
+        raise AnalysisError(msg("{what} is {value!r}", what=what, value=value), "give a number") from None
     if isinstance(value, bool):
-        raise AnalysisError(said("{what} is {value!r}", what=what, value=value), "give a number")
+        raise AnalysisError(msg("{what} is {value!r}", what=what, value=value), "give a number")
     return number
 
 
@@ -65,7 +65,7 @@ def read_whole(value: Any, what: str) -> int:
     number = read_number(value, what)
     if not math.isfinite(number) or number != int(number):
         raise AnalysisError(
-            said("{what} is {value!r}", what=what, value=value),
+            msg("{what} is {value!r}", what=what, value=value),
             "give the number of answers, a whole number of 1 or more",
         )
     return int(number)
@@ -75,8 +75,8 @@ def mechanism_class(name: str) -> type[Mechanism]:
     """Find a mechanism that can be planned."""
     if name not in PLANNED:
         raise AnalysisError(
-            said("mechanism {name!r} is not known to the planner", name=name),
-            said("use one of {known}", known=", ".join(sorted(PLANNED))),
+            msg("mechanism {name!r} is not known to the planner", name=name),
+            msg("use one of {known}", known=", ".join(sorted(PLANNED))),
         )
     return PLANNED[name]
 
@@ -91,20 +91,18 @@ def build(
         if found.takes_key(key) is None and key not in found.needs:
             owners = [one.name for one in PLANNED.values() if one.takes_key(key) or key in one.needs]
             raise AnalysisError(
-                said("{parameter} does not belong to {name}", parameter=key.replace("_", " "), name=name),
-                said("it is a parameter of {owners}", owners=", ".join(owners)),
+                msg("{parameter} does not belong to {name}", parameter=key.replace("_", " "), name=name),
+                msg("it is a parameter of {owners}", owners=", ".join(owners)),
             )
     if epsilon is not None:
         given = {**given, "epsilon": epsilon}
     for pair in found.one_of:
         if sum(key in given for key in pair) != 1:
-            raise AnalysisError(
-                said("{name} needs {pair}, one of the two", name=name, pair=" or ".join(pair))
-            )
+            raise AnalysisError(msg("{name} needs {pair}, one of the two", name=name, pair=" or ".join(pair)))
     for parameter in found.takes:
         if parameter.missing and parameter.name not in given:
             raise AnalysisError(
-                said("{name} needs {parameter}", name=name, parameter=parameter.name), parameter.missing
+                msg("{name} needs {parameter}", name=name, parameter=parameter.name), parameter.missing
             )
     return _compiled(found, options or found.answers_in(given) or 2, given, target)
 
@@ -121,12 +119,12 @@ def _compiled(found: type[Mechanism], options: int, given: dict[str, Any], targe
 
 
 def _needs_solver(found: type[Mechanism], error: MechanismError) -> bool:
-    """Tell whether a mechanism refused only because its integers follow from what will be reported."""
+    """Return whether a mechanism refused only because its integers follow from what will be reported."""
     return not found.recompiled and error.field == "name"
 
 
 def best_channel(options: int, epsilon: Number, target: str, worst: bool = False) -> Mechanism:
-    """Give the least-variance channel for a target, from the designs at hand or from the solver.
+    """Return the least-variance channel for a target, from the designs at hand or from the solver.
 
     Where nothing proves that it is near the best (64 reports can be too few), whatever does better takes its place.
     """
@@ -148,12 +146,12 @@ def best_channel(options: int, epsilon: Number, target: str, worst: bool = False
 
 
 def recommended(question: Question, epsilon: Number) -> Mechanism:
-    """Give the mechanism that a question would have if its document gave this epsilon and no name."""
+    """Return the mechanism that a question would have if its document gave this epsilon and no name."""
     return recommended_for(question.kind, question.answers, len(question.labels), epsilon)
 
 
 def recommended_for(kind: Kind, answers: Answers, rows: int, epsilon: Number) -> Mechanism:
-    """Do the same for answers with so many rows."""
+    """Return the same for answers with this number of rows."""
     from .resolving import advised
 
     named = kind.recommend(answers, rows, epsilon)
@@ -170,18 +168,18 @@ def _check_options(found: type[Mechanism], options: int | None) -> None:
         return
     if not is_whole(options) or options < 2:
         raise AnalysisError(
-            said("options is {options}", options=options), "give the number of options, 2 or more"
+            msg("options is {options}", options=options), "give the number of options, 2 or more"
         )
     if options > MAX_OPTIONS:
         raise AnalysisError(
-            said("options is {options}", options=options),
-            said("a question has at most {most:,}", most=MAX_OPTIONS),
+            msg("options is {options}", options=options),
+            msg("a question has at most {most:,}", most=MAX_OPTIONS),
         )
     if found.two_answers and options != 2:
         others = ", ".join(one.name for one in PLANNED.values() if not one.two_answers)
         raise AnalysisError(
-            said("{mechanism} is for two options, not {options}", mechanism=found.name, options=options),
-            said("use one of {known}", known=others),
+            msg("{mechanism} is for two options, not {options}", mechanism=found.name, options=options),
+            msg("use one of {known}", known=others),
         )
 
 
@@ -205,16 +203,16 @@ class Precision:
         return DecoyVariance.of(self.mechanism)
 
     def at(self, n: float) -> float:
-        """Give the true share at which the margin is taken."""
+        """Return the true share at which the margin is taken."""
         return self.share if self.share is not None else self.spread.worst_share(n, self.decoy)
 
     def margin(self, n: float) -> float:
-        """Give the half-width of the interval at n answers."""
+        """Return the half-width of the interval at n answers."""
         share = self.at(n)
         return self.z * math.sqrt(self.spread.unit_variance(share) / n + self.decoy.at(share))
 
     def answers(self, margin: float) -> int:
-        """Give the smallest n whose margin is at most `margin`."""
+        """Return the smallest n whose margin is at most `margin`."""
         if self.decoy.factor == 0.0:
             return _ceil((self.z / margin) ** 2 * self.spread.unit_variance(self.at(1.0)))
         high = 1
@@ -223,7 +221,7 @@ class Precision:
             if high > 10**15:
                 assert self.mechanism.decoy_counts is not None
                 raise AnalysisError(
-                    said(
+                    msg(
                         "a margin of {margin:g} cannot be reached: the decoy share, known from {answers:,} "
                         "answers only, leaves {left:.4f} by itself",
                         margin=margin,
@@ -240,7 +238,7 @@ class Precision:
 
 
 def curator_variance(mechanism: Mechanism, target: str, n: int, epsilon: float, at_most: int | None) -> float:
-    """Give the variance of the Laplace noise with which a trusted curator would publish the same quantity.
+    """Return the variance of the Laplace noise with which a trusted curator would publish the same quantity.
 
     One person replaced moves an average by its whole range / n; one share of two by 1 / n, all shares of more by 2 / n
     together, the shares of a set of m options, at most c of them ticked, by min(m, 2c) / n. A cumulative share is a sum

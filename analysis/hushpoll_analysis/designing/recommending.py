@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client.exact import Number
+from hushpoll_client.formatting import at_most as rounded_up
 from hushpoll_client.kind import KINDS, Answers, Kind
 from hushpoll_client.mechanism import MECHANISMS, padded, sampled
 from hushpoll_client.mechanism.sampled import PLANNING_SHARE, best_ask
-from hushpoll_client.said import Said, constant, joined, said
-from hushpoll_client.words import at_most as rounded_up
+from hushpoll_client.messages import Message, constant, joined, msg
 
 from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.spread import TARGETS, spread
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 from .planning import plan
 from .precision import PLANNED, build, recommended_for
@@ -31,16 +31,16 @@ __all__ = ["Candidate", "Recommendation", "recommend", "recommend_for"]
 _TIE = 1e-5
 _MOST_DESIGNED = 64  # rows for which the designs compare all candidates; longer lists have shares only
 _OTHERS = {
-    "unary": said("Every option by itself, in one report"),
-    "split": said("Every option by itself, with a part of the epsilon"),
+    "unary": msg("Every option by itself, in one report"),
+    "split": msg("Every option by itself, with a part of the epsilon"),
 }
 """Ways that are compared and cannot be chosen."""
 _REPORTED = {
-    "shares": said("the shares of all options"),
-    "mean": said("the mean"),
-    "cumulative": said("the cumulative shares"),
+    "shares": msg("the shares of all options"),
+    "mean": msg("the mean"),
+    "cumulative": msg("the cumulative shares"),
 }
-_AT_PLANNING = said(
+_AT_PLANNING = msg(
     "Compared by the variance of one option's share, the option being ticked by {share:g} % of people; where most "
     "people tick it, the order can differ.",
     share=100 * PLANNING_SHARE,
@@ -92,7 +92,7 @@ class Recommendation(Drawn):
     criterion: str = ""
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the candidates as a table, best first."""
+        """Return the candidates as a table, best first."""
         import pandas as pd
 
         return pd.DataFrame([vars(candidate) for candidate in self.candidates])
@@ -104,7 +104,7 @@ class Recommendation(Drawn):
         return self.reason
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the recommendation as JSON values."""
+        """Return the recommendation as JSON values."""
         return {
             "mechanism": self.mechanism,
             "reason": self.reason,
@@ -139,7 +139,7 @@ class _Planned(Answers):
         return self.kind.optimum(self.wanted)
 
     def about(self) -> dict[str, Any]:
-        """Give how many options may be ticked."""
+        """Return how many options may be ticked."""
         return {"at_most": self.at_most}
 
 
@@ -182,19 +182,19 @@ def recommend(
     asked = KINDS.get(kind)
     if asked is None:
         raise AnalysisError(
-            said("kind {kind!r} is not a kind of question", kind=kind),
-            said("use {known}", known=" or ".join(KINDS)),
+            msg("kind {kind!r} is not a kind of question", kind=kind),
+            msg("use {known}", known=" or ".join(KINDS)),
         )
     wanted = target or next(iter(asked.targets), None)
     if target is not None and target not in asked.targets:
         known = f"use one of: {', '.join(asked.targets)}" if asked.targets else "leave the target out"
         raise AnalysisError(
-            said("target is {target!r}, which a {kind} question does not have", target=target, kind=kind),
+            msg("target is {target!r}, which a {kind} question does not have", target=target, kind=kind),
             known,
         )
     if pairs and not asked.several:
         raise AnalysisError(
-            said("pairs is for tick lists, and a {kind} question has one answer", kind=kind), "leave it out"
+            msg("pairs is for tick lists, and a {kind} question has one answer", kind=kind), "leave it out"
         )
     options = 2 if asked.yes_or_no else whole_number(options, "options", 2)
     answers = _Planned(("",) * options, asked, wanted, at_most, pairs)
@@ -232,7 +232,7 @@ def recommend_for(
         alone = _for_sets(rows, answers.about()["at_most"], epsilon, False)
         times = dict(found)[advised] / min(variance for _, variance in alone)
         if times > 1.0:
-            pairs = said(
+            pairs = msg(
                 "Pairs need two options of each person and cost {times:.1f} times as many people.",
                 times=times,
             )
@@ -263,11 +263,16 @@ def _designed(
         found = plan(mechanism, n=n, level=level, share=share, target=target)
         return found.margin, found.recorded_as_chosen
 
-    fitting = {one.name for one in kind.mechanisms}
+    fitting = {mechanism.name for mechanism in kind.mechanisms}
     listed = [
-        Candidate(one["mechanism"], one["respondents"], {"epsilon": epsilon}, *planned(one["mechanism"]))
-        for one in made.candidates
-        if one["mechanism"] in fitting or one["mechanism"] not in MECHANISMS
+        Candidate(
+            candidate["mechanism"],
+            candidate["respondents"],
+            {"epsilon": epsilon},
+            *planned(candidate["mechanism"]),
+        )
+        for candidate in made.candidates
+        if candidate["mechanism"] in fitting or candidate["mechanism"] not in MECHANISMS
     ]
     # Of two that are as good the recommended one comes first.
     ranked = tuple(
@@ -282,23 +287,23 @@ def _proof(reached: float, bound: float | None) -> str:
     if bound is None or not bound > 0.0:
         return ""
     gap = rounded_up(max(100.0 * (1.0 - bound / reached), 0.01), 1)
-    return said(
+    return msg(
         "Proved: no way to randomize with this epsilon needs more than {gap} % fewer answers.", gap=gap
     )
 
 
-def _at_uniform(target: str) -> Said:
-    return said(
+def _at_uniform(target: str) -> Message:
+    return msg(
         "Compared by the variance of {what}, all answers being equally frequent.", what=_REPORTED[target]
     )
 
 
-def _at_worst(what: Said) -> Said:
-    return said("Compared by the variance of {what}, each way at the truth that is worst for it.", what=what)
+def _at_worst(what: Message) -> Message:
+    return msg("Compared by the variance of {what}, each way at the truth that is worst for it.", what=what)
 
 
 def _for_shares(kind: Kind, rows: int, epsilon: float) -> list[tuple[str, float]]:
-    """Give n times the variance, summed over the shares at the uniform truth, of all that need only an epsilon."""
+    """Return n times the variance, summed over the shares at the uniform truth, of all that need only an epsilon."""
     simple = [
         one for one in kind.fitting(rows) if one.recompiled and not any(part.alone for part in one.takes)
     ]
@@ -306,7 +311,7 @@ def _for_shares(kind: Kind, rows: int, epsilon: float) -> list[tuple[str, float]
 
 
 def _for_sets(options: int, at_most: int | None, epsilon: float, pairs: bool) -> list[tuple[str, float]]:
-    """Give n times the variance of one option's share at the planning share; of ways that tell pairs where wanted."""
+    """Return n times the variance of one option's share at the planning share; of ways that tell pairs where wanted."""
     tried: list[Mechanism] = [sampled([2] * options, epsilon, best_ask(options, epsilon, 1 + pairs))]
     if at_most is not None and not pairs:
         tried.append(padded(options, epsilon, at_most))
@@ -319,7 +324,7 @@ def _variance(mechanism: Mechanism, share: float) -> float:
 
 
 def _split_variance(options: int, epsilon: float) -> float:
-    """Give it for a coin on every option, each with epsilon / m: s (1 - s) + w (1 - w) / (1 - 2w)^2."""
+    """Return it for a coin on every option, each with epsilon / m: s (1 - s) + w (1 - w) / (1 - 2w)^2."""
     wrong = 1.0 / (math.exp(epsilon / options) + 1.0)
     return PLANNING_SHARE * (1.0 - PLANNING_SHARE) + wrong * (1.0 - wrong) / (1.0 - 2.0 * wrong) ** 2
 
@@ -340,7 +345,11 @@ def _for_yes_no(
 ) -> Recommendation:
     """Compare the device's own coin with the decoy designs, by the margins of the share of Yes."""
     needed = {"epsilon", "decoy_share", "decoy_counts"}
-    decoys = [one for one in kind.mechanisms if one.has_decoy and {part.name for part in one.takes} <= needed]
+    decoys = [
+        mechanism
+        for mechanism in kind.mechanisms
+        if mechanism.has_decoy and {part.name for part in mechanism.takes} <= needed
+    ]
     made = []
     for one in [MECHANISMS[advised], *decoys]:
         given: dict[str, Any] = {"decoy_share": decoy_share} if one.has_decoy else {}
@@ -360,17 +369,17 @@ def _for_yes_no(
         )
         for one, spelled in made
     )
-    reason = said(
+    reason = msg(
         "{label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon comes from the "
         "device's own coin, whatever an onlooker knows.",
         label=constant(ranked[0].label),
         epsilon=epsilon,
     )
-    of_yes = said("the share of Yes")
+    of_yes = msg("the share of Yes")
     criterion = (
         _at_worst(of_yes)
         if share is None
-        else said(
+        else msg(
             "Compared by the variance of {what}, at a true share of {share:g}.", what=of_yes, share=share
         )
     )
@@ -378,15 +387,15 @@ def _for_yes_no(
 
 
 def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) -> str:
-    """Say in one sentence how many answers the recommended way saves, against the plain one and the next best."""
+    """Return in one sentence how many answers the recommended way saves, against the plain one and the next best."""
     chosen = next(one for one in ranked if one.mechanism == advised)
     others = [one for one in ranked if one is not chosen]
     if not others:
-        return said("“{label}” is the only way to randomize this question.", label=constant(chosen.label))
+        return msg("“{label}” is the only way to randomize this question.", label=constant(chosen.label))
     plain, following = _plain(kind, others, rows), others[0]
     fewer, next_fewer = _fewer(chosen, plain), _fewer(chosen, following)
     if fewer < 1:
-        return said(
+        return msg(
             "“{label}” needs as few answers as any other way that was compared.", label=constant(chosen.label)
         )
     given: dict[str, Any] = {
@@ -396,14 +405,14 @@ def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) 
         "following": constant(following.label),
     }
     if following is plain:
-        return said("“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin.", **given)
+        return msg("“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin.", **given)
     if next_fewer < 1:
-        return said(
+        return msg(
             "“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin; the next best, “{following}”, "
             "needs about as few.",
             **given,
         )
-    return said(
+    return msg(
         "“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin, and {next_fewer} % fewer than the "
         "next best, “{following}”.",
         next_fewer=next_fewer,
@@ -412,12 +421,12 @@ def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) 
 
 
 def _plain(kind: Kind, others: list[Candidate], rows: int) -> Candidate:
-    """Give the way that one would think of first: the first that fits the kind, for ticks each option by itself."""
+    """Return the way that one would think of first: the first that fits the kind, for ticks each option by itself."""
     named = {one.mechanism: one for one in others}
     first = next((named[one.name] for one in kind.fitting(rows) if one.name in named), others[0])
     return others[-1] if kind.several else first
 
 
 def _fewer(chosen: Candidate, other: Candidate) -> int:
-    """Give the percentage of answers saved, a promise and so rounded down."""
+    """Return the percentage of answers saved, a promise and so rounded down."""
     return math.floor(100.0 * (1.0 - chosen.respondents / other.respondents) + 1e-9)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from hushpoll_client.said import said
-from hushpoll_client.words import at_most, epsilon_text
+from hushpoll_client.formatting import at_most, epsilon_text
+from hushpoll_client.messages import msg
 
 from .spending import HIGH_TOTAL, QuestionBudget, krr_needed, margin_words
 
@@ -21,9 +21,9 @@ _MOST_TOGETHER = 10  # neighbours that are tried as one block
 def remedies(
     made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int, total: float
 ) -> Iterator[str]:
-    """Say what would help, best known first: each line a change and the epsilon that it leads to."""
+    """Yield what would help, best known first: each line a change and the epsilon that it leads to."""
     if costliest.spent is None:
-        yield said("its mechanism has no epsilon to choose: the recommended one would have")
+        yield msg("its mechanism has no epsilon to choose: the recommended one would have")
         return
     goal = _goal(costliest.epsilon, total)
     if costliest.whole is not None:
@@ -39,16 +39,16 @@ def remedies(
 
 
 def _helps(one: QuestionBudget, found: str | None) -> bool:
-    """Tell whether an epsilon is worth saying: a good deal less, or any where the margin is out of reach as it is."""
+    """Return whether an epsilon is worth saying: a good deal less, or any where the margin is out of reach as it is."""
     return found is not None and (bool(one.problem) or float(found) <= _WORTH * one.epsilon)
 
 
 def _lower_lock(one: QuestionBudget, n: int) -> Iterator[str]:
-    """Say what a lock spends beyond what its margin needs."""
+    """Yield what a lock spends beyond what its margin needs."""
     found = one.spender.smallest(n, one.needed)
     if found is not None and float(found) <= _WORTH * one.epsilon:
         yield (
-            said(
+            msg(
                 "it is locked at epsilon {lock}; its margin needs epsilon {epsilon} only, and a lock "
                 "there would save {saved}",
                 lock=_text(str(one.spent)),
@@ -57,7 +57,7 @@ def _lower_lock(one: QuestionBudget, n: int) -> Iterator[str]:
             )
         )
     elif found is not None:
-        yield said(
+        yield msg(
             "it is locked at epsilon {lock}; its margin needs epsilon {epsilon}",
             lock=_text(str(one.spent)),
             epsilon=_text(found),
@@ -68,14 +68,14 @@ def _lower_lock(one: QuestionBudget, n: int) -> Iterator[str]:
 def _of_block(
     made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int, goal: float
 ) -> Iterator[str]:
-    """Say what would make a block cheaper: another number of questions asked, more people, wider margins."""
+    """Yield what would make a block cheaper: another number of questions asked, more people, wider margins."""
     whole = costliest.whole
     assert whole is not None
     needed = [one.needed for one in made if one.whole == whole]
     best = whole.best(n, needed)
     if best is not None and best[0] != whole.ask and _helps(costliest, best[1]):
         yield (
-            said(
+            msg(
                 "asking each person {ask} of its {count} questions instead of {instead} would need "
                 "epsilon {epsilon}",
                 ask=best[0],
@@ -88,17 +88,17 @@ def _of_block(
     more = _round_up(whole.answers(needed, at))
     found = whole.smallest(more, needed)
     if more > n and found is not None and _helps(costliest, found):
-        yield said(
+        yield msg(
             "with {more:,} answers instead of {n:,} it would need epsilon {epsilon}",
             more=more,
             n=n,
             epsilon=_text(found),
         )
-    wide = math.ceil(200.0 * max(one.margin(n, at) for one in whole.members)) / 200.0
+    wide = math.ceil(200.0 * max(member.margin(n, at) for member in whole.members)) / 200.0
     found = whole.smallest(n, [max(one, wide) for one in needed]) if wide < 0.5 else None
     if found is not None and _helps(costliest, found):
         words = margin_words(costliest.spender.question, wide)
-        yield said(
+        yield msg(
             "with {words} for all its questions it would need epsilon {epsilon}",
             words=words,
             epsilon=_text(found),
@@ -106,7 +106,10 @@ def _of_block(
 
 
 def _goal(epsilon: float, total: float) -> float:
-    """Give the epsilon to aim at: what brings the total below the warning, if that is near enough; else two thirds."""
+    """Return the epsilon to aim at: what brings the total below the warning, if that is near enough.
+
+    Else two thirds.
+    """
     enough = epsilon - (total - 0.99 * HIGH_TOTAL)
     return enough if epsilon / 3.0 <= enough < 0.9 * epsilon else epsilon * 2.0 / 3.0
 
@@ -117,7 +120,7 @@ def _merging(one: QuestionBudget, n: int) -> Iterator[str]:
     short = one.spender.reduced(fewer) if rows > 3 else None
     found = short.smallest(n, one.needed) if short is not None else None
     if found is not None and _helps(one, found):
-        yield said(
+        yield msg(
             "merging its {rows:,} answers to {fewer:,} would bring it to epsilon {epsilon}",
             rows=rows,
             fewer=fewer,
@@ -129,7 +132,7 @@ def _more_people(one: QuestionBudget, n: int, goal: float) -> Iterator[str]:
     more = _round_up(one.spender.answers(one.needed, one.spender.usable(goal)))
     found = one.spender.smallest(more, one.needed)
     if more > n and found is not None and _helps(one, found):
-        yield said(
+        yield msg(
             "with {more:,} answers instead of {n:,} it would need epsilon {epsilon}",
             more=more,
             n=n,
@@ -144,7 +147,7 @@ def _wider(one: QuestionBudget, n: int, goal: float) -> Iterator[str]:
     if found is not None and _helps(one, found):
         question = one.spender.question
         yield (
-            said(
+            msg(
                 "with {wider} instead of {needed} it would need epsilon {epsilon}",
                 wider=margin_words(question, wider),
                 needed=margin_words(question, one.needed),
@@ -157,15 +160,15 @@ def _together(made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int)
     """Compare asking everybody all of some neighbours with a block, which asks each person a few of them."""
     members = _neighbours(made, costliest)
     if len(members) < 2:
-        yield said("it cannot be asked of fewer people: {reason}", reason=_why_alone(costliest))
+        yield msg("it cannot be asked of fewer people: {reason}", reason=_why_alone(costliest))
         return
-    split = sum(one.epsilon for one in members)
+    split = sum(member.epsilon for member in members)
     found = [(epsilon, ask) for ask in range(1, len(members)) if (epsilon := _block(members, ask, n))]
     if not found or min(found)[0] > _WORTH * split:
         return
     epsilon, ask = min(found)
     yield (
-        said(
+        msg(
             "asking each person only {ask} of the questions {first} to {last}, drawn by a coin (a "
             "block), would need epsilon {epsilon} for all of them instead of {split}",
             ask=ask,
@@ -178,7 +181,7 @@ def _together(made: Sequence[QuestionBudget], costliest: QuestionBudget, n: int)
 
 
 def _neighbours(made: Sequence[QuestionBudget], costliest: QuestionBudget) -> list[QuestionBudget]:
-    """Give the run of questions around the costliest that a block can hold: one answer each, no rule, no decoy."""
+    """Return the run of questions around the costliest that a block can hold: one answer each, no rule, no decoy."""
     place = made.index(costliest)
     low = high = place
     while low > 0 and _fits(made[low - 1]) and high - low < _MOST_TOGETHER - 1:
@@ -189,15 +192,15 @@ def _neighbours(made: Sequence[QuestionBudget], costliest: QuestionBudget) -> li
 
 
 def _why_alone(one: QuestionBudget) -> str:
-    """Say why no block can hold the question, which would ask each person some of several."""
+    """Return why no block can hold the question, which would ask each person some of several."""
     question = one.spender.question
     if question.kind.several or question.answers.steps is not None:
-        return said("a block holds questions with one answer out of a list only")
+        return msg("a block holds questions with one answer out of a list only")
     if question.after is not None:
-        return said("a block holds no question with a skip rule")
+        return msg("a block holds no question with a skip rule")
     if question.mechanism.has_decoy:
-        return said("a block holds no harmless question")
-    return said("a block needs a second question beside it that it can hold")
+        return msg("a block holds no harmless question")
+    return msg("a block needs a second question beside it that it can hold")
 
 
 def _fits(one: QuestionBudget) -> bool:
@@ -209,13 +212,13 @@ def _fits(one: QuestionBudget) -> bool:
 
 
 def _block(members: Sequence[QuestionBudget], ask: int, n: int) -> float | None:
-    """Give the epsilon of a block that asks so many of its members.
+    """Return the epsilon of a block that asks so many of its members.
 
     In joint K-ary response over N combinations a member with K answers sees K-ary response of its own, with
     (e^epsilon - 1) K/N + 1 for its ratio; it is asked of n * ask / d people.
     """
     asked = n * ask // len(members)
-    needed = [_own_epsilon(one, asked) for one in members]
+    needed = [_own_epsilon(member, asked) for member in members]
     if any(one is None for one in needed):
         return None
     most = 0.0

@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import Any
 
 from hushpoll_client import HushpollError, Survey, SurveyError, strict_json
-from hushpoll_client.document import Place
 from hushpoll_client.exact import spell
+from hushpoll_client.fields import Place
 from hushpoll_client.kind import KINDS, Answers, Kind
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.spread import spread
 from hushpoll_analysis.errors import NotIdentifiedError
@@ -53,14 +53,14 @@ def check_targets(survey: Survey) -> None:
         except NotIdentifiedError:
             raise SurveyError(
                 ("questions", place, "mechanism", "target"),
-                said("the reports of “{label}” cannot tell this", label=question.mechanism.label),
+                msg("the reports of “{label}” cannot tell this", label=question.mechanism.label),
                 "report something else, or choose another way to randomize the answer",
                 question.id,
             ) from None
 
 
 def resolve(document: Any) -> Any:
-    """Give the draft with name, parameters and channel filled in where a question leaves its mechanism open.
+    """Return the draft with name, parameters and channel filled in where a question leaves its mechanism open.
 
     What is wrong with a question is for the survey to say: such a question stays as it is.
     """
@@ -91,7 +91,7 @@ def _resolve_question(question: dict[str, Any], at: Place) -> None:
 
 
 def _mechanism(kind: Kind, answers: Answers, rows: int, given: Mapping[str, Any]) -> Mechanism | None:
-    """Give the mechanism that the analysis has to find; None where clients know it by themselves."""
+    """Return the mechanism that the analysis has to find; None where clients know it by themselves."""
     name = given.get("name") or kind.recommend(answers, rows, given["epsilon"])["name"]
     if name not in MECHANISMS or not MECHANISMS[name].searched:
         return None
@@ -99,7 +99,7 @@ def _mechanism(kind: Kind, answers: Answers, rows: int, given: Mapping[str, Any]
 
 
 def advised(answers: Answers, rows: int, epsilon: str, designed: bool = False) -> Mechanism:
-    """Give the mechanism with the least variance for what will be reported.
+    """Return the mechanism with the least variance for what will be reported.
 
     `designed` asks for the computed channel, also where a simpler mechanism is as good.
     """
@@ -115,9 +115,9 @@ def _best(rows: int, epsilon: str, target: str, worst: bool, designed: bool) -> 
     if designed:
         return found.mechanism
     simple = [
-        one["mechanism"]
-        for one in found.candidates
-        if one["n_variance"] <= AS_GOOD * found.n_variance and _is_simple(one["mechanism"], rows)
+        candidate["mechanism"]
+        for candidate in found.candidates
+        if candidate["n_variance"] <= AS_GOOD * found.n_variance and _is_simple(candidate["mechanism"], rows)
     ]
     if not simple:
         return found.mechanism

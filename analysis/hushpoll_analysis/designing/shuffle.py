@@ -9,8 +9,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_analysis.arguments import number
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class ShuffledEpsilon(Drawn):
     note: str
 
     def _picture(self) -> pd.DataFrame:
-        """Give both epsilons: of a report that is seen, and of all of them in random order."""
+        """Return both epsilons: of a report that is seen, and of all of them in random order."""
         import pandas as pd
 
         both = {"seen by itself": self.local_epsilon, f"shuffled among {self.n:,}": self.epsilon}
@@ -62,7 +62,7 @@ class ShuffledEpsilon(Drawn):
 def shuffled_epsilon(
     epsilon: float, n: int, delta: float = 1e-6, variation: float | None = None
 ) -> ShuffledEpsilon:
-    r"""Give the (epsilon, delta) guarantee of the shuffled collection of n reports with a local epsilon.
+    r"""Return the (epsilon, delta) guarantee of the shuffled collection of n reports with a local epsilon.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class _Pair:
         self.outside = float(drawn.cdf(first - 1) + drawn.sf(last)) + _ROUNDING
 
     def delta(self, epsilon: float) -> float:
-        """Give the divergence at a central epsilon, with what was left out added.
+        """Return the divergence at a central epsilon, with what was left out added.
 
         With c + 1 in both places together, a of them in the first, P exceeds e^epsilon Q from some a on, because their
         ratio grows with a; what is beyond it are tails of binomial distributions.
@@ -176,7 +176,7 @@ class _Pair:
 
 
 def _closed_form(epsilon: float, n: int, delta: float) -> ShuffledEpsilon:
-    """Give the bound of Feldman, McMillan and Talwar, which needs no sums."""
+    """Return the bound of Feldman, McMillan and Talwar, which needs no sums."""
     grown = math.exp(epsilon)
     spread = 8.0 * math.sqrt(grown * math.log(4.0 / delta) / n) + 8.0 * grown / n
     central = math.log1p((grown - 1.0) / (grown + 1.0) * spread)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import lru_cache
 from statistics import NormalDist
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import HushpollError, MechanismError, Question, mechanisms
 from hushpoll_client.exact import Number, read_decimal, spell
+from hushpoll_client.formatting import brief_text, size_text
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
-from hushpoll_client.said import said
-from hushpoll_client.words import brief_text
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
 
@@ -48,8 +48,8 @@ def read_lock(text: Number) -> str:
         factor = None
     if factor is None or factor <= 1:
         raise AnalysisError(
-            said("a lock of {text!r} is not a level of protection", text=str(text)[:40]),
-            said(
+            msg("a lock of {text!r} is not a level of protection", text=str(text)[:40]),
+            msg(
                 "give an epsilon up to {most} such as 1.0, or an odds factor above 1 such as 3-fold",
                 most=MAX_EPSILON,
             ),
@@ -64,12 +64,13 @@ def margin_words(question: Question, margin: float) -> str:
     """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
     values = question.answers.values
     if values is None or question.answers.optimum[0] != "mean":
-        return said("±{points} points", points=brief_text(100.0 * margin))
+        points = brief_text(100.0 * margin)
+        return msg("±1 point") if points == "1" else msg("±{points} points", points=points)
     unit = question.answers.document().get("unit", "")
     size = margin * float(values[-1] - values[0])
-    return (
-        said("±{size:.2g} {unit}", size=size, unit=unit) if unit.strip() else said("±{size:.2g}", size=size)
-    )
+    if unit.strip():
+        return msg("±{size} {unit}", size=size_text(size), unit=unit)
+    return msg("±{size}", size=size_text(size))
 
 
 @dataclass(frozen=True)
@@ -115,18 +116,18 @@ class Spender:
         return str(stated) if stated is not None else spell(read_decimal(self.question.epsilon, "epsilon"))
 
     def at(self, epsilon: Number) -> Mechanism:
-        """Give its mechanism at another epsilon."""
+        """Return its mechanism at another epsilon."""
         question = self.question
         if self.follows_advice:
             return recommended_for(question.kind, question.answers, len(question.labels), epsilon)
         return question.mechanism.at(epsilon)
 
     def margin(self, n: int, epsilon: Number | None = None) -> float:
-        """Give its margin at n answers, as it stands or at another epsilon."""
+        """Return its margin at n answers, as it stands or at another epsilon."""
         return self._precision(epsilon).margin(n)
 
     def answers(self, margin: float, epsilon: Number | None = None) -> int:
-        """Give the answers that it takes to reach a margin."""
+        """Return the answers that it takes to reach a margin."""
         return self._precision(epsilon).answers(margin)
 
     @property
@@ -149,13 +150,13 @@ class Spender:
         return self.computed and len(question.labels) > _PATIENT and question.answers.optimum[0] != "mean"
 
     def usable(self, epsilon: float) -> str:
-        """Give the largest epsilon not above this one for which a channel is at hand."""
+        """Return the largest epsilon not above this one for which a channel is at hand."""
         if not self.computed:
             return _decimal(epsilon, ROUND_FLOOR)
         return f"{max((stop for stop in SLIDER_STOPS if stop <= epsilon), default=SLIDER_STOPS[0]):g}"
 
     def reduced(self, count: int) -> Spender | None:
-        """Give the same question with fewer answers to choose from; None where it has no list to shorten."""
+        """Return the same question with fewer answers to choose from; None where it has no list to shorten."""
         question = self.question
         written = _shortened(question, count)
         if written is None or not self.follows_advice:
@@ -166,9 +167,7 @@ class Spender:
             made = recommended_for(question.kind, answers, rows, self.usable(1.0))
         except HushpollError:
             return None
-        changed = Question(
-            question.id, question.kind, question.text, answers, made, question.decoy, question.after
-        )
+        changed = replace(question, answers=answers, mechanism=made, block=None)
         return Spender(changed, True, self.level)
 
     @property
@@ -231,7 +230,7 @@ class QuestionBudget:
         return self.margin <= self.needed * 1.0005
 
     def to_dict(self) -> dict[str, Any]:
-        """Give it as JSON values."""
+        """Return it as JSON values."""
         return {
             "id": self.id,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
@@ -309,7 +308,7 @@ def _decimal(value: float, rounding: str = ROUND_CEILING) -> str:
 
 
 def _shortened(question: Question, count: int) -> dict[str, Any] | None:
-    """Give the question's document with fewer options, points or bins, whichever it has."""
+    """Return the question's document with fewer options, points or bins, whichever it has."""
     written = question.document(published=False)
     if "bins" in written["mechanism"]:
         return {**written, "mechanism": {**written["mechanism"], "bins": count}}
@@ -324,7 +323,7 @@ def _shortened(question: Question, count: int) -> dict[str, Any] | None:
 
 
 def krr_needed(options: int, target: str, n: int, margin: float, level: float) -> float | None:
-    """Give the epsilon that K-ary response needs for a margin; None where none is enough."""
+    """Return the epsilon that K-ary response needs for a margin; None where none is enough."""
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
 
     def reached(epsilon: float) -> float:

@@ -19,14 +19,16 @@ from hushpoll_analysis.data.columns import (
     refuse_skipped,
 )
 from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.drawn import rows_as_json
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.data.streams import takes_streams
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import rows_as_json
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.tidy import Tidy, keeps_call
 
 from .correlation_pairs import ColumnPair, read_moments
 
@@ -37,7 +39,7 @@ FEW = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Correlation:
+class Correlation(Tidy, Summary):
     """Estimated correlations with standard errors; unclipped, so one may leave [-1, 1] by chance."""
 
     names: tuple[str, ...]
@@ -53,7 +55,7 @@ class Correlation:
     """Of the t intervals under a sample design; None means normal intervals."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each pair, with its score interval; what is shown lies within -1 and 1."""
+        """Return one row for each pair, with its score interval; what is shown lies within -1 and 1."""
         pairs = list(combinations(range(len(self.names)), 2))
         columns = ["r", "se", "low", "high", "p_value"]
         rows = [[float(getattr(self, column)[pair]) for column in columns] for pair in pairs]
@@ -65,7 +67,7 @@ class Correlation:
         return frame.join(shown.set_axis(["shown_r", "shown_low", "shown_high"], axis=1))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the correlations as JSON values, pair by pair."""
+        """Return the correlations as JSON values, pair by pair."""
         return {
             "names": list(self.names),
             "n": self.n,
@@ -76,7 +78,7 @@ class Correlation:
         }
 
     def matrix(self) -> pd.DataFrame:
-        """Give the matrix of correlations."""
+        """Return the matrix of correlations."""
         return pd.DataFrame(self.r, index=self.names, columns=self.names)
 
     def plot(self, axes: Any = None) -> Any:
@@ -91,6 +93,7 @@ class Correlation:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
+@keeps_call
 @takes_streams("data", "channels")
 @takes_missing
 @takes_sample

@@ -52,7 +52,7 @@ class ReportColumn:
         return None if self.variable is None else self.variable.decoy
 
     def moved(self, step: float) -> ReportColumn:
-        """Give the column if the decoy's share were another by a bit: the weights move with it."""
+        """Return the column if the decoy's share were another by a bit: the weights move with it."""
         assert self.variable is not None
         assert self.decoy is not None
         scores = np.arange(self.variable.view.options, dtype=np.float64)
@@ -89,7 +89,7 @@ class ReportColumn:
         return [(table, used == number) for number, table in enumerate(view.tables)]
 
     def back(self) -> Floats:
-        """Give the weights that estimate a mean over truths, for each respondent's report (n x K)."""
+        """Return the weights that estimate a mean over truths, for each respondent's report (n x K)."""
         if self.variable is None:
             return np.ones((len(self.values), 1))
         return self.variable.weights[:, self.codes].T
@@ -125,14 +125,14 @@ class ColumnPair:
 
     @classmethod
     def of(cls, first: ReportColumn, second: ReportColumn, design: SampleDesign) -> ColumnPair:
-        """Give a pair with its own means and variances."""
+        """Return a pair with its own means and variances."""
         both = (first, second)
         mean = [float(design.mean(one.values[:, None])[0]) for one in both]
         variance = [float(design.mean(one.around(m)[:, None])[0]) for one, m in zip(both, mean, strict=True)]
         return cls(first, second, (mean[0], mean[1]), (variance[0], variance[1]))
 
     def figures(self, design: SampleDesign, level: float, df: int | None) -> PairFigures:
-        """Give the correlation with its standard error, interval and p-value."""
+        """Return the correlation with its standard error, interval and p-value."""
         r = float(design.mean(self.products[:, None])[0])
         noise = None if design.fractions is None else self.noise(r)[:, None, None]
         own = max(float(design.covariance(self.influence(r)[:, None], noise)[0, 0]), 0.0)
@@ -151,7 +151,7 @@ class ColumnPair:
         return PairFigures(r, se, low, high, test.p_value(), worth * cells.rarest)
 
     def _cells(self, design: SampleDesign) -> _Cells:
-        """Give every joint report, also those that did not come where they can be listed."""
+        """Return every joint report, also those that did not come where they can be listed."""
         (one, values, squares), (other, others, other_squares) = self.first.each, self.second.each
         width, share = len(others), design.weights / design.total
         margins = [np.bincount(one, share, len(values)), np.bincount(other, share, width)]
@@ -196,7 +196,7 @@ class ColumnPair:
         return np.asarray(gaps / scale, dtype=np.float64)
 
     def influence(self, r: float) -> Floats:
-        """Give the linearised r of each respondent."""
+        """Return the linearised r of each respondent."""
         relative = [
             one.around(m) / v - 1.0
             for one, m, v in zip((self.first, self.second), self.mean, self.variance, strict=True)
@@ -224,7 +224,7 @@ class ColumnPair:
 
 
 def _decoy_variance(design: SampleDesign, columns: tuple[ReportColumn, ReportColumn]) -> float:
-    """Give what counted decoy shares add to the variance of r: (dr/dq)^2 Var(q) of each."""
+    """Return what counted decoy shares add to the variance of r: (dr/dq)^2 Var(q) of each."""
     total = 0.0
     for place, column in enumerate(columns):
         if column.decoy is None:

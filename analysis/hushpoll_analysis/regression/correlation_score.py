@@ -45,7 +45,7 @@ class CorrelationTest:
         return float(self.frequencies @ self.products)
 
     def statistic(self, rho: float) -> float:
-        """Give the score statistic of a value, brought to a normal one by its skewness (Wilson and Hilferty)."""
+        """Return the score statistic of a value, brought to a normal one by its skewness (Wilson and Hilferty)."""
         weights = self.products - rho * self.squares
         likely = _likeliest(weights, self._between(rho))
         variance = float(likely @ weights**2) / self.size
@@ -56,19 +56,19 @@ class CorrelationTest:
         return _normal_score(gap / math.sqrt(total), skewness)
 
     def _between(self, rho: float) -> Floats:
-        """Give frequencies to start from: those that came at the estimate, independent ones at 0 and beyond it."""
+        """Return frequencies to start from: those that came at the estimate, independent ones at 0 and beyond it."""
         if self.independent is None:
             return self.frequencies
         part = min(max(rho / self.estimate, 0.0), 1.0) if self.estimate else 0.0
         return np.asarray(part * self.frequencies + (1.0 - part) * self.independent, dtype=np.float64)
 
     def p_value(self, rho: float = 0.0) -> float:
-        """Give the two-sided p-value of a value: the level at which the interval reaches it."""
+        """Return the two-sided p-value of a value: the level at which the interval reaches it."""
         tail = -abs(self.statistic(rho))
         return min(2.0 * float(ndtr(tail) if self.freedom is None else stdtr(self.freedom, tail)), 1.0)
 
     def limits(self, level: float, least: float, most: float) -> tuple[float, float]:
-        """Give the limits of the values between `least` and `most` that are not rejected."""
+        """Return the limits of the values between `least` and `most` that are not rejected."""
         tail = (1.0 - level) / 2.0
         critical = float(-ndtri(tail) if self.freedom is None else -stdtrit(self.freedom, tail))
         return (
@@ -77,7 +77,7 @@ class CorrelationTest:
         )
 
     def _reach(self, end: float, excess: Callable[[float], float]) -> float:
-        """Give the last value before the first one on the way to the end that is rejected."""
+        """Return the last value before the first one on the way to the end that is rejected."""
         near = self.estimate
         steps = np.linspace(near, end, SCAN)[1:].tolist()
         if near * end < 0.0:
@@ -98,7 +98,7 @@ def _normal_score(statistic: float, skewness: float) -> float:
 
 
 def _likeliest(weights: Floats, frequencies: Floats) -> Floats:
-    """Give the likeliest frequencies whose mean weight is 0: f / (1 + tilt w), as in Owen's empirical likelihood.
+    """Return the likeliest frequencies whose mean weight is 0: f / (1 + tilt w), as in Owen's empirical likelihood.
 
     Where no tilt is enough, nobody sent the heaviest report on the side that is needed; it takes the missing share.
     """

@@ -76,7 +76,7 @@ class Family:
 
 
 def number(hidden: HiddenNumber | None = None) -> Family:
-    """Give a number with normal errors: an exact one, or the unbiased ones of reports in its place."""
+    """Return a number with normal errors: an exact one, or the unbiased ones of reports in its place."""
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         values = _numbers(column, name, channels)
@@ -137,7 +137,7 @@ def _exact_binary(column: pd.Series[Any], name: str, link: str, event: Any) -> R
 def _binary_by_rows(
     column: pd.Series[Any], name: str, source: RowDesigns, link: str, event: Any
 ) -> ReadOutcome:
-    """Give a design for each respondent, some of them with an unknown share."""
+    """Return a design for each respondent, some of them with an unknown share."""
     if len(source.rows) != len(column):
         raise AnalysisError(f"{name}: {len(source.rows)} names of designs for {len(column)} reports")
     options = source.options(name)
@@ -146,7 +146,7 @@ def _binary_by_rows(
         variable = randomized_variable(name, {name: source})
     elif event not in (None, 1):
         raise AnalysisError(f"{name}: designs with an unknown share model 1, Yes", "leave event= out")
-    tables = [_own_table(one, options, variable, event) for one in source.designs]
+    tables = [_own_table(design, options, variable, event) for design in source.designs]
     slopes = [_own_slope(one, table) for one, table in zip(source.designs, tables, strict=True)]
     sizes = np.array([table.shape[1] for table in tables])[source.rows]
     codes = report_codes(column, int(sizes.max()))
@@ -159,7 +159,7 @@ def _binary_by_rows(
         )
     names = tuple(dict.fromkeys(one.unknown for one in source.unknown))
     owners = np.array(
-        [names.index(one.unknown) if isinstance(one, PartlyKnown) else -1 for one in source.designs]
+        [names.index(design.unknown) if isinstance(design, PartlyKnown) else -1 for design in source.designs]
     )
     _check_determined(name, names, owners, tables, slopes)
     number_of = owners[source.rows]
@@ -191,8 +191,8 @@ def _binary_by_rows(
 
 
 def _honest(source: RowDesigns, yes: Floats) -> Floats | None:
-    """Give the chances of reports from a Yes where the unknown share stands aside; None where it never does."""
-    aside = np.array([isinstance(one, PartlyKnown) and one.aside for one in source.designs])
+    """Return the chances of reports from a Yes where the unknown share stands aside; None where it never does."""
+    aside = np.array([isinstance(design, PartlyKnown) and design.aside for design in source.designs])
     return np.where(aside[source.rows], yes, np.nan) if aside.any() else None
 
 
@@ -220,7 +220,7 @@ def _check_determined(
 
 
 def _own_table(design: Design, options: int, variable: Variable | None, event: Any) -> Floats:
-    """Give the 2 x M table of one design; an unknown share is at 0."""
+    """Return the 2 x M table of one design; an unknown share is at 0."""
     if isinstance(design, PartlyKnown):
         return np.array([[1.0 - chance, chance] for chance in design.known])
     if design is None:
@@ -352,7 +352,7 @@ def report_tables(variable: Variable) -> tuple[tuple[Floats, ...], Codes | None]
 
 
 def seen_chances(variable: Variable, codes: Codes, name: str) -> Floats:
-    """Give the chance of each respondent's report under every true answer (n x K), of sets times their number."""
+    """Return the chance of each respondent's report under every true answer (n x K), of sets times their number."""
     if isinstance(variable, SetVariable):
         return variable.sets.relative(codes.astype(bool, copy=False))
     tables, _ = report_tables(variable)

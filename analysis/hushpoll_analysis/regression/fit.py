@@ -13,9 +13,10 @@ from scipy import optimize, stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.drawn import Drawn
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.tidy import Tidy
 
 from .reading import ModelData
 from .search import maximum
@@ -40,13 +41,13 @@ class NestedTest(Drawn):
 
 
 def chi2_tail(statistic: float, df: int) -> float:
-    """Give the chance of a chi-square at least so large; with no degree of freedom it is always 0."""
+    """Return the chance of a chi-square at least so large; with no degree of freedom it is always 0."""
     if df == 0:
         return 1.0 if statistic <= 0.0 else 0.0
     return float(stats.chi2.sf(statistic, df))
 
 
-class Coefficients:
+class Coefficients(Tidy):
     """Coefficients with their covariance: what every fit shows of them."""
 
     names: tuple[str, ...]
@@ -60,19 +61,18 @@ class Coefficients:
         """Standard errors; nan for what lies at its edge."""
         return np.sqrt(np.diag(self.covariance))
 
-    @property
     def vcov(self) -> pd.DataFrame:
-        """The covariance of all estimates, with their names; R's vcov."""
+        """Return the covariance of all estimates, with their names; R's vcov."""
         return pd.DataFrame(self.covariance, index=list(self.names), columns=list(self.names))
 
     def quantile(self, level: float | None = None) -> float:
-        """Give normal quantile of the intervals, or t under a sample design."""
+        """Return normal quantile of the intervals, or t under a sample design."""
         tail = (1.0 - (self.level if level is None else check_level(level))) / 2.0
         df = self.degrees_of_freedom
         return float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
 
     def rows(self) -> pd.DataFrame:
-        """Give all coefficients with Wald intervals and tests."""
+        """Return all coefficients with Wald intervals and tests."""
         with np.errstate(divide="ignore", invalid="ignore"):
             z = self.coef / self.se
         df = self.degrees_of_freedom
@@ -83,8 +83,20 @@ class Coefficients:
         return pd.DataFrame({**columns, **limits}, index=pd.Index(self.names, name="term"))
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the coefficients with Wald intervals and tests."""
+        """Return the coefficients with Wald intervals and tests."""
         return self.rows()
+
+    def _at_level(self, level: float) -> Any:
+        return replace(self, level=level)  # type: ignore[type-var]  # subclasses are dataclasses
+
+    def summary(self) -> str:
+        """Return the fit as text, as statisticians know it from R and statsmodels."""
+        from .summary import summary_text
+
+        return summary_text(self)
+
+    def __str__(self) -> str:
+        return self.summary()
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
@@ -148,11 +160,12 @@ class ModelFit(Coefficients):
         return self.log_likelihood
 
     def conf_int(self, level: float | None = None, everything: bool = False) -> pd.DataFrame:
-        """Give the limits of the coefficients; the level is by default that of the fit."""
-        if level is not None:
-            check_level(level)
-        fit = self if level is None else replace(self, level=level)
-        return fit.to_frame(everything)[["low", "high"]]
+        """Return the limits of the coefficients, at the level of the fit by default.
+
+        `everything` adds what else was estimated.
+        """
+        frame: pd.DataFrame = self._at(level).to_frame(everything)
+        return frame[["low", "high"]]
 
     @property
     def sigma(self) -> float | None:
@@ -177,18 +190,18 @@ class ModelFit(Coefficients):
         return math.log(self.n) * self.parameters - 2.0 * self.log_likelihood
 
     def to_frame(self, everything: bool = False) -> pd.DataFrame:
-        """Give coefficients with Wald intervals and tests; `everything` adds what else was estimated."""
+        """Return coefficients with Wald intervals and tests; `everything` adds what else was estimated."""
         return self.rows() if everything else self.rows().iloc[: self.outcome_size]
 
     def odds_ratios(self) -> pd.DataFrame:
-        """Give exp(coefficient) with its interval, for the logit link."""
+        """Return exp(coefficient) with its interval, for the logit link."""
         if self.link != "logit":
             raise AnalysisError(f"odds ratios belong to the logit link, not to {self.link}")
         frame = self.to_frame()[["coef", "low", "high"]].rename(columns={"coef": "odds_ratio"})
         return frame.apply(np.exp)
 
     def predict(self, data: pd.DataFrame | None = None, level: float | None = None) -> pd.DataFrame:
-        """Give the chance of each true answer (the mean of a number) with intervals.
+        """Return the chance of each true answer (the mean of a number) with intervals.
 
         Parameters
         ----------
@@ -211,7 +224,8 @@ class ModelFit(Coefficients):
     def margins(
         self, variables: Sequence[str] | None = None, discrete: Sequence[str] = (), level: float | None = None
     ) -> pd.DataFrame:
-        """Give average marginal effects: how the chance of an answer moves with a predictor, on average over the data.
+        """Return average marginal effects: how the chance of an answer moves with a predictor, on average over the
+        data.
 
         Parameters
         ----------
@@ -233,7 +247,7 @@ class ModelFit(Coefficients):
         return marginal_effects(self, variables, discrete, level)
 
     def posterior(self, column: str | None = None) -> pd.DataFrame:
-        """Give each respondent's chances of the true answers, given their reports and covariates (Bayes' rule).
+        """Return each respondent's chances of the true answers, given their reports and covariates (Bayes' rule).
 
         `column` is a randomized predictor; by default the outcome. These are chances under the model, with the
         coefficients taken as known; nobody's answer is revealed.
@@ -241,15 +255,6 @@ class ModelFit(Coefficients):
         from .latent import hidden_answers
 
         return hidden_answers(self, column)
-
-    def summary(self) -> str:
-        """Write the fit as text, as statisticians know it from R and statsmodels."""
-        from .summary import summary_text
-
-        return summary_text(self)
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def likelihood_ratio_test(self, smaller: ModelFit) -> NestedTest:
         """Test a smaller model of the same reports, whose terms are all in this one."""
@@ -285,7 +290,7 @@ class ModelFit(Coefficients):
         return pd.DataFrame(rows, columns=["term", "chi2", "p_value"]).set_index("term")
 
     def likelihood_intervals(self, level: float | None = None) -> pd.DataFrame:
-        """Give profile likelihood intervals of the outcome's coefficients; an open end is infinite."""
+        """Return profile likelihood intervals of the outcome's coefficients; an open end is infinite."""
         self._need_likelihood()
         wanted = self.level if level is None else check_level(level)
         drop = float(stats.chi2.isf(1.0 - wanted, 1)) / 2.0
@@ -327,11 +332,11 @@ class ModelFit(Coefficients):
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fit as JSON values."""
+        """Return the fit as JSON values."""
         rows = self.to_frame(everything=True).reset_index().to_dict(orient="records")
         plain = [
             {
-                key: None if isinstance(value, float) and math.isnan(value) else value
+                key: None if isinstance(value, float) and not math.isfinite(value) else value
                 for key, value in row.items()
             }
             for row in rows

@@ -117,12 +117,12 @@ def fit_model(
 
 
 def edge_note(name: str, share: float) -> str:
-    """Say that an unknown share lies at 0 or 1."""
+    """Return the note that an unknown share lies at 0 or 1."""
     return f"the unknown share {name!r} is at its edge, {round(share)}; the rest is estimated given that"
 
 
 def natural_scale(data: ModelData, theta: Floats) -> tuple[Floats, Floats]:
-    """Give the parameters as people read them, and their derivative in the ones of the search."""
+    """Return the parameters as people read them, and their derivative in the ones of the search."""
     model = data.likelihood.outcome
     values, slope = theta / data.scale, np.diag(1.0 / data.scale)
     if model.extra:
@@ -196,7 +196,7 @@ def _covariance(
         inner = inverse @ design.total_covariance(evaluation.scores[:, free], noise) @ inverse
     for decoy in data.decoys:
         ends = [decoy.at(side * _STEP).evaluate(theta) for side in (1.0, -1.0)]
-        totals = [data.likelihood.weights @ one.scores for one in ends]
+        totals = [data.likelihood.weights @ end.scores for end in ends]
         pull = inverse @ ((totals[0] - totals[1]) / (2.0 * _STEP))[free]
         inner = inner + np.outer(pull, pull) * decoy.variance
     result = np.zeros((len(theta), len(theta)))
@@ -222,7 +222,7 @@ def _replicated(
 
 
 def read_covariance(covariance: Floats, slope: Floats, held: dict[int, float]) -> Floats:
-    """Give the covariance on the scale that people read; what lies at its edge has no standard error."""
+    """Return the covariance on the scale that people read; what lies at its edge has no standard error."""
     result = np.asarray(slope @ covariance @ slope.T, dtype=np.float64)
     for place in held:
         result[place, place] = np.nan
@@ -230,7 +230,7 @@ def read_covariance(covariance: Floats, slope: Floats, held: dict[int, float]) -
 
 
 def _sure(information: Floats) -> bool:
-    """Say whether all coefficients are so well determined that the likelihood is nearly normal."""
+    """Return whether all coefficients are so well determined that the likelihood is nearly normal."""
     try:
         variances = np.diag(np.linalg.inv(information))
     except np.linalg.LinAlgError:

@@ -35,18 +35,18 @@ __all__ = [
 
 INTERCEPT = "Intercept"
 _MOST_CLASSES = 64
-_RANDOM = re.compile(r"\+?\s*\(\s*1\s*\|\s*([A-Za-z_][\w.]*)\s*\)")
+_RANDOM = re.compile(r"\+?\s*\(\s*1\s*\|\s*(?:`([^`]+)`|([A-Za-z_][\w.]*))\s*\)")
 
 
 def parse_formula(formula: str) -> tuple[str, Any, str | None]:
-    """Give the outcome, the right side, and the column of a random intercept, written (1 | column) as in R."""
+    """Return the outcome, the right side, and the column of a random intercept, written (1 | column) as in R."""
     random = None
     if isinstance(formula, str) and (found := _RANDOM.findall(formula)):
         if len(found) > 1:
             raise AnalysisError(
                 f"the formula {formula!r} has {len(found)} random intercepts", "one can be fitted"
             )
-        random = str(found[0])
+        random = next(name for name in found[0] if name)
         formula = _RANDOM.sub("", formula)
         if formula.strip().endswith("~"):
             formula += " 1"
@@ -86,10 +86,17 @@ _PLACE = "_quoted_"
 
 
 def variables_of(formula: Any) -> set[str]:
-    """Name the columns that a formula reads, also in scale(age) and its like, of which formulaic names none."""
-    found = set(map(str, formula.required_variables))
-    for expression in _expressions(formula):
-        found |= _names_in(expression)
+    """Name the columns that a formula reads.
+
+    formulaic's own list names no column in scale(age) and its like, and of `cov.age` only cov.
+    """
+    found = set()
+    for term in formula:
+        for factor in term.factors:
+            if factor.eval_method is Factor.EvalMethod.LOOKUP:
+                found.add(str(factor.expr))
+            elif factor.eval_method is Factor.EvalMethod.PYTHON:
+                found |= _names_in(str(factor.expr))
     return found
 
 
@@ -110,7 +117,7 @@ def _nodes(expression: str) -> list[ast.AST]:
 
 
 def needs_all_rows(formula: Any, names: Collection[str] | None = None) -> str | None:
-    """Give the first part of a formula that may depend on other rows, such as scale(age); None where there is none.
+    """Return the first part of a formula that may depend on other rows, such as scale(age); None where there is none.
 
     With `names` only parts that read one of these columns are looked at.
     """
@@ -121,7 +128,7 @@ def needs_all_rows(formula: Any, names: Collection[str] | None = None) -> str | 
 
 
 def forgets_rows(formula: str, name: str | None = None) -> str | None:
-    """Give the first part of a model's formula whose meaning changes with the rows, such as I(x - np.mean(x)).
+    """Return the first part of a model's formula whose meaning changes with the rows, such as I(x - np.mean(x)).
 
     With a `name` only parts that read this column are looked at.
     """
@@ -186,18 +193,18 @@ class ModelTerms:
     class_spec: Any
 
     def matrix(self, frame: pd.DataFrame) -> Floats:
-        """Give the outcome's model matrix under every class: J x n x p."""
+        """Return the outcome's model matrix under every class: J x n x p."""
         matrix = _evaluated(self.spec, stacked_frame(frame, self.randomized, self.levels))
         return matrix.reshape(len(self.levels), len(frame), -1)[:, :, list(self.kept)]
 
     def given(self, frame: pd.DataFrame) -> Floats:
-        """Give the outcome's model matrix where the true predictors are columns of the data: 1 x n x p."""
+        """Return the outcome's model matrix where the true predictors are columns of the data: 1 x n x p."""
         values = {name: true_values(frame[name], variable) for name, variable in self.randomized}
         matrix = _evaluated(self.spec, frame.assign(**values))
         return matrix.reshape(1, len(frame), -1)[:, :, list(self.kept)]
 
     def is_category(self, name: str) -> bool:
-        """Say whether the formula takes a column as categories, as C(grade) does with numbers."""
+        """Return whether the formula takes a column as categories, as C(grade) does with numbers."""
         kinds = {factor: kind for factor, (kind, _) in self.spec.encoder_state.items()}
         return any(
             kinds.get(factor.expr) is Factor.Kind.CATEGORICAL and name in map(str, variables)
@@ -205,7 +212,7 @@ class ModelTerms:
         )
 
     def covariates(self, frame: pd.DataFrame) -> Floats:
-        """Give the matrix of the classes' own model."""
+        """Return the matrix of the classes' own model."""
         if self.class_spec is None:
             return np.ones((len(frame), 1))
         return _evaluated(self.class_spec, frame)
@@ -258,7 +265,7 @@ def _refuse_one_value(found: Any) -> None:
 def stacked_frame(
     frame: pd.DataFrame, randomized: Sequence[tuple[str, Variable]], levels: Sequence[tuple[int, ...]]
 ) -> pd.DataFrame:
-    """Give the data under every class of the randomized predictors, in one go so that codings agree."""
+    """Return the data under every class of the randomized predictors, in one go so that codings agree."""
     copies = []
     for level in levels:
         values = {
@@ -277,7 +284,7 @@ def _constant(variable: Variable, k: int, n: int) -> Any:
 
 
 def true_values(column: pd.Series[Any], variable: Variable) -> Any:
-    """Give true answers, as labels or numbers, in the coding of the model."""
+    """Return true answers, as labels or numbers, in the coding of the model."""
     places = {label: k for k, label in enumerate(variable.labels)}
     if not set(column) <= set(places):
         places = {k: k for k in range(len(variable.labels))}
@@ -398,5 +405,5 @@ def check_rank(matrix: Floats, names: tuple[str, ...], people: int) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """Give what another library's error says first."""
+    """Return what another library's error says first."""
     return str(error).split("\n", maxsplit=1)[0]

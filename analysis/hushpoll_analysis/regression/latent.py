@@ -15,10 +15,11 @@ from scipy import special, stats
 from hushpoll_analysis.arguments import listed, seed_of
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import check_frame
-from hushpoll_analysis.data.drawn import Drawn, rows_as_json
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn, rows_as_json
 
 from .likelihood import Likelihood
+from .matching import matched_rows
 from .outcomes import BinaryOutcome, MultinomialOutcome, OrdinalOutcome
 
 if TYPE_CHECKING:
@@ -58,13 +59,13 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
 
 
 def _everybodys(fit: ModelFit, joint: Floats) -> Floats:
-    """Give every respondent the chances of their row."""
+    """Return every respondent the chances of their row."""
     of_row = fit.data.rows.of_row
     return joint if of_row is None else joint[of_row]
 
 
 def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
-    """Give the chance of each true answer of one randomized column, one row per respondent."""
+    """Return the chance of each true answer of one randomized column, one row per respondent."""
     name = fit.data.outcome_name if column is None else column
     joint = _everybodys(fit, _joint(fit, fit.theta))
     index = fit.data.rows.index
@@ -104,7 +105,7 @@ class Pooled(Drawn):
     names: tuple[str, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each quantity with its t interval."""
+        """Return one row for each quantity with its t interval."""
         half = stats.t.isf((1.0 - self.level) / 2.0, self.degrees_of_freedom) * self.se
         return pd.DataFrame(
             {
@@ -187,11 +188,13 @@ class Imputations(Drawn):
         return len(self.frames)
 
     def __getitem__(self, number: int) -> pd.DataFrame:
-        """Give one completed table, counted from 0."""
+        """Return one completed table, counted from 0."""
         return self.frames[number]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give all of them as one long table with the columns `imputation` (1, 2, ...) and `row`, for any software."""
+        """Return all of them as one long table with the columns `imputation` (1, 2, ...) and `row`, for any
+        software.
+        """
         parts = [
             frame.assign(imputation=number, row=np.arange(len(frame)))
             for number, frame in enumerate(self.frames, 1)
@@ -199,12 +202,12 @@ class Imputations(Drawn):
         return pd.concat(parts, ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the tables as JSON values, each a list of rows."""
+        """Return the tables as JSON values, each a list of rows."""
         tables = [rows_as_json(frame) for frame in self.frames]
         return {"columns": list(self.columns), "level": self.level, "tables": tables}
 
     def _picture(self) -> pd.DataFrame:
-        """Give the share of each drawn answer: the mean over the tables, the least and the largest."""
+        """Return the share of each drawn answer: the mean over the tables, the least and the largest."""
         shares = {
             (name, label): [float((frame[name] == label).mean()) for frame in self.frames]
             for name in self.columns
@@ -248,8 +251,8 @@ def impute(
     imputations
         How many tables.
     data
-        The table that was fitted, where its other columns shall be carried along; rows that the fit left out for a
-        missing value are left out here too.
+        The table that was fitted, to carry its other columns along; rows that the fit left out for a missing value
+        are left out here too. Rows are matched by the index, and the columns of the model have to agree with the fit.
     seed
         Makes the draws repeat; by default they differ each time.
 
@@ -275,8 +278,12 @@ def impute(
         )
     rng = np.random.default_rng(seed_of(seed))
     rows = fit.data.rows
+    order = None
     if data is not None:
         data = _fitted_rows(check_frame(data), rows.index, fit.n)
+        order = data.index
+        if len(data) == fit.n:
+            data = matched_rows(fit, data)
     if rows.of_row is None and len(rows.frame) != fit.n:
         raise AnalysisError(
             "the reports were put together while they were read, so nobody's row is known",
@@ -298,7 +305,8 @@ def impute(
         theta = fit.theta.copy()
         theta[np.array(free)] = rng.multivariate_normal(fit.theta[free], covariance, method="eigh")
         drawn = _drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng)
-        frames.append(drawn.set_axis(index))
+        drawn = drawn.set_axis(index)
+        frames.append(drawn if order is None or order.equals(index) else drawn.loc[order])
     return Imputations(tuple(frames), fit.randomized, fit.level)
 
 

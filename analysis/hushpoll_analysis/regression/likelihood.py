@@ -72,11 +72,11 @@ class Likelihood:
         beta, gamma, extra = self.split(theta)
         chances = self.class_chances(gamma)
         terms = [self.outcome.terms(design @ beta.T, extra) for design in self.design]
-        joint = np.stack([one.log for one in terms], axis=1) + np.log(np.maximum(chances * self.seen, TINY))
+        joint = np.stack([term.log for term in terms], axis=1) + np.log(np.maximum(chances * self.seen, TINY))
         return terms, chances, joint
 
     def evaluate(self, theta: Floats) -> Evaluation:
-        """Give log-likelihood, scores and observed information at a point."""
+        """Return log-likelihood, scores and observed information at a point."""
         terms, chances, joint = self.joint(theta)
         each = special.logsumexp(joint, axis=1)
         posterior = np.exp(joint - each[:, None])
@@ -95,7 +95,7 @@ class Likelihood:
         return Evaluation(float(self.weights @ (each + self.offset)), scores, -hessian)
 
     def scores(self, theta: Floats) -> Floats:
-        """Give each respondent's score alone."""
+        """Return each respondent's score alone."""
         terms, chances, joint = self.joint(theta)
         posterior = special.softmax(joint, axis=1)
         scores = np.zeros((len(self.weights), len(theta)))
@@ -176,7 +176,7 @@ class Evaluable(Protocol):
         """The outcome's model."""
 
     def evaluate(self, theta: Floats) -> Evaluation:
-        """Give log-likelihood, scores and observed information at a point."""
+        """Return log-likelihood, scores and observed information at a point."""
 
     def expected_information(self, theta: Floats) -> Floats:
-        """Give the Fisher information."""
+        """Return the Fisher information."""

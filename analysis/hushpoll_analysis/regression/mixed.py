@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
-from scipy import special
+from scipy import optimize, special, stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, read_column
+from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .families import Family
@@ -38,6 +40,16 @@ __all__ = ["POINTS", "MixedFit", "RandomIntercept", "fit_mixed", "refuse_random"
 
 POINTS = 15
 _STARTS = (-1.5, 0.0)
+_FEW_ROWS = 20_000
+_SHARP = 0.05
+_NEAR_TOP = 5e-3  # of the logarithm of a standard deviation
+_FEW_GROUPS = 30
+
+
+FEW = (
+    "there are {count} groups only: intervals of what is the same for everybody in a group use t, and errors that "
+    "allow for groups which differ more than maximum likelihood says"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,22 +67,104 @@ class MixedFit(ModelFit):
         """The standard deviation of the shifts."""
         return float(self.coef[-1])
 
-    def to_frame(self, everything: bool = False) -> pd.DataFrame:
-        """Give coefficients with Wald intervals and tests; `everything` adds the standard deviation of the shifts.
+    @property
+    def between(self) -> npt.NDArray[np.bool_]:
+        """Which coefficients belong to columns that are the same for everybody in a group, such as the intercept."""
+        assert self.random is not None
+        design, groups = self.random.design, self.random.groups
+        first = np.zeros((self.random.count, design.shape[1]))
+        first[groups[::-1]] = design[::-1]
+        found = np.zeros(len(self.coef), dtype=bool)
+        found[: design.shape[1]] = (np.abs(design - first[groups]) <= 1e-12).all(axis=0)
+        return found
 
-        Its interval is normal on the logarithm, so that it stays above 0; a test against 0, its edge, is none of
-        Wald's, and is left out.
+    def rows(self) -> pd.DataFrame:
+        """Return all coefficients with intervals and tests; those between groups allow for how few groups there are.
+
+        Their intervals use t with as many degrees of freedom as groups exceed such coefficients p, and errors larger
+        by sqrt(G / (G - p)): maximum likelihood takes the groups to differ less than they do.
         """
-        frame = super().to_frame(everything=True)
+        frame = super().rows()
+        between = self.between
+        freedom = len(self.groups) - int(between.sum())
+        if freedom < 1:
+            frame.loc[between, ["z", "p_value", "low", "high"]] = np.nan
+            return frame
+        wider = math.sqrt(len(self.groups) / freedom)
+        coef, se = (frame.loc[between, name] for name in ("coef", "se"))
+        half = float(stats.t.isf((1.0 - self.level) / 2.0, freedom)) * wider * se
+        frame.loc[between, "z"] = coef / (wider * se)
+        frame.loc[between, "p_value"] = 2.0 * stats.t.sf(np.abs(coef / (wider * se)), freedom)
+        frame.loc[between, "low"], frame.loc[between, "high"] = coef - half, coef + half
+        return frame
+
+    def to_frame(self, everything: bool = False) -> pd.DataFrame:
+        """Return coefficients with intervals and tests; `everything` adds the standard deviation of the shifts.
+
+        Its interval is that of the profile likelihood, which begins at 0 where groups may not differ at all; a test
+        against 0, its edge, is none of Wald's, and is left out.
+        """
+        frame = self.rows()
+        if not everything:
+            return frame.iloc[: self.outcome_size]
         last = frame.index[-1]
         frame.loc[last, ["z", "p_value"]] = np.nan
-        if self.sd > 0.0:
-            ratio = math.exp(self.quantile() * float(self.se[-1]) / self.sd)
-            frame.loc[last, ["low", "high"]] = self.sd / ratio, self.sd * ratio
-        return frame if everything else frame.iloc[: self.outcome_size]
+        frame.loc[last, ["low", "high"]] = self.sd_interval()
+        return frame
+
+    def sd_interval(self, level: float | None = None) -> tuple[float, float]:
+        """Return the profile likelihood interval of the standard deviation of the shifts.
+
+        The profile is Cox and Reid's (1987), which allows for the coefficients that are estimated between few groups as
+        REML does. Where the relative standard error is below 5 % the interval is normal on the logarithm, which is the
+        same then.
+        """
+        wanted = self.level if level is None else check_level(level)
+        z = float(stats.norm.isf((1.0 - wanted) / 2.0))
+        error = float(self.se[-1]) / self.sd if self.sd > 0.0 else math.inf
+        if error < _SHARP:
+            return self.sd * math.exp(-z * error), self.sd * math.exp(z * error)
+        return self._profile_limits(z**2 / 2.0)
+
+    def _profile_limits(self, drop: float) -> tuple[float, float]:
+        """Return where the adjusted profile in the standard deviation has fallen by `drop`, from 0 on."""
+        estimate = math.log(self.sd) if self.sd > 0.0 else LEAST
+        ends = (max(estimate - 1.0, LEAST), max(estimate, -2.0) + 1.5)
+        found = optimize.minimize_scalar(
+            lambda log_sd: -self.adjusted_profile(log_sd),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": _NEAR_TOP},
+        )
+        top, highest = float(found.x), -float(found.fun)
+
+        def fall(log_sd: float) -> float:
+            return highest - self.adjusted_profile(log_sd) - drop
+
+        low = 0.0
+        if fall(LEAST) > 0.0:
+            low = math.exp(optimize.brentq(fall, LEAST, top, xtol=1e-4))
+        near = top
+        for step in (0.3, 0.6, 1.2, 2.4, 4.8):
+            far = max(near, -2.0) + step
+            if fall(far) > 0.0:
+                return low, math.exp(optimize.brentq(fall, near, far, xtol=1e-4))
+            near = far
+        return low, math.inf
+
+    def adjusted_profile(self, log_sd: float) -> float:
+        """Return the highest log-likelihood at a standard deviation, less half the log-information about the rest."""
+        assert self.random is not None
+        last = len(self.theta) - 1
+        held = {place: value for place, value in self.held.items() if place != last}
+        start = self.theta.copy()
+        start[last] = log_sd
+        point, height = self.random.maximum(start, {**held, last: log_sd})
+        others = [place for place in range(last) if place not in held]
+        return height - float(np.linalg.slogdet(self.random.information(point, others))[1]) / 2.0
 
     def random_effects(self) -> pd.DataFrame:
-        """Give each group's most likely shift, and its standard error given the coefficients."""
+        """Return each group's most likely shift, and its standard error given the coefficients."""
         assert self.random is not None
         shift, information = self.random.modes(self.theta)
         rows = {"shift": self.sd * shift, "se": self.sd * information**-0.5}
@@ -151,6 +245,8 @@ def fit_mixed(
         )
     theta, top, held, inverse = found
     notes += [_edge_note(data, place, theta) for place in held]
+    if len(names) < _FEW_GROUPS:
+        notes.append(FEW.format(count=len(names)))
     free = [k for k in range(len(theta)) if k not in held]
     covariance = np.zeros((len(theta), len(theta)))
     covariance[np.ix_(free, free)] = inverse + _decoy_part(data, random, theta, free, inverse)
@@ -191,7 +287,10 @@ def _highest(random: RandomIntercept, plain: ModelFit) -> tuple[Floats, float, d
     """Find the maximum; unknown shares at 0 or 1, and a standard deviation of 0, are held there."""
     width = random.design.shape[1]
     begin = np.append(plain.theta[:width], np.clip(plain.theta[width:], -EDGE, EDGE))
-    theta, top = max((random.maximum(np.append(begin, one)) for one in _STARTS), key=lambda one: one[1])
+    theta, top = random.maximum(np.append(begin, _STARTS[0]))
+    # Many respondents whose groups clearly differ have one maximum.
+    if len(random.groups) < _FEW_ROWS or theta[-1] < _STARTS[0]:
+        theta, top = max((theta, top), random.maximum(np.append(begin, _STARTS[1])), key=lambda one: one[1])
     held: dict[int, float] = {}
     for place in range(width, len(theta) - 1):
         if abs(theta[place]) > EDGE:
@@ -216,7 +315,7 @@ def _edge_note(data: ModelData, place: int, theta: Floats) -> str:
 def _decoy_part(
     data: ModelData, random: RandomIntercept, theta: Floats, free: list[int], inverse: Floats
 ) -> Floats:
-    """Give what a counted decoy share adds: the scores move with it, and the maximum with them."""
+    """Return what a counted decoy share adds: the scores move with it, and the maximum with them."""
     result = np.zeros_like(inverse)
     for decoy in data.decoys:
         ends = []

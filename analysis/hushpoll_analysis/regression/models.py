@@ -249,10 +249,10 @@ def linear(
     if isinstance(data, pd.DataFrame):
         data, keys = sample.in_frame(data)
         sample = SampleKeys(**keys)
-    found = unbiased_outcome(formula, data, channels) if designs is None else None
+    found = unbiased_outcome(formula, data, channels, designs)
     family = families.number(found[1] if found is not None else None)
     if found is not None:
-        data, channels = found[0], {}
+        data, channels, designs = found[0], {}, None
         if not sample.given:
             sample = SampleKeys(weights=times_of(data))
     model, design = _read(formula, data, channels, designs, family, predictors, sample)
@@ -316,7 +316,7 @@ def _alike(
             f"{other} in the formula may need all respondents at once, and these are put together while they are read",
             "use the column itself, C(...), or what numpy computes row by row, such as np.log(...)",
         )
-    present = [one for one in columns if one is not None]
+    present = [column for column in columns if column is not None]
     check_once(data, present)
     if data.empty or other is not None or len(present) < len(columns) or not can_be_grouped(design):
         return each_row(data)

@@ -6,13 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.data.alike import AlikeRows
+from hushpoll_analysis.data.columns import check_frame
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.design import SampleDesign
 
 from .fit import Coefficients, ModelFit
+from .formula import ModelTerms
 from .likelihood import Likelihood
 from .outcomes import GaussianOutcome
 from .reading import ModelData
@@ -58,9 +62,57 @@ class MomentFit(Coefficients):
     randomized: tuple[str, ...]
     degrees_of_freedom: int | None
     notes: tuple[str, ...] = ()
+    terms: ModelTerms | None = field(default=None, repr=False)
+    """The right side of the formula, which makes the model matrix of other data."""
+    people: AlikeRows | None = field(default=None, repr=False)
+    """The rows of the fit, and which of them is each respondent's."""
+
+    def predict(self, data: pd.DataFrame | None = None, level: float | None = None) -> pd.DataFrame:
+        """Return the mean of the outcome with its interval: estimate, se, low, high.
+
+        Parameters
+        ----------
+        data
+            Rows to predict for; by default those of the fit, if no predictor was randomized. Randomized predictors
+            are *true* answers here (labels, or 0, 1, ...): the fit by moments has no model of them to stand in.
+        level
+            Confidence level; by default that of the fit.
+        """
+        assert self.terms is not None
+        frame = self._rows(data)
+        matrix = self.terms.given(frame)[0]
+        mean = matrix @ self.coef
+        se = np.sqrt(np.maximum(np.einsum("ia,ab,ib->i", matrix, self.covariance, matrix), 0.0))
+        half = self.quantile(level) * se
+        columns = {"estimate": mean, "se": se, "low": mean - half, "high": mean + half}
+        return pd.DataFrame(columns, index=frame.index)
+
+    def _rows(self, data: pd.DataFrame | None) -> pd.DataFrame:
+        assert self.terms is not None
+        hidden = [name for name, _ in self.terms.randomized]
+        if data is None and hidden:
+            raise AnalysisError(
+                f"the true answers to {hidden[0]} are hidden, and a fit by moments has no model of them",
+                "give data with a column of true answers to predict for",
+            )
+        if data is None:
+            assert self.people is not None
+            of_row = self.people.of_row
+            whole = self.terms.frame if of_row is None else self.terms.frame.iloc[of_row]
+            return whole.set_axis(self.people.index)
+        data = check_frame(data)
+        missing = [name for name in self.terms.frame.columns if name not in data.columns]
+        if missing:
+            raise AnalysisError(
+                f"there is no column {missing[0]!r} to predict from",
+                f"the model needs {', '.join(self.terms.frame.columns)}",
+            )
+        if data[list(self.terms.frame.columns)].isna().to_numpy().any():
+            raise AnalysisError("some rows have missing values", "drop them, or fill them, first")
+        return data
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fit as JSON values."""
+        """Return the fit as JSON values."""
         return {
             "formula": self.formula,
             "family": "linear",
@@ -84,7 +136,7 @@ class _Moments:
     products: Floats
 
     def solve(self, weights: Floats) -> Floats:
-        """Give the coefficients under these weights."""
+        """Return the coefficients under these weights."""
         inner = np.einsum("n,nab->ab", weights, self.squares)
         try:
             return np.linalg.solve(inner, weights @ self.products)
@@ -94,7 +146,7 @@ class _Moments:
             ) from None
 
     def influence(self, weights: Floats, coef: Floats) -> Floats:
-        """Give what each respondent adds to the coefficients, times the number of people they stand for."""
+        """Return what each respondent adds to the coefficients, times the number of people they stand for."""
         inner = np.linalg.inv(np.einsum("n,nab->ab", weights, self.squares))
         return np.asarray((self.products - self.squares @ coef) @ inner, dtype=np.float64)
 
@@ -126,11 +178,23 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
     scale = data.scale[:width]
     inside = covariance / np.outer(scale, scale)
     notes = (*data.notes, *_few(data))
-    return MomentFit(formula, data.n, data.names, coef / scale, inside, level, data.randomized, df, notes)
+    return MomentFit(
+        formula,
+        data.n,
+        data.names,
+        coef / scale,
+        inside,
+        level,
+        data.randomized,
+        df,
+        notes,
+        data.terms,
+        data.rows,
+    )
 
 
 def _few(data: ModelData) -> tuple[str, ...]:
-    """Say where hardly anybody has an answer: skewed errors of a few people are not normal in the mean."""
+    """Return where hardly anybody has an answer: skewed errors of a few people are not normal in the mean."""
     if not data.randomized:
         return ()
     rarest = float(np.min(data.rows.times @ data.members()))
@@ -138,7 +202,7 @@ def _few(data: ModelData) -> tuple[str, ...]:
 
 
 def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
-    """Say where the data contradict normal errors: other coefficients (Hausman 1978), or larger standard errors."""
+    """Return where the data contradict normal errors: other coefficients (Hausman 1978), or larger standard errors."""
     data = fit.data
     try:
         _refuse(data, design)
@@ -190,7 +254,7 @@ def _moments(data: ModelData) -> _Moments:
 
 
 def _spread(influence: Floats, data: ModelData, design: SampleDesign | None) -> Floats:
-    """Give the covariance of what respondents add up to."""
+    """Return the covariance of what respondents add up to."""
     if design is not None:
         return design.total_covariance(influence)
     times = data.rows.times

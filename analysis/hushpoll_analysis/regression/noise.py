@@ -28,7 +28,7 @@ __all__ = ["score_noise"]
 
 
 def score_noise(data: ModelData, theta: Floats) -> Floats:
-    """Give Var(score | truth) of each respondent, on average over the truths (n x k x k)."""
+    """Return Var(score | truth) of each respondent, on average over the truths (n x k x k)."""
     likelihood = data.likelihood.base if isinstance(data.likelihood, Penalized) else data.likelihood
     assert isinstance(likelihood, Likelihood)
     model = likelihood.outcome
@@ -101,7 +101,7 @@ def _reports_of(variable: Variable) -> int:
 def _number_noise(
     likelihood: Likelihood, model: GaussianOutcome, hidden: HiddenNumber, theta: Floats
 ) -> Floats:
-    """Give the same for least squares of the unbiased numbers b_z, whose truth has no model.
+    """Return the same for least squares of the unbiased numbers b_z, whose truth has no model.
 
     The scores are p e x and p e^2 - 1 with e = b - x'beta, so Var(b | truth), Cov(b, b^2 | truth) and Var(b^2 | truth)
     are needed. Each is a number for each true answer and has its own unbiased estimate; where the channel determines

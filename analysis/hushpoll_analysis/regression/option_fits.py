@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -11,8 +11,9 @@ import pandas as pd
 from hushpoll_analysis.channel.view import set_view
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.option_columns import option_of, options_of
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.tidy import Tidy
 
 from .fit import ModelFit
 from .formula import parse_formula
@@ -21,7 +22,7 @@ __all__ = ["OptionFits", "fit_options", "option_formula", "outcome_options"]
 
 
 @dataclass(frozen=True, eq=False)
-class OptionFits:
+class OptionFits(Tidy):
     """The fits of a tick list's options; `fits[option]`, or the object itself by an option, is one of them.
 
     Options of one report were randomized together: each fit is right by itself, from those who were asked about the
@@ -34,7 +35,7 @@ class OptionFits:
     remarks: tuple[str, ...] = ()
 
     def __getitem__(self, option: str) -> ModelFit:
-        """Give the fit of one option."""
+        """Return the fit of one option."""
         if option not in self.fits:
             raise AnalysisError(
                 f'"{self.outcome}" has no option "{option}"', f"its options are {', '.join(self.fits)}"
@@ -57,19 +58,28 @@ class OptionFits:
         return pd.concat({option: make(fit) for option, fit in self.fits.items()}, names=[self.outcome])
 
     def to_frame(self, everything: bool = False) -> pd.DataFrame:
-        """Give the coefficients of every option below each other, as `ModelFit.to_frame`."""
+        """Return the coefficients of every option below each other, as `ModelFit.to_frame`."""
         return self._stacked(lambda fit: fit.to_frame(everything))
 
+    def _at_level(self, level: float) -> OptionFits:
+        return replace(self, fits={option: replace(fit, level=level) for option, fit in self.fits.items()})
+
+    def vcov(self) -> pd.DataFrame:
+        """Refuse: the options' coefficients are not independent, and each fit knows only its own."""
+        raise AnalysisError(
+            "fits of several options have no joint covariance", "take one of them: fits[option].vcov()"
+        )
+
     def odds_ratios(self) -> pd.DataFrame:
-        """Give exp(coefficient) with its interval, for the logit link."""
+        """Return exp(coefficient) with its interval, for the logit link."""
         return self._stacked(ModelFit.odds_ratios)
 
     def predict(self, data: pd.DataFrame | None = None, level: float | None = None) -> pd.DataFrame:
-        """Give the chance that each option is ticked, as `ModelFit.predict`."""
+        """Return the chance that each option is ticked, as `ModelFit.predict`."""
         return self._stacked(lambda fit: fit.predict(data, level))
 
     def margins(self, **keys: Any) -> pd.DataFrame:
-        """Give average marginal effects, as `ModelFit.margins`."""
+        """Return average marginal effects, as `ModelFit.margins`."""
         return self._stacked(lambda fit: fit.margins(**keys))
 
     def summary(self) -> str:
@@ -80,7 +90,7 @@ class OptionFits:
         return self.summary()
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fits as JSON values."""
+        """Return the fits as JSON values."""
         fits = {option: fit.to_dict() for option, fit in self.fits.items()}
         return {
             "formula": self.formula,
@@ -103,7 +113,7 @@ class OptionFits:
 
 
 def outcome_options(formula: str, channels: Mechanisms) -> tuple[str, ...]:
-    """Give the options that reports of the outcome speak of one by one; none where a report is one answer."""
+    """Return the options that reports of the outcome speak of one by one; none where a report is one answer."""
     return options_of(parse_formula(formula)[0], channels)
 
 
@@ -130,4 +140,4 @@ def fit_options(formula: str, channels: Any, fit: Callable[[str], ModelFit]) -> 
 def _mechanism(channels: Any, name: str) -> Any:
     if isinstance(channels, Mapping):
         return channels[name]
-    return next(one.mechanism for one in channels.questions if one.id == name)
+    return channels.question(name).mechanism

@@ -67,27 +67,27 @@ class Outcome(Protocol):
         """Where to start the search for the further parameters."""
 
     def terms(self, eta: Floats, extra: Floats) -> Terms:
-        """Give log g and its derivatives at linear predictors (n x R)."""
+        """Return log g and its derivatives at linear predictors (n x R)."""
 
     def natural(self, extra: Floats) -> tuple[Floats, Floats]:
-        """Give the further parameters as people read them, and the derivative from the ones of the search."""
+        """Return the further parameters as people read them, and the derivative from the ones of the search."""
 
     def chances(self, eta: Floats, extra: Floats) -> Floats:
-        """Give the chance of each true answer (n x K); the mean of a number (n x 1)."""
+        """Return the chance of each true answer (n x K); the mean of a number (n x 1)."""
 
     @property
     def reports(self) -> int:
         """How many different reports there can be."""
 
     def reporting(self, report: int) -> Outcome:
-        """Give the outcome if everybody had sent this report."""
+        """Return the outcome if everybody had sent this report."""
 
     def given(self, extra: Floats) -> Floats:
-        """Give the chance of each respondent's report under every true answer (n x K)."""
+        """Return the chance of each respondent's report under every true answer (n x K)."""
 
 
 def report_column(tables: Sequence[Floats], table_of: Codes | None, report: int, n: int) -> Floats:
-    """Give the chance of one report under every true answer (n x K), by each respondent's own table.
+    """Return the chance of one report under every true answer (n x K), by each respondent's own table.
 
     It is 0 where a respondent's design has no such report.
     """
@@ -152,7 +152,7 @@ class BinaryOutcome:
         return self.no + share * self.no_slope, self.yes + share * self.yes_slope
 
     def known(self, extra: Floats) -> BinaryOutcome:
-        """Give the outcome with its unknown shares where they are, as if they were known."""
+        """Return the outcome with its unknown shares where they are, as if they were known."""
         if not self.unknown:
             return self
         assert self.unknown_of is not None
@@ -168,7 +168,7 @@ class BinaryOutcome:
         return BinaryOutcome(no, yes, self.link, tables, self.table_of, honest=self.honest)
 
     def with_report(self, low: Floats, high: Floats, extra: Floats) -> Floats:
-        """Give the chances of No and of Yes (`low`, `high`) together with each respondent's report (n x 2)."""
+        """Return the chances of No and of Yes (`low`, `high`) together with each respondent's report (n x 2)."""
         no, yes = self.rows(extra)
         both = np.stack([no * low, yes * high], axis=1)
         if self.honest is None:
@@ -178,7 +178,7 @@ class BinaryOutcome:
         return np.stack([total - mine, mine], axis=1)
 
     def moves(self, high: Floats, low: Floats, extra: Floats) -> Floats:
-        """Give how each report's chance moves with the log-odds of each unknown share (E x n)."""
+        """Return how each report's chance moves with the log-odds of each unknown share (E x n)."""
         found = np.zeros((self.extra, len(high)))
         for number in range(self.extra):
             assert self.unknown_of is not None
@@ -190,7 +190,7 @@ class BinaryOutcome:
         return found
 
     def terms(self, eta: Floats, extra: Floats) -> Terms:
-        """Give log(c0 (1 - mu) + c1 mu) and its derivatives."""
+        """Return log(c0 (1 - mu) + c1 mu) and its derivatives."""
         high, low, slope, bend = chance_of(self.link)(eta[:, 0])
         no, yes = self.rows(extra)
         size = 1 + self.extra
@@ -213,9 +213,18 @@ class BinaryOutcome:
         return np.stack([low, high], axis=1)
 
     def fisher(self, eta: Floats) -> Floats:
-        """Give expected information of one respondent about the linear predictor: slope^2 sum (c1 - c0)^2 / P."""
+        """Return expected information of one respondent about the linear predictor: slope^2 sum (c1 - c0)^2 / P."""
         assert self.table_of is not None
         high, low, slope, _ = chance_of(self.link)(eta)
+        if len(self.tables) == 1:
+            # Report by report: everybody has the same table, and nothing has to be picked out.
+            table = self.tables[0]
+            found = np.zeros(len(eta))
+            for no, yes in zip(table[0].tolist(), table[1].tolist(), strict=True):
+                if no != yes:
+                    chance = no * low + yes * high
+                    found += np.divide((yes - no) ** 2, chance, out=np.zeros_like(eta), where=chance > TINY)
+            return np.asarray(slope**2 * found)
         result = np.zeros(len(eta))
         for number, table in enumerate(self.tables):
             mine = self.table_of == number
@@ -393,7 +402,7 @@ class GaussianOutcome:
         return eta
 
     def terms(self, eta: Floats, extra: Floats) -> Terms:
-        """Give the normal log density and its derivatives."""
+        """Return the normal log density and its derivatives."""
         precision = float(np.exp(-2.0 * extra[0]))
         error = self.values - eta[:, 0]
         square = error**2 * precision

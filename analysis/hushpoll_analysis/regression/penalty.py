@@ -16,7 +16,7 @@ __all__ = ["Penalized", "log_f"]
 
 
 def log_f(theta: Floats, shrunk: Floats) -> tuple[float, Floats]:
-    """Give the log-F(1, 1) prior, as a logarithm, of the coefficients marked with 1, and its slope."""
+    """Return the log-F(1, 1) prior, as a logarithm, of the coefficients marked with 1, and its slope."""
     value = float(shrunk @ (theta / 2.0 - np.logaddexp(0.0, theta)))
     return value, np.asarray(shrunk * (0.5 - special.expit(theta)), dtype=np.float64)
 

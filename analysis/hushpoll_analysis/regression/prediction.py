@@ -16,6 +16,8 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .formula import forgets_rows
 from .likelihood import Likelihood
+from .outcomes import BinaryOutcome
+from .profiles import profile_limits
 
 if TYPE_CHECKING:
     from .fit import ModelFit
@@ -27,10 +29,13 @@ Statistic = Callable[[Floats], Floats]
 
 _STEP = 1e-5
 _EDGE = 1e-12
+_CLEAR = 4.0
+"""Standard errors that the mean chance of Yes has to be away from 0 and 1 for normal intervals of effects."""
+_MOST_ROWS = 20_000
 
 
 def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | None = None) -> Statistic:
-    """Give the chance of each true answer (n x K) as a function of the parameters.
+    """Return the chance of each true answer (n x K) as a function of the parameters.
 
     Columns of randomized predictors, where the frame has them, hold true answers; where it has none, their own model is
     summed over: that of the rows `people`, where something of them was moved. The formula is computed once, whatever
@@ -67,7 +72,7 @@ def _plain(fit: ModelFit) -> Likelihood:
 
 
 def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
-    """Give the columns of the model; of its own data without the randomized predictors' reports."""
+    """Return the columns of the model; of its own data without the randomized predictors' reports."""
     terms = fit.data.terms
     hidden = [name for name, _ in terms.randomized]
     if data is None:
@@ -89,7 +94,7 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
 
 
 def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
-    """Give a statistic (flat) and its standard errors by the delta method, with central differences."""
+    """Return a statistic (flat) and its standard errors by the delta method, with central differences."""
     value = statistic(fit.theta)
     free = [place for place in range(len(fit.theta)) if place not in fit.held]
     slopes = np.zeros((value.size, len(free)))
@@ -153,31 +158,55 @@ def marginal_effects(
         raise AnalysisError(f"{unknown[0]!r} is not a predictor of the model", f"it has {', '.join(columns)}")
     names: list[tuple[Any, ...]] = []
     parts: list[tuple[Floats, Floats]] = []
+    limits: list[Floats] = []
+    z = fit.quantile(fit.level if level is None else check_level(level))
+    faint = _is_faint(fit)
     for name in wanted:
         # One at a time: each holds the model's matrix of the whole data, twice.
         for label, effect in _effects(fit, name, name in discrete):
             names.append((name, label))
             parts.append(with_slopes(fit, effect))
+            value, se = parts[-1]
+            limits.append(
+                profile_limits(fit, effect, se, z) if faint else np.stack([value - z * se, value + z * se])
+            )
     if not parts:
         raise AnalysisError("the model has no predictors, so there are no marginal effects")
     value, se = (np.concatenate(one) for one in zip(*parts, strict=True))
     wide = [fit.data.outcome.labels[k] for k in list(fit.data.outcome.shown)]
-    z = fit.quantile(fit.level if level is None else check_level(level))
+    low, high = np.concatenate(limits, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = value / se
     df = fit.degrees_of_freedom
     p = 2.0 * (stats.norm.sf(np.abs(ratio)) if df is None else stats.t.sf(np.abs(ratio), df))
-    rows = pd.DataFrame(
-        {"effect": value, "se": se, "z": ratio, "p_value": p, "low": value - z * se, "high": value + z * se}
-    )
+    rows = pd.DataFrame({"effect": value, "se": se, "z": ratio, "p_value": p, "low": low, "high": high})
     keys = [(*pair, answer) for pair in names for answer in wide]
     index = pd.MultiIndex.from_tuples(keys, names=["variable", "contrast", "answer"])
     rows.index = index.droplevel("answer") if len(wide) == 1 else index
     return rows
 
 
+def _is_faint(fit: ModelFit) -> bool:
+    """Return whether the reports of a randomized yes/no outcome hardly tell its share from 0 or 1.
+
+    The slope of the chance and its standard error then are small together, by chance, and normal intervals of
+    marginal effects hold too rarely.
+    """
+    plain = fit.degrees_of_freedom is None and getattr(fit, "random", None) is None and not fit.held
+    outcome = fit.data.likelihood.outcome
+    rows = fit.data.terms.frame
+    if not plain or not isinstance(outcome, BinaryOutcome) or not fit.data.outcome.randomized:
+        return False
+    if len(rows) > _MOST_ROWS:
+        return False
+    chances = answer_chances(fit, rows.drop(columns=[name for name, _ in fit.data.terms.randomized]))
+    times = fit.data.rows.times
+    mean, se = with_slopes(fit, lambda theta: np.atleast_1d(times @ chances(theta)[:, 1] / times.sum()))
+    return bool(min(mean[0], 1.0 - mean[0]) < _CLEAR * se[0])
+
+
 def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Statistic]]:
-    """Give the effects of one predictor: its contrast in words, and the average as a function of the parameters.
+    """Yield the effects of one predictor: its contrast in words, and the average as a function of the parameters.
 
     The true answers of randomized predictors stay as they are: what they carry of it is not its own effect.
     """
@@ -220,7 +249,7 @@ def _refuse_forgetful(fit: ModelFit, name: str | None) -> None:
 
 
 def _spread(values: Floats, times: Floats) -> float:
-    """Give the standard deviation of values that came so many times."""
+    """Return the standard deviation of values that came so many times."""
     gaps = values - np.average(values, weights=times)
     return float(np.sqrt(np.average(gaps**2, weights=times)))
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.columns import randomized_variable, read_column
+from hushpoll_analysis.channel.stacked import StackedView
+from hushpoll_analysis.channel.table import TableView
+from hushpoll_analysis.channel.unknown import PartlyKnown
+from hushpoll_analysis.channel.view import ChannelView, channel_view
+from hushpoll_analysis.data.columns import randomized_variable, read_column, report_codes
 from hushpoll_analysis.data.listed_sets import read_listed
 from hushpoll_analysis.data.members import refuse_together, with_members
 from hushpoll_analysis.data.option_columns import option_names, with_options
+from hushpoll_analysis.data.row_designs import Designs, RowDesigns, with_designs
 from hushpoll_analysis.errors import AnalysisError
 
 from .formula import parse_formula, variables_of
@@ -40,17 +46,19 @@ def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd
 
 
 def unbiased_outcome(
-    formula: str, data: pd.DataFrame, channels: Any
+    formula: str, data: pd.DataFrame, channels: Any, designs: Designs | None = None
 ) -> tuple[pd.DataFrame, HiddenNumber] | None:
     """Put b_z with C b = v, whose mean given the truth is the number itself, in place of the outcome's reports.
 
-    None where the outcome is not a randomized number of a survey. Least squares of these numbers are unbiased; their
-    errors are neither normal nor of one size, so standard errors have to be robust.
+    None where the outcome is not a randomized number of a survey, or of the surveys in `designs`. Least squares of
+    these numbers are unbiased; their errors are neither normal nor of one size, so standard errors have to be robust.
     """
     outcome, right, _ = parse_formula(formula)
+    if designs is not None:
+        return _by_rows(outcome, right, with_designs(channels, designs, data, outcome), designs, data)
     if not isinstance(channels, Survey):
         return None
-    question = next((one for one in channels.questions if one.id == outcome), None)
+    question = channels.questions_by_id.get(outcome)
     if question is None or question.answers.values is None:
         return None
     hidden = [
@@ -58,11 +66,7 @@ def unbiased_outcome(
         for name in sorted(variables_of(right))
         if randomized_variable(name, channels, as_sets=True) is not None
     ]
-    if hidden:
-        raise AnalysisError(
-            f"{outcome} and {hidden[0]} were both randomized, which a linear model of a number cannot take",
-            "use exact predictors, or compare means between the groups with `report(..., by=...)`",
-        )
+    _refuse_hidden(outcome, hidden)
     data = with_members(data, channels, [outcome])
     number = _number(question, data)
     return data.assign(**{outcome: number.weights[number.codes]}), number
@@ -74,3 +78,45 @@ def _number(question: Question, data: pd.DataFrame) -> HiddenNumber:
     variable, codes = read_listed(found, read_column(data, question.id, True))
     weights = variable.view.solution([float(value) for value in question.answers.values or ()])
     return HiddenNumber(variable.view, codes, weights, float(question.answers.spacing))
+
+
+def _refuse_hidden(outcome: str, hidden: list[str]) -> None:
+    if hidden:
+        raise AnalysisError(
+            f"{outcome} and {hidden[0]} were both randomized, which a linear model of a number cannot take",
+            "use exact predictors, or compare means between the groups with `report(..., by=...)`",
+        )
+
+
+def _by_rows(
+    outcome: str, right: Any, known: Any, designs: Designs, data: pd.DataFrame
+) -> tuple[pd.DataFrame, HiddenNumber] | None:
+    """Return the same where each row has its own design; None unless surveys say which number an answer stands for."""
+    rows = known.get(outcome) if isinstance(known, dict) else None
+    if not isinstance(rows, RowDesigns):
+        return None
+    surveys = [one for one in (designs[name] for name in rows.names) if isinstance(one, Survey)]
+    asked = [question for survey in surveys for question in survey.questions if question.id == outcome]
+    scales = {one.answers.values for one in asked}
+    if not asked or None in scales or rows.unknown:
+        return None
+    if len(scales) > 1:
+        raise AnalysisError(
+            f"designs: the answers of {outcome!r} stand for different numbers in different surveys",
+            "give surveys that ask it on the same scale",
+        )
+    _refuse_hidden(outcome, sorted(variables_of(right) & {str(name) for name in known}))
+    values = [float(value) for value in asked[0].answers.values or ()]
+    blocks: list[ChannelView] = []
+    for one in rows.designs:
+        assert not isinstance(one, PartlyKnown), "surveys have none"
+        blocks.append(TableView(np.eye(len(values))) if one is None else channel_view(one))
+    view = StackedView(blocks, rows.fractions)
+    column = read_column(data, outcome, True)
+    reports = np.zeros(len(data), dtype=np.int64)
+    for place, block in enumerate(blocks):
+        reports[rows.rows == place] = report_codes(column[rows.rows == place], block.outcomes)
+    number = HiddenNumber(
+        view, view.codes(reports, rows.rows), view.solution(values), float(asked[0].answers.spacing)
+    )
+    return data.assign(**{outcome: number.weights[number.codes]}), number

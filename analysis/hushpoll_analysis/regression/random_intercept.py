@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy import optimize, special
 
 from hushpoll_analysis.channel.view import Floats
@@ -27,6 +28,9 @@ LEAST = -6.0  # logarithm of a standard deviation below which the groups do not 
 STEP = 1e-4
 _MANY = 9  # from so many nodes on, the slope at fixed nodes is the slope
 _CURVE = 1e-3
+_MOST_STEPS, _LONGEST = 60, 2.0  # of Newton's search; in columns of size one
+_LARGEST = 3.5  # logarithm of a standard deviation beyond which groups are all Yes or all No
+_SETTLED = 1e-13  # what a step may still promise of the mean log-likelihood
 
 
 # Found by eigenvalues, and asked for at every step of a search.
@@ -57,12 +61,12 @@ class RandomIntercept:
         return np.asarray(np.bincount(self.groups, weights=weighed, minlength=self.count), dtype=np.float64)
 
     def _parts(self, theta: Floats) -> tuple[Floats, BinaryOutcome, float]:
-        """Give the linear predictor without shifts, the outcome at its unknown shares, and the standard deviation."""
+        """Return the linear predictor without shifts, the outcome at its unknown shares, and the standard deviation."""
         width = self.design.shape[1]
         return self.design @ theta[:width], self.outcome.known(theta[width:-1]), math.exp(theta[-1])
 
     def _logs(self, known: BinaryOutcome, eta: Floats) -> tuple[Floats, Floats]:
-        """Give log g and its slope."""
+        """Return log g and its slope."""
         high, low, slope, _ = chance_of(known.link)(eta)
         likely = np.maximum(known.no * low + known.yes * high, TINY)
         return np.log(likely), (known.yes - known.no) * slope / likely
@@ -100,17 +104,17 @@ class RandomIntercept:
         return float(np.sum(special.logsumexp(parts, axis=0) + np.log(math.sqrt(2.0) * spread)))
 
     def weak_prior(self, theta: Floats) -> tuple[float, Floats]:
-        """Give the prior of the coefficients, as a logarithm, and its slope: 0 where there is none."""
+        """Return the prior of the coefficients, as a logarithm, and its slope: 0 where there is none."""
         shrunk = np.zeros(len(theta))
         shrunk[: self.design.shape[1]] = float(self.prior)
         return log_f(theta, shrunk)
 
     def height(self, theta: Floats) -> float:
-        """Give what is maximised: the log-likelihood, with the prior where there is one."""
+        """Return what is maximised: the log-likelihood, with the prior where there is one."""
         return self.log_likelihood(theta) + self.weak_prior(theta)[0]
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
-        """Give the height and its slope; the latter with the nodes where they are, exact but for few nodes."""
+        """Return the height and its slope; the latter with the nodes where they are, exact but for few nodes."""
         base, known, sd = self._parts(theta)
         shifts, parts, slopes, spread = self._nodes(theta)
         each = special.logsumexp(parts, axis=0)
@@ -130,7 +134,7 @@ class RandomIntercept:
         return value + more, slope + bend
 
     def _nodes(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Give shifts of each node and group, the logarithm of their weights, each person's slope, and the spread."""
+        """Return shifts of each node and group, the logarithm of their weights, each person's slope, and the spread."""
         base, known, sd = self._parts(theta)
         middle, information = self.modes(theta)
         spread = information**-0.5
@@ -145,7 +149,7 @@ class RandomIntercept:
         return shifts, parts - 0.5 * math.log(2.0 * math.pi), slopes, spread
 
     def answers(self, theta: Floats, rng: np.random.Generator | None = None) -> Floats:
-        """Give each person's chances of No and Yes, given all reports of their group (n x 2).
+        """Return each person's chances of No and Yes, given all reports of their group (n x 2).
 
         With a generator each group's shift is drawn once from what its reports leave of it, so that the answers of one
         group hang together as they should.
@@ -163,9 +167,112 @@ class RandomIntercept:
             found += share[q][self.groups][:, None] * both / np.maximum(both.sum(axis=1, keepdims=True), TINY)
         return found
 
+    def curved(self, theta: Floats) -> tuple[float, Floats, Floats]:
+        """Return the height, its slope and its second derivatives, at fixed nodes; there is no unknown share."""
+        base, known, sd = self._parts(theta)
+        width, size = self.design.shape[1], len(theta)
+        middle, information = self.modes(theta)
+        spread = information**-0.5
+        nodes, weights = _gauss_hermite(self.points)
+        heights = np.empty((self.points, self.count))
+        scores = np.empty((self.points, self.count, size))
+        firsts, seconds = np.empty((2, self.points, len(base)))
+        shifts = middle + math.sqrt(2.0) * np.outer(nodes, spread)
+        for q in range(self.points):
+            eta = base + sd * shifts[q][self.groups]
+            high, low, slope, bend = chance_of(known.link)(eta)
+            likely = np.maximum(known.no * low + known.yes * high, TINY)
+            gap = (known.yes - known.no) / likely
+            firsts[q] = gap * slope
+            seconds[q] = gap * bend - firsts[q] ** 2
+            heights[q] = (
+                math.log(weights[q]) + nodes[q] ** 2 + self._sums(np.log(likely)) - 0.5 * shifts[q] ** 2
+            )
+            for k in range(width):
+                scores[q, :, k] = self._sums(firsts[q] * self.design[:, k])
+            scores[q, :, -1] = sd * shifts[q] * self._sums(firsts[q])
+        each = special.logsumexp(heights, axis=0)
+        share = np.exp(heights - each)
+        value = float(np.sum(each + np.log(spread) - 0.5 * math.log(math.pi)))
+        mean = np.einsum("qg,qgk->gk", share, scores)
+        # Louis (1982): the mean curvature, and the spread of the scores over the nodes.
+        hessian = np.einsum("qg,qga,qgb->ab", share, scores, scores, optimize=True) - mean.T @ mean
+        of_row = self.times * share[:, self.groups]
+        moved = sd * shifts[:, self.groups]
+        curve = np.einsum("qn,qn->n", of_row, seconds)
+        crossed = np.einsum("qn,qn,qn->n", of_row, seconds, moved)
+        hessian[:width, :width] += (self.design * curve[:, None]).T @ self.design
+        hessian[:width, -1] += crossed @ self.design
+        hessian[-1, :width] += crossed @ self.design
+        hessian[-1, -1] += float(np.einsum("qn,qn,qn->", of_row, seconds, moved**2))
+        hessian[-1, -1] += float(np.einsum("qn,qn,qn->", of_row, firsts, moved))
+        slope = mean.sum(axis=0)
+        more, bend = self.weak_prior(theta)
+        if self.prior:
+            chance = special.expit(theta[:width])
+            hessian[range(width), range(width)] -= chance * (1.0 - chance)
+        return value + more, slope + bend, hessian
+
+    def _with_nodes(self, points: int) -> RandomIntercept:
+        return replace(self, points=points, memory=self.memory)
+
+    def _newton(self, point: Floats, held: Mapping[int, float]) -> tuple[Floats, float]:
+        """Maximise over what is not held by Newton's steps, shortened where they overshoot."""
+        free = np.array([k for k in range(len(point)) if k not in held])
+        last, n = len(point) - 1, float(self.times.sum())
+        exact = self
+        if self.points < _MANY:
+            # Nearly the same place, and found without differences.
+            exact = self._with_nodes(_MANY)
+            point = exact._newton(point, held)[0]
+        height = self.height(point)
+        for _ in range(_MOST_STEPS):
+            value, slope, hessian = exact.curved(point)
+            if exact is not self:
+                slope = self._slope(point, free)
+            else:
+                height = value
+            values, vectors = np.linalg.eigh(-hessian[np.ix_(free, free)])
+            curves = np.maximum(np.abs(values), 1e-6 * max(float(np.abs(values).max()), 1e-12))
+            step = vectors @ ((vectors.T @ slope[free]) / curves)
+            gain = float(step @ slope[free])
+            if gain / n < _SETTLED:
+                break
+            step *= min(1.0, _LONGEST / float(np.abs(step).max()))
+            for _ in range(20):
+                moved = point.copy()
+                moved[free] += step
+                if last not in held:
+                    moved[last] = min(max(moved[last], LEAST - 1.0), _LARGEST)
+                found = self.height(moved)
+                if found >= height - 1e-12 * n:
+                    break
+                step = step / 2.0
+            else:
+                break
+            gained, point, height = found - height, moved, found
+            if gained < _SETTLED * n or (last not in held and not LEAST - 1.0 < point[last] < _LARGEST):
+                break
+        return point, height
+
+    def _slope(self, theta: Floats, free: npt.NDArray[np.int64]) -> Floats:
+        """Return the slope by central differences: few nodes move with the parameters."""
+        slope = np.zeros(len(theta))
+        for place in free.tolist():
+            move = np.zeros(len(theta))
+            move[place] = STEP
+            slope[place] = (self.height(theta + move) - self.height(theta - move)) / (2.0 * STEP)
+        return slope
+
     def maximum(self, start: Floats, fixed: Mapping[int, float] | None = None) -> tuple[Floats, float]:
         """Maximise over what is not fixed."""
         held = dict(fixed or {})
+        # Separated groups, which a prior holds, are flat for long: quasi-Newton steps cross that better.
+        if len(start) == self.design.shape[1] + 1 and len(held) < len(start) and not self.prior:
+            at = np.array(start, dtype=np.float64)
+            for place, value in held.items():
+                at[place] = value
+            return self._newton(at, held)
         free = np.array([k for k in range(len(start)) if k not in held])
         point = np.array(start, dtype=np.float64)
         for place, value in held.items():
@@ -197,7 +304,9 @@ class RandomIntercept:
         return best, self.height(best)
 
     def information(self, theta: Floats, free: list[int]) -> Floats:
-        """Give the observed information by central differences."""
+        """Return the observed information; with few nodes or unknown shares by central differences."""
+        if self.points >= _MANY and len(theta) == self.design.shape[1] + 1:
+            return np.asarray(-self.curved(theta)[2][np.ix_(free, free)], dtype=np.float64)
         size = len(free)
         result = np.empty((size, size))
         moves = _CURVE * np.eye(len(theta))[free]

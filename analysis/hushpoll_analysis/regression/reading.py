@@ -84,9 +84,9 @@ class ModelData:
     def notes(self) -> tuple[str, ...]:
         """What to know about the standard errors."""
         return tuple(
-            f"the decoy share of {one.name} was estimated from {one.answers:,} answers; its uncertainty is part of "
+            f"the decoy share of {decoy.name} was estimated from {decoy.answers:,} answers; its uncertainty is part of "
             "these standard errors"
-            for one in self.decoys
+            for decoy in self.decoys
         )
 
 
@@ -202,7 +202,7 @@ def _seen(
 def _members(
     randomized: list[tuple[str, Variable]], codes: list[Codes], levels: tuple[tuple[int, ...], ...], n: int
 ) -> Floats:
-    """Give b_j(z) with mean 1 where the true predictors are in class j, else 0; reports are drawn independently."""
+    """Return b_j(z) with mean 1 where the true predictors are in class j, else 0; reports are drawn independently."""
     members = np.ones((n, len(levels)))
     for number, ((_, one), reports) in enumerate(zip(randomized, codes, strict=True)):
         if _is_set(one):
@@ -223,7 +223,7 @@ def _is_set(variable: Variable | None) -> TypeGuard[SetVariable]:
 
 
 def _reported_design(matrix: Floats, randomized: list[tuple[str, Variable]], codes: list[Codes]) -> Floats:
-    """Give the model matrix with reports taken for answers: a place to start the search from."""
+    """Return the model matrix with reports taken for answers: a place to start the search from."""
     chosen = np.zeros(matrix.shape[1], dtype=np.int64)
     for (_, one), reports in zip(randomized, codes, strict=True):
         if isinstance(one.view, StackedView):

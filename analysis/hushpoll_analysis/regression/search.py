@@ -35,7 +35,8 @@ _NOWHERE = (
 
 
 def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluation, bool]:
-    """Give the highest of several maxima: from `start`, and from the best of points scattered around it, near and far.
+    """Return the highest of several maxima: from `start`, and from the best of points scattered around it, near and
+    far.
 
     A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima, and one at infinity
     beside a finite one.
@@ -56,7 +57,7 @@ def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluati
 
 
 def highest_step(likelihood: Evaluable) -> float:
-    """Give the highest log-likelihood that was found at infinity: everybody beyond a plane is a Yes, the rest a No.
+    """Return the highest log-likelihood that was found at infinity: everybody beyond a plane is a Yes, the rest a No.
 
     Coefficients that run away make such a step of the chances. For each direction of the plane the best place is found
     exactly, in one pass over the respondents in that order.

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .fit import ModelFit
 
 __all__ = ["summary_text"]
 
@@ -23,10 +21,11 @@ TITLES = {
 }
 
 
-def summary_text(fit: ModelFit) -> str:
-    """Write the fit for a terminal."""
+def summary_text(fit: Any) -> str:
+    """Return a fit (`ModelFit`, or `MomentFit`, which has no likelihood) as text for a terminal."""
     blocks = [_head(fit), _table(fit.to_frame(), fit)]
-    rest = fit.to_frame(everything=True).iloc[fit.outcome_size :]
+    whole = fit.to_frame(everything=True) if hasattr(fit, "outcome_size") else fit.to_frame()
+    rest = whole.iloc[len(fit.to_frame()) :]
     if len(rest):
         blocks += ["Also estimated:", _table(rest, fit)]
     if fit.notes:
@@ -35,22 +34,24 @@ def summary_text(fit: ModelFit) -> str:
     return "\n\n".join(blocks)
 
 
-def _head(fit: ModelFit) -> str:
+def _head(fit: Any) -> str:
+    by_likelihood = hasattr(fit, "log_likelihood")
     left = [
         ("Formula", fit.formula),
-        ("Link", fit.link),
+        ("Link", fit.link if by_likelihood else "identity"),
         ("Randomized", ", ".join(fit.randomized) or "nothing"),
-        ("Standard errors", "sample design" if fit.degrees_of_freedom is not None else fit.information),
+        ("Standard errors", _errors(fit)),
     ]
-    right = [("Respondents", f"{fit.n:,}"), ("Parameters", str(fit.parameters))]
-    if fit.degrees_of_freedom is None:
+    right = [("Respondents", f"{fit.n:,}"), ("Parameters", str(len(fit.names)))]
+    if fit.degrees_of_freedom is None and by_likelihood:
         right += [
             ("Log-likelihood", f"{fit.log_likelihood:.3f}"),
             ("AIC, BIC", f"{fit.aic:.2f}, {fit.bic:.2f}"),
         ]
-    else:
+    elif fit.degrees_of_freedom is not None:
         right.append(("Degrees of freedom", str(fit.degrees_of_freedom)))
-    lines = [TITLES[fit.family], "=" * WIDTH]
+    title = TITLES[fit.family] if by_likelihood else "Linear regression by moments"
+    lines = [title, "=" * WIDTH]
     for number, (name, value) in enumerate(left):
         first = f"{name + ':':17}{value}"
         if number < len(right):
@@ -60,7 +61,13 @@ def _head(fit: ModelFit) -> str:
     return "\n".join(lines)
 
 
-def _table(frame: pd.DataFrame, fit: ModelFit) -> str:
+def _errors(fit: Any) -> str:
+    if fit.degrees_of_freedom is not None:
+        return "sample design"
+    return str(getattr(fit, "information", "robust, for errors of any shape"))
+
+
+def _table(frame: pd.DataFrame, fit: Any) -> str:
     letter = "z" if fit.degrees_of_freedom is None else "t"
     tail = (1.0 - fit.level) / 2.0
     head: tuple[str, ...] = (

@@ -11,7 +11,10 @@ __all__ = ["are_numbers", "asked_facts", "asked_words", "block_questions", "bloc
 
 
 def asked_facts(survey: Survey, entry: Question | Block) -> dict[str, Any]:
-    """Give the keys of the document that say what was asked; of a block how to read it, and those of its questions."""
+    """Return the keys of the document that say what was asked.
+
+    Of a block how to read it, and those of its questions.
+    """
     if isinstance(entry, Block):
         return {
             "read": block_reading(entry),
@@ -32,12 +35,12 @@ def asked_words(question: Question) -> str:
 
 
 def block_questions(survey: Survey, block: Block) -> list[Question]:
-    """Give the questions of a block, in the order in which its reports count them."""
-    return [one for one in survey.questions if one.block == block.id]
+    """Return the questions of a block, in the order in which its reports count them."""
+    return [question for question in survey.questions if question.block == block.id]
 
 
 def block_reading(block: Block) -> str:
-    """Say which questions a report of a block speaks of, and what it says of them."""
+    """Return which questions a report of a block speaks of, and what it says of them."""
     channel: Any = block.channel
     return (
         f"A report r: r div {channel.largest} is the rank of the questions asked, the sum of C(c_i, i) over their "
@@ -55,7 +58,7 @@ def _member(question: Question) -> dict[str, Any]:
 
 
 def are_numbers(names: tuple[str, ...]) -> bool:
-    """Tell whether reports have no words, only their own numbers, so that a list of them says nothing."""
+    """Return whether reports have no words, only their own numbers, so that a list of them says nothing."""
     return bool(names) and names == tuple(str(code) for code in range(len(names)))
 
 

@@ -91,7 +91,7 @@ def _texts(beside: Sequence[Any]) -> list[str]:
 
 
 def _needs_rows(beside: Sequence[Any]) -> bool:
-    """Say whether a sample design was given that counts do not tell."""
+    """Return whether a sample design was given that counts do not tell."""
     *design, (by, margins) = beside
     population = design[3]
     alone = isinstance(population, Real) and by is None

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hushpoll_client.said import constant, said
+from hushpoll_client.messages import constant, msg
 
+from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.shares.compliance import (
     CARELESS,
     PROTECTIVE,
@@ -18,7 +19,6 @@ from hushpoll_analysis.shares.compliance import (
     moved,
     sensitivity,
 )
-from hushpoll_analysis.shares.result import LinearEstimate
 
 from .curves import Panel, column_steps, joined, share_ticks
 from .figures import ENDS, axis_for
@@ -46,12 +46,12 @@ FINE = {"careless": [3 * step / 100 for step in range(11)], "protective": [step 
 class _Followed(NamedTuple):
     """The share that is followed: of Yes, or the largest one; and how often careless people give that answer."""
 
-    entry: LinearEstimate
+    entry: Estimate
     chance: float
     level: float
 
     def at(self, careless: float = 0.0, protective: float = 0.0) -> dict[str, float]:
-        """Give a row of the curve."""
+        """Return a row of the curve."""
         return moved(self.entry, careless, protective, self.chance)
 
 
@@ -65,7 +65,7 @@ def _followed(part: QuestionResults) -> _Followed | None:
 
 
 def sensitivity_of(part: QuestionResults) -> Sensitivity | None:
-    """Give the curve of a question's share, with self-protective answers where a No protects."""
+    """Return the curve of a question's share, with self-protective answers where a No protects."""
     found = _followed(part)
     if found is None:
         return None
@@ -75,13 +75,13 @@ def sensitivity_of(part: QuestionResults) -> Sensitivity | None:
 
 
 def open_question(part: QuestionResults) -> str:
-    """Say how far a yes/no share would move with answers that nobody can check; empty of other questions."""
+    """Return how far a yes/no share would move with answers that nobody can check; empty of other questions."""
     found = _followed(part)
     if found is None or not part.question.kind.yes_or_no:
         return ""
     at_random = percent(found.at(careless=RANDOM)["shown_estimate"])
     guarded = found.at(protective=GUARDED)
-    return said(
+    return msg(
         "Not in these figures: if {random:g} % of the respondents had answered at random, {option} would be "
         "{at_random}; if {guarded:g} % of them had said No to protect themselves, it would lie between {low} and "
         "{high}.",
@@ -95,7 +95,7 @@ def open_question(part: QuestionResults) -> str:
 
 
 def open_mean(part: QuestionResults) -> str:
-    """Say how far a mean would move with careless answers, which average the middle of the range."""
+    """Return how far a mean would move with careless answers, which average the middle of the range."""
     mean, values = None if part.numbers is None else part.numbers.mean, values_of(part.question)
     if mean is None or values is None or part.question.after is not None:
         return ""
@@ -103,7 +103,7 @@ def open_mean(part: QuestionResults) -> str:
     moved = min(max(if_careless(mean, RANDOM, middle)[0], float(values.min())), float(values.max()))
     value = rounded(moved, mean.se)
     assert part.numbers is not None
-    return said(
+    return msg(
         "Not in these figures: if {random:g} % of the respondents had answered at random, the mean would be {mean}.",
         random=100 * RANDOM,
         mean=in_unit(value, part.numbers.unit),
@@ -115,18 +115,18 @@ def careless_panel(part: QuestionResults) -> Panel | None:
     found = _followed(part)
     if found is None:
         return None
-    words = said(
+    words = msg(
         "How large the share of {option} would be if so many of the respondents had answered at random; the shade is "
         "its {level:g} % interval, if that many had. Reports cannot tell how many did; an anchor question can.",
         option=_own_word(part, found.entry.option),
         level=100 * found.level,
     )
     rows = [found.at(careless=rate) for rate in FINE["careless"]]
-    return _panel(said("If some had answered at random"), words, rows, "careless", ("low", "high"))
+    return _panel(msg("If some had answered at random"), words, rows, "careless", ("low", "high"))
 
 
 def _own_word(part: QuestionResults, option: str) -> str:
-    """Give an answer as it is, or as a word of the page's own where the kind has those."""
+    """Return an answer as it is, or as a word of the page's own where the kind has those."""
     return constant(option) if part.question.kind.fixed_words else option
 
 
@@ -135,7 +135,7 @@ def protective_panel(part: QuestionResults) -> Panel | None:
     found = _followed(part)
     if found is None or not part.question.kind.yes_or_no:
         return None
-    words = said(
+    words = msg(
         "Between which bounds the share of {option} would lie if so many of all respondents had said No to protect "
         "themselves: from the line to the top of the darker shade; the paler one adds the {level:g} % interval.",
         option=constant(found.entry.option),
@@ -143,7 +143,7 @@ def protective_panel(part: QuestionResults) -> Panel | None:
     )
     rows = [found.at(protective=guard) for guard in FINE["protective"]]
     return _panel(
-        said("If some had said No to protect themselves"), words, rows, "protective", ("estimate", "most")
+        msg("If some had said No to protect themselves"), words, rows, "protective", ("estimate", "most")
     )
 
 
@@ -158,7 +158,7 @@ def _panel(
 
 
 def compliance_text(part: QuestionResults) -> list[list[list[str]]]:
-    """Give both curves as tables for a terminal."""
+    """Return both curves as tables for a terminal."""
     found = _followed(part)
     if found is None:
         return []
@@ -175,10 +175,10 @@ def compliance_text(part: QuestionResults) -> list[list[list[str]]]:
     if part.question.kind.yes_or_no:
         tables.append(
             [
-                ["if so many had said No to protect themselves", *(f"{100 * one:g} %" for one in guards)],
+                ["if so many had said No to protect themselves", *(f"{100 * guard:g} %" for guard in guards)],
                 [
                     f"{option} would be at most",
-                    *(percent(found.at(protective=one)["shown_most"]) for one in guards),
+                    *(percent(found.at(protective=guard)["shown_most"]) for guard in guards),
                 ],
             ]
         )

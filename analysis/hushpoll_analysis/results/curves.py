@@ -81,18 +81,23 @@ class Panel:
 
 
 def cumulative_panel(
-    found: Cumulative, labels: Sequence[str], level: float, unit: str, say: Wording
+    found: Cumulative, labels: Sequence[str], level: float, unit: str, say: Wording, *, upward: bool = False
 ) -> Panel:
-    """Draw "this or less" for every answer: the rising curve, intervals and band."""
+    """Draw "this or less" for every answer, or "this or more": the curve, intervals and band."""
     number = len(found.options)
     edges = [100.0 * place / number for place in range(number + 1)]
+    curve, entries, band = found.curve.tolist(), found.estimates, found.band
+    if upward:
+        curve = [1.0, *(1.0 - share for share in curve[:-1])]
+        entries, band = found.upward, found.upward_band
     columns = [
         (point, one.shown.low, one.shown.high, both.shown.low, both.shown.high)
-        for point, one, both in zip(found.curve.tolist(), found.estimates, found.band, strict=True)
+        for point, one, both in zip(curve, entries, band, strict=True)
     ]
+    kind = "upward" if upward else "curve"
     return Panel(
-        say("curve_title") + (f" ({unit})" if unit else ""),
-        say("curve_words", level=f"{100 * level:g}"),
+        say(f"{kind}_title") + (f" ({unit})" if unit else ""),
+        say(f"{kind}_words", level=f"{100 * level:g}"),
         steps := column_steps(columns),
         joined(steps),
         share_ticks(1.0, 4),
@@ -129,7 +134,7 @@ def histogram_panel(found: Density, labels: Sequence[str], unit: str, say: Wordi
 
 
 def column_steps(columns: Sequence[Sequence[float]]) -> tuple[Step, ...]:
-    """Give columns of one width, each with estimate, interval and band as parts of the height."""
+    """Return columns of one width, each with estimate, interval and band as parts of the height."""
     edges = [100.0 * place / len(columns) for place in range(len(columns) + 1)]
     return tuple(_step(edges, place, column) for place, column in enumerate(columns))
 
@@ -172,10 +177,10 @@ def _from_above(share: float) -> str:
 def axis_labels(
     options: Sequence[str], edges: Sequence[float], letter: float = WIDE
 ) -> tuple[tuple[str, str, str], ...]:
-    """Give as many labels as fit: the first, the last and some between, with how each is anchored."""
+    """Return as many labels as fit: the first, the last and some between, with how each is anchored."""
     last = len(options) - 1
     room = int((100.0 - GAP) / letter)
-    texts = [_cut(one, min(LONGEST, room // 2)) for one in options]
+    texts = [_cut(option, min(LONGEST, room // 2)) for option in options]
     # The first and the last stand side by side: a long one takes what a short one leaves.
     for end, other in ((0, last), (last, 0)):
         texts[end] = _cut(options[end], min(LONGEST, max(room // 2, room - len(options[other]))))

@@ -16,10 +16,10 @@ from typing import Any
 
 import pandas as pd
 from hushpoll_client import Block, Survey
-from hushpoll_client.group import FIELD, OTHER
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
-from hushpoll_client.words import epsilon_text
+from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.data.arrow import arrow, has_arrow
 from hushpoll_analysis.data.files import HASH_KEY, Progress, read_frame
@@ -145,13 +145,13 @@ def zip_export(
 
 
 def report_files() -> tuple[str, ...]:
-    """Give the names of the files of reports: .parquet where pyarrow is there, .sav and .dta where pyreadstat is."""
+    """Return the names of the files of reports: .parquet where pyarrow is there, .sav and .dta where pyreadstat is."""
     found = dict.fromkeys(["reports.csv", reports_name()])
     return (*found, *STATISTICAL) if find_spec("pyreadstat") is not None else tuple(found)
 
 
 def reports_name() -> str:
-    """Give the name of the file of reports that an export's scripts read."""
+    """Return the name of the file of reports that an export's scripts read."""
     return "reports.parquet" if has_arrow() else "reports.csv"
 
 
@@ -214,7 +214,7 @@ def export_files(
     reports: str | None = None,
     batch: float | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """Give name and content of every file of the export but the reports themselves."""
+    """Yield name and content of every file of the export but the reports themselves."""
     reports = reports or reports_name()
     labels = [(entry, entry.report_labels) for entry in survey.entries]
     yield "survey.json", survey.canonical
@@ -246,7 +246,7 @@ Needs Python 3.11 and `pip install hushpoll`. The survey's hash is checked, so t
 from pathlib import Path
 
 from hushpoll_analysis import report
-from hushpoll_client import Block, Survey
+from hushpoll_client import Survey
 
 here = Path(__file__).parent
 survey = Survey.load(here / "survey.json")
@@ -293,7 +293,7 @@ def _codebook_table(survey: Survey, labels: list[tuple[Question | Block, tuple[s
 
 
 def _coded(question: Question | Block, names: tuple[str, ...]) -> list[tuple[object, str]]:
-    """Give codes with what each says; reports without words stand in one row."""
+    """Return codes with what each says; reports without words stand in one row."""
     if not names:
         return [("", question.channel.wire.words)]
     if are_numbers(names):
@@ -348,14 +348,14 @@ def _codebook_text(
 
 
 def _together(batch: float) -> str:
-    """Say among how many others a report came out."""
+    """Return among how many others a report came out."""
     if batch == AT_ONCE:
         return "all at once: nobody could read results before the last report had come"
     return f"{batch:,} or more at a time, because results could be read while reports came"
 
 
 def _block_codes(survey: Survey, block: Block) -> list[str]:
-    """Say how the column of a block is read: which questions were asked, and what was reported of them together."""
+    """Return how the column of a block is read: which questions were asked, and what was reported of them together."""
     listed = [
         f"  - {place}: `{one.id}` ({'; '.join(_plain(name) for name in one.options)}): {_plain(one.text)}"
         for place, one in enumerate(block_questions(survey, block))
@@ -370,7 +370,7 @@ def _block_codes(survey: Survey, block: Block) -> list[str]:
 
 
 def _codes(question: Question, names: tuple[str, ...]) -> list[str]:
-    """Give the table of codes, or what a report is where it speaks of several options at once."""
+    """Return the table of codes, or what a report is where it speaks of several options at once."""
     if are_numbers(names):
         answers = "; ".join(f"{place}: {_plain(name)}" for place, name in enumerate(question.labels))
         return [

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_analysis.data.whiskers import new_axes
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import new_axes
 
 if TYPE_CHECKING:
     from .question import QuestionResults
@@ -39,7 +40,7 @@ class Axis:
         return tuple((self.place(mark), f"{100 * mark:g} %") for mark in marks)
 
     def place(self, share: float) -> str:
-        """Say where a share lies, cut at the ends, as an SVG length."""
+        """Return where a share lies, cut at the ends, as an SVG length."""
         return f"{100 * min(max(share / self.end, 0.0), 1.0):.2f}%"
 
 
@@ -51,9 +52,9 @@ class NumberAxis:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[object]) -> NumberAxis:
-        """Take its ends from the answers, which increase."""
-        return cls(float(str(values[0])), float(str(values[-1])))
+    def of(cls, values: Sequence[Fraction]) -> NumberAxis:
+        """Return the axis from the first to the last of increasing answers."""
+        return cls(float(values[0]), float(values[-1]))
 
     @classmethod
     def around(cls, low: float, high: float) -> NumberAxis:
@@ -70,10 +71,10 @@ class NumberAxis:
     def ticks(self) -> tuple[tuple[str, str], ...]:
         """Position and text of each tick."""
         marks = [self.low + (self.high - self.low) * index / 4 for index in range(5)]
-        return tuple((self.place(mark), f"{mark:g}") for mark in marks)
+        return tuple((self.place(mark), f"{mark:.10g}") for mark in marks)
 
     def place(self, number: float) -> str:
-        """Say where a number lies, cut at the ends, as an SVG length."""
+        """Return where a number lies, cut at the ends, as an SVG length."""
         share = (number - self.low) / (self.high - self.low)
         return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
 
@@ -97,7 +98,7 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
         )
     if axes is not None and len(shown) > 1:
         raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions", "call plot() without axes")
-    rows = [len(question.lines) for question in shown]
+    rows = [len(question.all_lines) for question in shown]
     if axes is None:
         figure, grid = pyplot.subplots(
             len(shown),
@@ -120,7 +121,7 @@ def draw_question(question: QuestionResults, axes: Any = None) -> Any:
     mean = None if question.numbers is None else question.numbers.mean
     if question.lines:
         assert question.estimate is not None
-        place = new_axes(len(question.lines)) if axes is None else axes
+        place = new_axes(len(question.all_lines)) if axes is None else axes
         _draw_shares(question, place, question.estimate.level)
         return place
     if mean is None:
@@ -129,15 +130,18 @@ def draw_question(question: QuestionResults, axes: Any = None) -> Any:
 
 
 def _draw_shares(question: Any, place: Any, level: float) -> None:
-    for row, line in enumerate(question.ranked):
+    asked = [(f"{line.option}, of those asked", line) for line in question.shown_among_asked]
+    everybody = [(line.option, line) for line in question.ranked]
+    rows = [*asked, *everybody]
+    for row, (_, line) in enumerate(rows):
         place.plot([line.shown_low, line.shown_high], [row, row], color="#17605d", linewidth=1.2)
         place.plot(
             [line.privacy_low, line.privacy_high], [row, row], color="#17605d", linewidth=4, alpha=0.35
         )
         place.plot([line.shown_estimate], [row], "o", color="#17605d", markersize=6)
-    place.set_yticks(range(len(question.lines)), [_short(line.option) for line in question.ranked])
-    place.set_ylim(len(question.lines) - 0.5, -0.5)
-    place.set_xlim(0, axis_for(line.shown_high for line in question.lines).end)
+    place.set_yticks(range(len(rows)), [_short(label) for label, _ in rows])
+    place.set_ylim(len(rows) - 0.5, -0.5)
+    place.set_xlim(0, axis_for(line.shown_high for _, line in rows).end)
     place.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
     place.set_title(_short(question.question.text, 90), loc="left", fontsize=10)
     place.set_xlabel(f"estimated share, {100 * level:g} % interval", fontsize=8)

@@ -1,6 +1,7 @@
 """What was found, in a sentence or two a question, and whether it is as precise as was planned.
 
-Limits are rounded outward and a reached margin up, so that no sentence claims more than its numbers.
+Shares and means are written as the figures write them, so that a sentence and its chart show the same numbers. A
+reached margin is rounded up.
 """
 
 from __future__ import annotations
@@ -11,31 +12,31 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.shares.result import Estimate, LinearEstimate
+from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.shares.cumulative import Cumulative
+from hushpoll_analysis.shares.result import ShareEstimates
 
 from .numbers import in_unit, values_of
 from .sampled import SampleEstimate
 from .texts import Texts, texts_of
-from .wording import Wording, wording
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.tables.differences import GroupDifference
-    from hushpoll_analysis.tables.means import GroupMeanDifference
-
-    from .groups import GroupTable
     from .question import Line, QuestionResults
     from .survey import SurveyResults
 
-__all__ = ["Finding", "Verdict", "findings", "group_findings", "reached_margin", "read_needed"]
+__all__ = ["Finding", "Verdict", "findings", "reached_margin", "read_needed"]
 
 WIDE = 0.2
 """Half the width of an interval from which on no estimate is named, only the range."""
 PRECISE = 0.02
 """Half the width below which a share is said in numbers, not as "1 in 4"."""
+SMALLEST_SHOWN = 0.001
+"""The smallest share above 0 that one decimal of a percentage can show."""
 MOST_MORE = 1_000_000
+FEWEST_MORE = 2  # "about 1 more answers" would be no English
 _FRACTIONS = (
     *((1, whole) for whole in (2, 3, 4, 5, 6, 8, 10)),
     *((2, 3), (3, 4), (2, 5), (3, 5), (4, 5), (9, 10)),
@@ -59,7 +60,7 @@ class Verdict:
         return self.more == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give JSON-ready data."""
+        """Return JSON-ready data."""
         return vars(self) | {"met": self.met}
 
 
@@ -72,7 +73,7 @@ class Finding:
     text: str
     verdict: Verdict | None
     largest: bool = False
-    """Whether its answers are named because they came out largest; their intervals then hold together."""
+    """Whether its answers are named because they came out largest, so that their intervals miss more often."""
 
 
 def findings(report: SurveyResults, language: str = "en") -> tuple[Finding, ...]:
@@ -99,12 +100,12 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
     for name, value in given.items():
         if name not in known:
             raise AnalysisError(
-                said('needed "{name}": the survey has no such question', name=name),
-                said("use one of: {known}", known=", ".join(known)),
+                msg('needed "{name}": the survey has no such question', name=name),
+                msg("use one of: {known}", known=", ".join(known)),
             )
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
             raise AnalysisError(
-                said('the margin needed of "{name}" is {value!r}', name=name, value=value),
+                msg('the margin needed of "{name}" is {value!r}', name=name, value=value),
                 "give a proportion such as 0.05",
             )
     return {name: float(value) for name, value in given.items()}
@@ -114,92 +115,120 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
 
 
 def _found(part: QuestionResults, texts: Texts) -> str:
+    sentences = _numbers_said(part, texts)
+    if sentences:
+        return " ".join(sentences)
+    if part.question.after is None:
+        return _shares_found(part, _named(part), texts)
+    return " ".join([_among_asked_found(part, texts), _everybody_found(part, texts)])
+
+
+def _shares_found(part: QuestionResults, lines: list[Line], texts: Texts) -> str:
+    """Word one share, or the two largest of several and whether the first is ahead beyond chance."""
     say = texts.say
-    said = _numbers_said(part, texts)
-    if said:
-        return " ".join(said)
-    lines = _named(part)
     if len(lines) == 1:
         return say("sentence", text=_share(part, lines[0].entry, texts))
     lines.sort(key=lambda line: -line.entry.estimate)
-    # The largest of several are chosen by the data, which an interval for one share does not allow for.
-    entries = [line.entry if len(lines) == 2 else line.simultaneous for line in lines[:2]]
-    first, second = (_share(part, entry, texts) for entry in entries)
-    if _leads(part, lines):
+    first, second = (_share(part, line.entry, texts) for line in lines[:2])
+    order = [line.option for line in lines]
+    if _leads(part, sorted(_named(part), key=lambda line: order.index(line.option))):
         return " ".join([say("most_often", share=first), say("then", share=second)])
     return " ".join([say("sentence", text=one) for one in (first, second)] + [say("not_ahead")])
 
 
-def _named(part: QuestionResults) -> list[Line]:
-    """Give the shares worth a sentence: Yes of a yes/no question, never "does not apply"."""
+def _among_asked_found(part: QuestionResults, texts: Texts) -> str:
+    """Word the shares among those who were asked a follow-up question, or that these reports do not tell them."""
+    lines = _named(part, part.among_asked)
+    if any(math.isinf(line.entry.low) for line in lines) or not lines:
+        return texts.say("asked_unclear")
+    return texts.say("finding_asked", text=_shares_found(part, lines, texts))
+
+
+def _everybody_found(part: QuestionResults, texts: Texts) -> str:
+    """Word the shares of everybody for the answers that are named of those asked."""
+    lines = sorted(_named(part), key=lambda line: -line.entry.estimate)
+    text = " ".join(texts.say("sentence", text=_share(part, line.entry, texts)) for line in lines[:2])
+    return texts.say("finding_everybody", text=text)
+
+
+def _named(part: QuestionResults, lines: Sequence[Line] | None = None) -> list[Line]:
+    """Return the shares worth a sentence: Yes of a yes/no question, never "does not apply"."""
     options = part.question.options[-1:] if part.question.kind.yes_or_no else part.question.options
-    return [line for line in part.lines if line.option in options]
+    return [line for line in (part.lines if lines is None else lines) if line.option in options]
 
 
 def _numbers_said(part: QuestionResults, texts: Texts) -> list[str]:
     numbers, say = part.numbers, texts.say
-    said: list[str] = []
+    sentences: list[str] = []
     if numbers is None:
-        return said
+        return sentences
     unit = texts.unit(part.question, numbers.unit)
     if numbers.mean is not None:
         shown, digits = numbers.mean.shown, _digits_of(numbers.mean.se)
         middle = in_unit(say.number(shown.estimate, digits), unit)
-        low, high = (
-            say.number(_outward(value, digits, up), digits) for value, up in ((shown.low, 0), (shown.high, 1))
-        )
+        low, high = (say.number(value, digits) for value in (shown.low, shown.high))
         values = part.question.answers.values
         if values is None or part.question.answers.steps is not None:
-            said.append(say("mean", mean=middle, low=low, high=high))
+            sentences.append(say("mean", mean=middle, low=low, high=high))
         else:
             ends = {"least": int(values[0]), "largest": int(values[-1])}
-            said.append(say("mean_scale", mean=middle, low=low, high=high, **ends))
+            sentences.append(say("mean_scale", mean=middle, low=low, high=high, **ends))
     if numbers.quantiles is not None:
-        median = next(one for one in numbers.quantiles.entries if one.p == 0.5)
+        median = next(entry for entry in numbers.quantiles.entries if entry.p == 0.5)
         digits = max(_decimals(value) for value in (median.estimate, median.low, median.high))
         middle, low, high = (
             say.number(value, digits) for value in (median.estimate, median.low, median.high)
         )
         key = "median" if low != high else "median_alone"
-        said.append(say(key, median=in_unit(middle, unit), low=low, high=high))
-    return said
+        sentences.append(say(key, median=in_unit(middle, unit), low=low, high=high))
+        if part.question.answers.upward:
+            sentences.append(say("sentence", text=_upper_half(part, numbers.quantiles.cumulative, texts)))
+    return sentences
 
 
-def _share(part: QuestionResults, entry: LinearEstimate, texts: Texts) -> str:
-    """Word one share: about how many, and the range; the range alone where it is wide or reaches an end."""
+def _upper_half(part: QuestionResults, cumulative: Cumulative, texts: Texts) -> str:
+    """Word the share of the upper half of a scale, such as "4 or more" of five points."""
+    entry = cumulative.upper_half
+    return _share_sentence(texts.or_more(part.question, entry.option), entry, texts)
+
+
+def _share(part: QuestionResults, entry: Estimate, texts: Texts) -> str:
+    """Word the share of one option: about how many, and the range."""
+    return _share_sentence(texts.quoted(part.question, entry.option), entry, texts)
+
+
+def _share_sentence(option: str, entry: Estimate, texts: Texts) -> str:
+    """Word a share: about how many, and the range; the range alone where it is wide or reaches an end."""
     shown, say = entry.shown, texts.say
     half = (shown.high - shown.low) / 2.0
-    digits = 0 if half >= 0.01 else 1 if half >= 0.001 else 2
-    low = say.number(_outward(100.0 * shown.low, digits, False), digits)
-    high = say.number(_outward(100.0 * shown.high, digits, True), digits)
-    values = {"option": texts.quoted(part.question, entry.option), "low": low, "high": high}
+    values = {"option": option, "low": say.number(100.0 * shown.low, 1), "high": say.percent(shown.high)}
     if half > WIDE:
         return say("share_wide", **values)
     if shown.low <= 0.0:
-        return say("share_few", **values)
+        return say("share_few", option=option, high=say.percent(max(shown.high, SMALLEST_SHOWN)))
     if shown.high >= 1.0:
-        return say("share_most", **values)
+        return say("share_most", option=option, low=say.percent(min(shown.low, 1.0 - SMALLEST_SHOWN)))
     fraction = _fraction(shown.estimate, half)
     if fraction is None:
-        return say("share_plain", share=say.number(100.0 * shown.estimate, digits), **values)
+        return say("share_plain", share=say.percent(shown.estimate), **values)
     return say("share", about=say("about_fraction", part=fraction[0], whole=fraction[1]), **values)
 
 
 def _fraction(share: float, half: float) -> tuple[int, int] | None:
-    """Give a simple fraction, where it is much nearer to the share than the interval is wide."""
+    """Return a simple fraction, where it is much nearer to the share than the interval is wide."""
     part, whole = min(_FRACTIONS, key=lambda one: abs(one[0] / one[1] - share))
     near = half >= PRECISE and abs(part / whole - share) <= half / 4.0
     return (part, whole) if near else None
 
 
 def _leads(part: QuestionResults, lines: Sequence[Line]) -> bool:
-    """Tell whether the largest share is larger than all others beyond chance, whichever it is.
+    """Return whether the largest share is larger than all others beyond chance, whichever it is.
 
     Multiple comparisons with the best (Hsu 1984), Bonferroni's bound for its critical value; where reports speak of
     several options at once, or people were sampled by a design, by the intervals that hold together.
     """
     first, others = lines[0], lines[1:]
-    if not isinstance(part.estimate, Estimate) or isinstance(part.estimate, SampleEstimate):
+    if not isinstance(part.estimate, ShareEstimates) or isinstance(part.estimate, SampleEstimate):
         return all(first.simultaneous.low > other.simultaneous.high for other in others)
     z = NormalDist().inv_cdf(1.0 - (1.0 - part.estimate.level) / len(others))
     gaps = (part.estimate.gap(first.option, other.option) for other in others)
@@ -210,7 +239,7 @@ def _leads(part: QuestionResults, lines: Sequence[Line]) -> bool:
 
 
 def reached_margin(part: QuestionResults) -> float | None:
-    """Give half the width of the widest interval of what the question is asked for, as the planner counts it."""
+    """Return half the width of the widest interval of what the question is asked for, as the planner counts it."""
     target, numbers = part.question.answers.optimum[0], part.numbers
     if target == "mean" and numbers is not None and numbers.mean is not None:
         values = values_of(part.question)
@@ -219,7 +248,7 @@ def reached_margin(part: QuestionResults) -> float | None:
     entries = [line.entry for line in part.lines]
     if target == "cumulative" and numbers is not None and numbers.cumulative is not None:
         entries = list(numbers.cumulative.estimates)
-    return max(((one.high - one.low) / 2.0 for one in entries), default=None)
+    return max(((entry.high - entry.low) / 2.0 for entry in entries), default=None)
 
 
 def _verdict(report: SurveyResults, part: QuestionResults, texts: Texts) -> Verdict | None:
@@ -229,86 +258,57 @@ def _verdict(report: SurveyResults, part: QuestionResults, texts: Texts) -> Verd
         return None
     more = 0
     if reached > needed * 1.0005:
-        more = _two_digits(report.n * ((reached / needed) ** 2 - 1.0))
+        more = max(_two_digits(report.n * ((reached / needed) ** 2 - 1.0)), FEWEST_MORE)
     phrase = "enough" if not more else "short_far" if more > MOST_MORE else "short"
-    values = {"needed": _margin(part, needed, texts), "reached": _margin(part, reached, texts)}
-    return Verdict(
-        needed, reached, more, say(phrase, **values, **({"more": more} if phrase == "short" else {}))
-    )
+    values = {"needed": _needed_margin(part, needed, texts), "reached": _reached_margin(part, reached, texts)}
+    text = say(phrase, **values, **({"more": more} if phrase == "short" else {}))
+    if part.question.after is not None:
+        # Margins are planned for the shares of everybody; the sentence before is about those asked.
+        text = say("finding_everybody", text=text)
+    return Verdict(needed, reached, more, text)
 
 
-def _margin(part: QuestionResults, margin: float, texts: Texts) -> str:
-    values, say = values_of(part.question), texts.say
+def _needed_margin(part: QuestionResults, margin: float, texts: Texts) -> str:
+    """Word the margin that was planned, with the digits that the plan has."""
+    span = _span(part)
+    if span is None:
+        value = 100.0 * margin
+        return _points(round(value, max(1, -math.floor(math.log10(value)))), texts)
+    size = margin * span
+    value = round(size, 2 - math.floor(math.log10(size)))
+    return _measured(part, value, _decimals(value), texts)
+
+
+def _reached_margin(part: QuestionResults, margin: float, texts: Texts) -> str:
+    """Word a margin that was reached, rounded up."""
+    span = _span(part)
+    if span is None:
+        return _points(_outward(100.0 * margin, 1, True), texts)
+    digits = _digits_of(margin * span)
+    return _measured(part, _outward(margin * span, digits, True), digits, texts)
+
+
+def _span(part: QuestionResults) -> float | None:
+    """Return the width of the answers' range where the question is asked for an average."""
+    values = values_of(part.question)
     if part.question.answers.optimum[0] != "mean" or values is None:
-        value = _outward(100.0 * margin, 1, True)
-        return say("points", value=say.number(value, _decimals(value)))
-    size = margin * float(values.max() - values.min())
-    digits = _digits_of(size)
+        return None
+    return float(values.max() - values.min())
+
+
+def _points(value: float, texts: Texts) -> str:
+    return texts.say("point" if value == 1.0 else "points", value=texts.say.number(value, _decimals(value)))
+
+
+def _measured(part: QuestionResults, value: float, digits: int, texts: Texts) -> str:
     unit = "" if part.numbers is None else texts.unit(part.question, part.numbers.unit)
-    return in_unit(say("measured", value=say.number(_outward(size, digits, True), digits)), unit)
+    return in_unit(texts.say("measured", value=texts.say.number(value, digits)), unit)
 
 
 def _two_digits(value: float) -> int:
     """Round a number of answers up to two digits: it is an estimate itself."""
     scale = 10 ** max(math.floor(math.log10(max(value, 1.0))) - 1, 0)
     return int(math.ceil(value / scale) * scale)
-
-
-# Groups ---------------------------------------------------------------------------------------------------------
-
-
-def group_findings(table: GroupTable, texts: Texts | None = None) -> tuple[str, ...]:
-    """Word the differences between groups, each with its interval and whether it may be chance."""
-    shown = list(table.told_differences)
-    # Of two answers the second one's difference is the first one's with the other sign.
-    if len(table.options) == 2:
-        shown = [one for one in shown if one.option == table.options[-1]]
-    return (
-        *(_difference(one, table, texts) for one in shown),
-        *(_mean_difference(one, table, texts) for one in table.mean_differences),
-    )
-
-
-def _names(
-    one: GroupDifference | GroupMeanDifference, table: GroupTable, texts: Texts | None
-) -> dict[str, str]:
-    named = {"group": one.group, "reference": one.reference}
-    return named if texts is None else {key: texts.group(table, name) for key, name in named.items()}
-
-
-def _difference(one: GroupDifference, table: GroupTable, texts: Texts | None) -> str:
-    half = (one.high - one.low) / 2.0
-    digits = 0 if half >= 0.01 else 1
-    numbers = [100.0 * value for value in _possible(one, 1.0)]
-    option = one.option if texts is None else texts.option(table.question, one.option)
-    say = wording("en") if texts is None else texts.say
-    return _gap("group", numbers, digits, say, "", option=option, **_names(one, table, texts))
-
-
-def _mean_difference(one: GroupMeanDifference, table: GroupTable, texts: Texts | None) -> str:
-    values = values_of(table.question)
-    numbers = _possible(one, math.inf if values is None else float(values.max() - values.min()))
-    unit = table.unit if texts is None else texts.unit(table.question, table.unit)
-    say = wording("en") if texts is None else texts.say
-    return _gap("group_mean", numbers, _digits_of(one.se), say, unit, **_names(one, table, texts))
-
-
-def _possible(one: GroupDifference | GroupMeanDifference, furthest: float) -> list[float]:
-    """Give a difference and its limits, cut to what two groups can differ by."""
-    return [min(furthest, max(-furthest, value)) for value in (one.difference, one.low, one.high)]
-
-
-def _gap(phrase: str, numbers: Sequence[float], digits: int, say: Wording, unit: str, **names: Any) -> str:
-    middle, low, high = numbers
-    kind = "more" if low > 0.0 else "less" if high < 0.0 else "chance"
-    if middle < 0.0:
-        middle, low, high = -middle, -high, -low
-        if kind == "chance":
-            # The first one is the larger one, so that the limits are on the side of the difference.
-            names |= {"group": names["reference"], "reference": names["group"]}
-    limits = (_outward(low, digits, False), _outward(high, digits, True))
-    shown = {"low": say.number(limits[0], digits), "high": say.number(limits[1], digits)}
-    return say(f"{phrase}_{kind}", points=in_unit(say.number(middle, digits), unit), **shown, **names)
 
 
 # Rounding -------------------------------------------------------------------------------------------------------
@@ -320,11 +320,11 @@ def _outward(value: float, digits: int, up: bool | int) -> float:
 
 
 def _digits_of(se: float) -> int:
-    """Give the decimals that a standard error makes sense of: two digits of it."""
+    """Return the decimals that a standard error makes sense of: two digits of it."""
     return 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
 
 
 def _decimals(value: float) -> int:
-    """Give the decimals that a number of the answers' own scale is written with."""
+    """Return the decimals that a number of the answers' own scale is written with."""
     text = f"{value:.6g}"
     return len(text.partition(".")[2]) if "e" not in text else 0

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hushpoll_client.group import FIELD
-from hushpoll_client.said import Said, constant, said, sentence
+from hushpoll_client.messages import Message, constant, msg, sentence
 from hushpoll_client.survey import Question
+from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.tables.differences import Comparison, GroupDifference
 from hushpoll_analysis.tables.means import GroupMean, GroupMeanDifference, MeanComparison
@@ -40,8 +40,14 @@ class GroupShare:
 
     @property
     def shown_estimate(self) -> float:
-        """The estimate, cut to [0, 1]."""
+        """The estimate, cut to [0, 1]; files have it next to the uncut one."""
         return min(1.0, max(0.0, self.estimate))
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The limits, uncut; those within [0, 1] where the others are unbounded."""
+        bounded = math.isfinite(self.low) and math.isfinite(self.high)
+        return (self.low, self.high) if bounded else (self.shown_low, self.shown_high)
 
     @property
     def outside(self) -> bool:
@@ -81,12 +87,12 @@ class GroupTable:
     @property
     def by_link(self) -> bool:
         """Whether the groups are those of the survey's links."""
-        return self.by == FIELD and isinstance(self.by_text, Said)
+        return self.by == FIELD and isinstance(self.by_text, Message)
 
     @property
     def by_name(self) -> str:
         """What the groups are called beside the ids of questions."""
-        return said("group") if self.by_link else self.by
+        return msg("group") if self.by_link else self.by
 
     @property
     def id(self) -> str:
@@ -101,13 +107,13 @@ class GroupTable:
     @property
     def told_differences(self) -> tuple[GroupDifference, ...]:
         """Those of the differences that can be given."""
-        return tuple(one for one in self.differences if not math.isnan(one.difference))
+        return tuple(difference for difference in self.differences if not math.isnan(difference.difference))
 
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups in order."""
         return tuple(
-            dict.fromkeys([share.group for share in self.shares] + [one.group for one in self.means])
+            dict.fromkeys([share.group for share in self.shares] + [mean.group for mean in self.means])
         )
 
     @property
@@ -116,35 +122,58 @@ class GroupTable:
         return tuple(dict.fromkeys(share.option for share in self.shares))
 
     def of_option(self, option: str) -> tuple[GroupShare, ...]:
-        """Give the shares of one option, group by group."""
+        """Return the shares of one option, group by group."""
         return tuple(share for share in self.shares if share.option == option)
 
     @property
+    def level(self) -> float:
+        """The confidence level of the differences."""
+        source = self.comparison or self.numbers
+        return 0.95 if source is None else source.level
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the test across all groups supports a difference; also where there is no such test."""
+        test = None if self.cross is None else self.cross.test
+        return test is None or test.p_value < 1.0 - self.level
+
+    @property
+    def is_follow_up(self) -> bool:
+        """Whether some people were not asked this question; shares by groups are of everybody."""
+        return self.question.after is not None and bool(self.shares)
+
+    @property
+    def has_outside(self) -> bool:
+        """Whether some share lies outside 0 to 100 %."""
+        return any(share.outside for share in self.shares)
+
+    @property
     def test(self) -> str:
-        """The test of independence in one line."""
+        """The test of independence in one line, or why there is none."""
         test = None if self.cross is None else self.cross.test
         if test is None:
-            return ""
+            untested = "" if self.cross is None else self.cross.untested
+            return msg("not tested: {reason}.", reason=constant(untested)) if untested else ""
         rare = test.p_value < 1e-4
         given: dict[str, Any] = {
             "method": test.method,
             "statistic": test.statistic,
-            "p_value": said("p < {least:.4f}", least=1e-4)
+            "p_value": msg("p < {least:.4f}", least=1e-4)
             if rare
-            else said("p = {value:.4f}", value=test.p_value),
+            else msg("p = {value:.4f}", value=test.p_value),
             "note": constant(test.note),
             "df": test.df[0],
         }
         if len(test.df) == 1:
-            return said("{method} χ² = {statistic:.2f}, df = {df:g}, {p_value} ({note}).", **given)
-        return said(
+            return msg("{method} χ² = {statistic:.2f}, df = {df:g}, {p_value} ({note}).", **given)
+        return msg(
             "{method} χ² = {statistic:.2f}, df = {df:g}, {second:g}, {p_value} ({note}).",
             second=test.df[1],
             **given,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give JSON-ready data; null where a number cannot be given."""
+        """Return JSON-ready data; null where a number cannot be given."""
         cross = None if self.cross is None else self.cross.to_dict()
         return {
             "question": self.id,
@@ -152,7 +181,7 @@ class GroupTable:
             "shares": [_finite_only(vars(share)) for share in self.shares],
             "independence": None if cross is None else cross["independence"],
             "cells": [] if cross is None else [_finite_only(cell) for cell in cross["cells"]],
-            "differences": [_finite_only(vars(one)) for one in self.differences],
+            "differences": [_finite_only(vars(difference)) for difference in self.differences],
             **self._means_to_dict(),
             "notes": [*self.notes, *([] if self.cross is None else sentences([self.cross.unsettled]))],
         }
@@ -161,7 +190,7 @@ class GroupTable:
         if self.numbers is None:
             return {}
         return {
-            "means": [_finite_only(vars(one)) for one in self.means],
+            "means": [_finite_only(vars(mean)) for mean in self.means],
             "mean_differences": [_finite_only(vars(one)) for one in self.mean_differences],
         }
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hushpoll_client import Channel, Mechanism, Survey
-from hushpoll_client.group import OTHER
-from hushpoll_client.report import FEWEST_REPORTS
-from hushpoll_client.said import said, sentence
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.messages import msg, sentence
 from hushpoll_client.survey import Question
+from hushpoll_client.survey.group import OTHER
 
 from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
 from hushpoll_analysis.data.link_groups import by_link, folded_rows, shown_as
@@ -52,10 +52,10 @@ def group_tables(
     by = counted.by
     assert by is not None
     asked = _asked(counted.survey, by)
-    text = said("Group") if by_link(counted.survey, by) else by if asked is None else asked.text
+    text = msg("Group") if by_link(counted.survey, by) else by if asked is None else asked.text
     if asked is not None and not asked.option and not tells_shares(asked.question):
         raise AnalysisError(
-            said(
+            msg(
                 'question "{by}", mechanism: its reports do not determine shares, so they cannot form groups',
                 by=by,
             ),
@@ -65,7 +65,7 @@ def group_tables(
     questions = [q for q in counted.survey.questions if q.id != own and (only is None or q.id in only)]
     if not questions:
         raise AnalysisError(
-            said('"{by}" is the only question, so nothing is left to show by it', by=by), "leave `by` out"
+            msg('"{by}" is the only question, so nothing is left to show by it', by=by), "leave `by` out"
         )
     return tuple(
         _table(counted, question, text, asked, level, minimum, reference, respondents)
@@ -100,7 +100,7 @@ def _table(
     renamed: dict[str, str] = {}
     if asked is None:
         joint, labels, renamed, told = _exact_groups(counted, question, minimum)
-        labels = tuple(said("other") if one == OTHER and by_link(survey, by) else one for one in labels)
+        labels = tuple(msg("other") if label == OTHER and by_link(survey, by) else label for label in labels)
         notes += told
     shares_known = tells_shares(question)
     reason = _refusal(labels, question, minimum, shares_known)
@@ -109,8 +109,8 @@ def _table(
     base = labels[0] if reference is None else reference
     if base not in labels:
         raise AnalysisError(
-            said('"{base}" is not a group of {by}', base=base, by=by),
-            said("compare with one of {known}", known=", ".join(labels)),
+            msg('"{base}" is not a group of {by}', base=base, by=by),
+            msg("compare with one of {known}", known=", ".join(labels)),
         )
     names = {by: labels, question.id: question.labels}
     known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
@@ -121,7 +121,7 @@ def _table(
         reports, keys = _chosen(respondents.of(question.id, by), by, labels, renamed, asked is None)
     groups, sample = _groups(by, labels, asked), SampleKeys(**keys)
     means = None if together else _means(reports, known, groups, question, level, base, sample)
-    told = [] if means is None else [one.note for one in means.means if one.note]
+    told = [] if means is None else [mean.note for mean in means.means if mean.note]
     if not shares_known:
         notes += sentences(told)
         return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
@@ -144,7 +144,7 @@ def _table(
 def _exact_groups(
     counted: Tally, question: Question, minimum: int
 ) -> tuple[Any, tuple[str, ...], dict[str, str], list[str]]:
-    """Give the groups that are shown, what groups by link are called, and say which are not shown.
+    """Return the groups that are shown, what groups by link are called, and say which are not shown.
 
     Exact groups are people who can be counted: a small one would show little more than its members' reports.
     """
@@ -159,7 +159,7 @@ def _exact_groups(
     small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
     if small:
         notes.append(
-            said(
+            msg(
                 "Not shown, with fewer than {minimum} reports: {names}.",
                 minimum=minimum,
                 names=", ".join(small),
@@ -180,16 +180,16 @@ def _put_together(
 
 
 def _told_together(counted: Tally, labels: tuple[str, ...], minimum: int) -> list[str]:
-    """Say which groups are not shown on their own, and why."""
+    """Return which groups are not shown on their own, and why."""
     hidden = [name for name in counted.survey.groups if name not in labels]
     if OTHER not in labels or not hidden:
         return []
     fewest = max(minimum, FEWEST_REPORTS)
     return [
-        said(
+        msg(
             "Shown together as “{other}”: {names}. A group of fewer than {fewest} reports is not shown on its own, nor "
             "what would tell it by subtraction.",
-            other=said("other"),
+            other=msg("other"),
             names=", ".join(hidden),
             fewest=fewest,
         )
@@ -226,7 +226,7 @@ def _asked(survey: Survey, by: str) -> _Asked | None:
         (member,) = found[1].members
         text = f"{question.text} {question.labels[member]}"
         return _Asked(question, text, YES_NO, found[1].channel, True)
-    asked = next((one for one in survey.questions if one.id == by), None)
+    asked = survey.questions_by_id.get(by)
     if asked is None:
         return None
     return _Asked(asked, asked.text, asked.labels, asked.mechanism)
@@ -266,7 +266,7 @@ def _means(
 def _chosen(
     rows: Rows, by: str, labels: tuple[str, ...], renamed: dict[str, str], exact: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Give the respondents of the groups that are shown."""
+    """Return the respondents of the groups that are shown."""
     frame, keys = rows
     if not exact:
         return rows
@@ -276,7 +276,7 @@ def _chosen(
 
 def _refusal(labels: tuple[str, ...], question: Question, minimum: int, shares_known: bool) -> str:
     if len(labels) < 2:
-        return said(
+        return msg(
             "A comparison needs two groups of at least {minimum} reports; there are {count}.",
             minimum=minimum,
             count=len(labels),
@@ -285,7 +285,7 @@ def _refusal(labels: tuple[str, ...], question: Question, minimum: int, shares_k
         return ""
     cells = len(labels) * len(question.labels)
     if cells > MOST_CELLS:
-        return said(
+        return msg(
             "A table of {cells:,} cells is too large to show; the limit is {most:,}. Use `crosstab`.",
             cells=cells,
             most=MOST_CELLS,

@@ -9,8 +9,8 @@ import json
 from collections.abc import Sequence
 
 from hushpoll_client import Block, Survey
-from hushpoll_client.group import FIELD, OTHER
 from hushpoll_client.survey import Question
+from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.tally import column_of
@@ -107,7 +107,7 @@ def r_script(survey: Survey, labels: Labels) -> str:
 
 
 def _widest(survey: Survey) -> int:
-    """Give the bytes of the longest name in the column of groups, with room for a guard."""
+    """Return the bytes of the longest name in the column of groups, with room for a guard."""
     return 1 + max(len(name.encode()) for name in (*survey.groups, OTHER))
 
 
@@ -128,7 +128,7 @@ def _label(question: Question | Block) -> str:
 
 
 def column_names(questions: Sequence[Question | Block], limit: int, fold_case: bool) -> list[str]:
-    """Give every column a name the program accepts; one that is too long or taken becomes q<place>_reported."""
+    """Return every column a name the program accepts; one that is too long or taken becomes q<place>_reported."""
     taken: set[str] = set()
     names = []
     for place, question in enumerate(questions, 1):

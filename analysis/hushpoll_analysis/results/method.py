@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from hushpoll_client import Block, Mechanism, Question, Survey
+from hushpoll_client.formatting import epsilon_text, factor_text, number_text
 from hushpoll_client.mechanism.decoy import CONDITION, UNBOUNDED_IF_KNOWN
 from hushpoll_client.mechanism.matrix import Matrix
 from hushpoll_client.mechanism.warner import Warner
-from hushpoll_client.said import constant, joined, said
-from hushpoll_client.words import epsilon_text, factor_text, number_text
+from hushpoll_client.messages import constant, joined, msg
+
+from hushpoll_analysis.interval import AUTO, WEIGHTED_INTERVALS, design_method, interval_method
 
 __all__ = ["Formula", "Method", "between", "method_of", "percent", "question_note", "total_note"]
 
@@ -60,43 +62,11 @@ WOODRUFF = (
     "Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal of the American "
     "Statistical Association 47, 635–646."
 )
-_MAPPED = said(
-    "of the report frequency mapped through the estimator where it depends on one frequency, intervals from the limits "
-    "of both polls (MOVER) where a decoy's share was counted, and score or normal (delta-method) intervals otherwise"
-)
-_CHOSEN = said(
-    "Wilson score intervals, or exact Clopper–Pearson ones where a report is rare, {mapped}", mapped=_MAPPED
-)
-INTERVALS = {
-    "auto": _CHOSEN,
-    "wilson": said("Wilson score intervals {mapped}", mapped=_MAPPED),
-    "clopper-pearson": said("Clopper–Pearson intervals {mapped}", mapped=_MAPPED),
-    "jeffreys": said("Jeffreys intervals {mapped}", mapped=_MAPPED),
-    "wald": said("normal (delta-method) intervals"),
-    "score": said("score intervals"),
-    "mover": _CHOSEN,
-    "likelihood": said("likelihood-ratio intervals restricted to possible shares"),
-    "bootstrap": said("percentile bootstrap intervals"),
-}
 DESIGNS = {
-    "weights": said("weights"),
-    "margins": said("weights raked to known margins"),
-    "strata": said("strata"),
-    "clusters": said("clusters"),
-}
-WEIGHTED = {
-    "wilson": said(
-        "Wilson score intervals at the effective sample size with t in place of z, mapped through the randomization "
-        "where one report frequency carries the estimate; from the limits of both polls (MOVER) where a decoy's share "
-        "was counted, and score or t intervals otherwise"
-    ),
-    "t": said("t intervals"),
-    "logit": said("t intervals of the logit of the reported share, mapped through the randomization"),
-    "asin": said("t intervals of the arcsine root of the reported share, mapped through the randomization"),
-    "beta": said("Korn–Graubard intervals, mapped through the randomization"),
-    "likelihood": said(
-        "likelihood-ratio intervals with the Rao–Scott correction, mapped through the randomization"
-    ),
+    "weights": msg("weights"),
+    "margins": msg("weights raked to known margins"),
+    "strata": msg("strata"),
+    "clusters": msg("clusters"),
 }
 BINDER = (
     "Binder, D. A. (1983). On the variances of asymptotically normal estimators from complex surveys. International "
@@ -106,7 +76,7 @@ KORN = (
     "Korn, E. L., Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive "
     "counts estimated from survey data. Survey Methodology 24, 193–201."
 )
-FLIPPED = said(", whose report is then sent as it is with probability φ and otherwise as its opposite")
+FLIPPED = msg(", whose report is then sent as it is with probability φ and otherwise as its opposite")
 
 
 def method_of(
@@ -135,63 +105,63 @@ def method_of(
 
 
 def flips(mechanism: Mechanism) -> bool:
-    """Tell whether the device flips the bit that a decoy design gives, by Warner's design."""
+    """Return whether the device flips the bit that a decoy design gives, by Warner's design."""
     return mechanism.has_decoy and "epsilon" in mechanism.parameters
 
 
 def percent(share: float, digits: int = 1) -> str:
     """Write a share as a percentage with a true minus sign."""
-    return said("{number} %", number=number_text(100 * share, f".{digits}f", plain_zero=True))
+    return msg("{number} %", number=number_text(100 * share, f".{digits}f", plain_zero=True))
 
 
 def between(low: float, high: float) -> str:
     """Write an interval of shares."""
     ends = [number_text(100 * end, ".1f", plain_zero=True) for end in (low, high)]
-    return said("{low} – {high} %", low=ends[0], high=ends[1])
+    return msg("{low} – {high} %", low=ends[0], high=ends[1])
 
 
 def question_note(question: Question | Block) -> str:
-    """Say in one sentence what this question's epsilon promises, and under which condition."""
+    """Return in one sentence what this question's epsilon promises, and under which condition."""
     mechanism = question.mechanism
     note = _plain_note(mechanism)
     if math.isinf(mechanism.epsilon):
-        return said("ε is {note}.", note=constant(note) if note else said("unbounded"))
-    given = {"epsilon": epsilon_text(mechanism.epsilon), "factor": factor_text(mechanism.epsilon)}
+        return msg("ε is {note}.", note=constant(note) if note else msg("unbounded"))
+    given = {"epsilon": epsilon_text(mechanism.epsilon, 2), "factor": factor_text(mechanism.epsilon)}
     if note:
-        return said(
+        return msg(
             "ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor} ({note}).",
             note=constant(note),
             **given,
         )
-    return said("ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor}.", **given)
+    return msg("ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor}.", **given)
 
 
 def total_note(survey: Survey) -> str:
-    """Say what the whole survey promises."""
+    """Return what the whole survey promises."""
     unbounded = [entry.id for entry in survey.entries if math.isinf(entry.epsilon)]
     given = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
     if not unbounded:
-        total = epsilon_text(survey.epsilon_total)
+        total = epsilon_text(survey.epsilon_total, 2)
         return (
-            said(
+            msg(
                 "The {count} answers of one person add up to ε = {total} (sequential composition).",
                 count=given,
                 total=total,
             )
             if len(survey.entries) > 1
-            else said("One person's report has ε = {total}.", total=total)
+            else msg("One person's report has ε = {total}.", total=total)
         )
     bounded = sum(entry.epsilon for entry in survey.entries if math.isfinite(entry.epsilon))
     names = ", ".join(unbounded)
     if not bounded:
-        return said(
+        return msg(
             "The total is unbounded because of {names}, whose reports can reveal an answer.", names=names
         )
-    return said(
+    return msg(
         "The total is unbounded because of {names}, whose reports can reveal an answer; the other questions add up to "
         "ε = {total}.",
         names=names,
-        total=epsilon_text(bounded),
+        total=epsilon_text(bounded, 2),
     )
 
 
@@ -199,11 +169,11 @@ def _plain_note(mechanism: Mechanism) -> str:
     if mechanism.epsilon_conditional is None:
         return mechanism.epsilon_note
     # A conditional figure never stands without its condition.
-    known = said("unconditional") if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
-    return said(
+    known = msg("unconditional") if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
+    return msg(
         "{known}; a conditional ε = {epsilon} {condition}",
         known=known,
-        epsilon=epsilon_text(mechanism.epsilon_conditional),
+        epsilon=epsilon_text(mechanism.epsilon_conditional, 2),
         condition=CONDITION,
     )
 
@@ -211,14 +181,14 @@ def _plain_note(mechanism: Mechanism) -> str:
 def _randomized(survey: Survey, used: Iterable[Used]) -> str:
     designs = [joined("", [constant(one.design), *([FLIPPED] if flip else [])]) for one, flip in used]
     total = (
-        said(
+        msg(
             "The total privacy loss per respondent is ε = {epsilon}",
-            epsilon=epsilon_text(survey.epsilon_total),
+            epsilon=epsilon_text(survey.epsilon_total, 2),
         )
         if math.isfinite(survey.epsilon_total)
-        else said("The privacy loss per respondent is unbounded for the questions marked so")
+        else msg("The privacy loss per respondent is unbounded for the questions marked so")
     )
-    return said(
+    return msg(
         "Answers were randomized on the respondents' devices before transmission (local differential privacy) by "
         "{designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition with "
         "SHA-256 {hash}. {total}.",
@@ -229,7 +199,7 @@ def _randomized(survey: Survey, used: Iterable[Used]) -> str:
 
 
 def _estimated(survey: Survey, n: int, level: float, interval: str, sample: Collection[str]) -> str:
-    return said(
+    return msg(
         "Shares were estimated from n = {n:,} complete randomized reports by inverting the known randomization, which "
         "is {bias} and may give values outside [0, 1]; these are kept for further calculation and cut at 0 and 1 for "
         "display only. {errors}; those marked “privacy only” contain the randomization alone and describe the "
@@ -246,20 +216,20 @@ def _estimated(survey: Survey, n: int, level: float, interval: str, sample: Coll
 
 
 def _bias(survey: Survey) -> str:
-    """Say how the estimates relate to the truth: a counted decoy makes a ratio of them."""
+    """Return how the estimates relate to the truth: a counted decoy makes a ratio of them."""
     if any(question.mechanism.decoy_counts is not None for question in survey.questions):
-        return said("unbiased (consistent for the questions whose decoy's share was itself estimated)")
-    return said("unbiased")
+        return msg("unbiased (consistent for the questions whose decoy's share was itself estimated)")
+    return msg("unbiased")
 
 
 def _weighted(sample: Collection[str]) -> bool:
-    """Tell whether there is more of a sample design than a population alone."""
+    """Return whether there is more of a sample design than a population alone."""
     return bool(set(sample) - {"population"})
 
 
 def _errors(sample: Collection[str]) -> str:
     finite = (
-        said(
+        msg(
             ", in a finite population: the part of the sampling shrinks by the fraction that was asked, that of the "
             "randomization stays"
         )
@@ -267,15 +237,15 @@ def _errors(sample: Collection[str]) -> str:
         else ""
     )
     if not _weighted(sample):
-        return said(
+        return msg(
             "Standard errors contain sampling and randomization (n − 1 in the denominator){finite}",
             finite=finite,
         )
     if "replicates" in sample:
-        return said(
+        return msg(
             "Estimates are weighted; standard errors contain sampling and randomization, from replicate weights"
         )
-    return said(
+    return msg(
         "Estimates take the sample design into account ({parts}); standard errors contain sampling and randomization, "
         "by linearisation with primary units drawn with replacement (Binder 1983){finite}",
         parts=_listed([DESIGNS[key] for key in DESIGNS if key in sample]),
@@ -285,12 +255,14 @@ def _errors(sample: Collection[str]) -> str:
 
 def _intervals(interval: str, sample: Collection[str]) -> str:
     if not _weighted(sample):
-        return INTERVALS[interval]
-    return WEIGHTED.get(interval, WEIGHTED["wilson"])
+        return interval_method(interval).description
+    if interval in WEIGHTED_INTERVALS:
+        return design_method(interval).description
+    return design_method(AUTO).description
 
 
 def _has_quantiles(survey: Survey) -> bool:
-    """Tell whether some question has ordered answers whose shares its reports can tell."""
+    """Return whether some question has ordered answers whose shares its reports can tell."""
     return any(
         question.kind.targets and not question.answers.spacing and question.mechanism.tells_only is None
         for question in survey.questions
@@ -300,7 +272,7 @@ def _has_quantiles(survey: Survey) -> bool:
 def _bands(survey: Survey) -> str:
     if not _has_quantiles(survey):
         return ""
-    return said(
+    return msg(
         ", bands of cumulative shares the largest deviation of all of them under their joint covariance; quantiles "
         "invert the intervals of the cumulative shares (Woodruff 1952)"
     )
@@ -309,31 +281,31 @@ def _bands(survey: Survey) -> str:
 def _decoys(survey: Survey) -> str:
     if all(question.mechanism.decoy_counts is None for question in survey.questions):
         return ""
-    return said(" (where a decoy's share was estimated, both contain its error too)")
+    return msg(" (where a decoy's share was estimated, both contain its error too)")
 
 
 def _formulas(designs: list[Used], estimated: bool, by: str | None) -> Iterable[Formula]:
     for one, flip in designs:
         if flip:
             undone = one.formula.replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
-            words = said(
+            words = msg(
                 "{symbols}; s: the share before the flip; φ: probability that the device does not flip",
                 symbols=constant(one.symbols),
             )
-            yield Formula(said("Estimate ({name}, then flipped)", name=one.name), undone, words)
+            yield Formula(msg("Estimate ({name}, then flipped)", name=one.name), undone, words)
         else:
-            yield Formula(said("Estimate ({name})", name=one.name), one.formula, constant(one.symbols))
+            yield Formula(msg("Estimate ({name})", name=one.name), one.formula, constant(one.symbols))
     yield Formula(
-        said("Standard error, sampling and privacy"),
+        msg("Standard error, sampling and privacy"),
         "SE² = (Σ_z b_z² f_z − (Σ_z b_z f_z)²) / (n − 1)",
-        said(
+        msg(
             "b: the estimator's weight of report z, so that the estimate is Σ b_z f_z and C b picks the option"
         ),
     )
     yield Formula(
-        said("Standard error, privacy only"),
+        msg("Standard error, privacy only"),
         "SE² = (1/n) Σ_x ĥ_x Var(b_z | x)",
-        said(
+        msg(
             "the composition of these respondents is taken as fixed; ĥ: the unbiased estimates. It can exceed the "
             "other standard error where an estimate lies outside [0, 1], since the part left out, p̂(1 − p̂), is "
             "negative there"
@@ -341,32 +313,32 @@ def _formulas(designs: list[Used], estimated: bool, by: str | None) -> Iterable[
     )
     if estimated:
         yield Formula(
-            said("Decoy share estimated from m answers, added to both"),
+            msg("Decoy share estimated from m answers, added to both"),
             "SE² + (∂p̂/∂q)² q (1 − q) / m",
-            said(
+            msg(
                 "q: the decoy's share of Yes, yes / m (delta method); for the OR-poll ∂p̂/∂q = −(1 − f) / (1 − q)²"
             ),
         )
     yield Formula(
-        said("Design effect and effective sample size"),
+        msg("Design effect and effective sample size"),
         "deff = Σ_k Var(ĥ_k) / (Σ_k h_k (1 − h_k) / (n − 1)),   n_eff = n / deff",
-        said(
+        msg(
             "n_eff direct answers without randomization would be as precise (Kish); h: the constrained estimate"
         ),
     )
     yield Formula(
-        said("One dishonest report"),
-        said(
+        msg("One dishonest report"),
+        msg(
             "weight = max_z |b_z|;   shift at 1 % dishonest = {share:g} · max(max_z b_z − ĥ, ĥ − min_z b_z)",
             share=0.01,
         ),
-        said("the most that people who send a chosen report can move the figure"),
+        msg("the most that people who send a chosen report can move the figure"),
     )
     if by:
         yield Formula(
-            said("Shares within groups"),
+            msg("Shares within groups"),
             "E[F] = A′ H B,   Ĥ = A⁻¹′ F B⁻¹",
-            said(
+            msg(
                 "F: joint report frequencies, A and B: the two randomization tables, H: joint true shares (rows: "
                 "groups)"
             ),
@@ -384,4 +356,4 @@ def _references(designs: list[Used], by: str | None, quantiles: bool) -> Iterabl
 def _listed(items: Sequence[str]) -> str:
     if len(items) == 1:
         return items[0]
-    return said("{first} and {second}", first=joined(", ", items[:-1]), second=items[-1])
+    return msg("{first} and {second}", first=joined(", ", items[:-1]), second=items[-1])

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hushpoll_client.said import said
+from hushpoll_client.formatting import number_text
+from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
-from hushpoll_client.words import number_text
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.shares.cumulative import Cumulative, cumulative_of
 from hushpoll_analysis.shares.density import Density, density_of
 from hushpoll_analysis.shares.means import mean_of, privacy_is_bound
 from hushpoll_analysis.shares.quantiles import Places, Quantiles, quantiles_of
-from hushpoll_analysis.shares.result import LinearEstimate
 from hushpoll_analysis.shares.sample import Sample
 
 __all__ = [
@@ -34,8 +34,8 @@ __all__ = [
     "values_of",
 ]
 
-ONLY_MEANS = said("This question's reports determine the mean only: its mechanism was made for that.")
-BOUND = said(
+ONLY_MEANS = msg("This question's reports determine the mean only: its mechanism was made for that.")
+BOUND = msg(
     "The privacy-only standard error of the mean is an upper bound: these reports do not determine it exactly."
 )
 
@@ -48,12 +48,14 @@ class Numbers:
     """
 
     unit: str
-    mean: LinearEstimate | None
+    mean: Estimate | None
     quantiles: Quantiles | None
     histogram: Density | None
     only: str
     bound: bool = False
     """Whether the mean's privacy-only standard error is an upper bound."""
+    upward: bool = False
+    """Whether shares are shown from each answer upwards, as in "4 or more"."""
     freedom: int | None = None
     """Degrees of freedom of the intervals under a sample design; None means normal ones."""
 
@@ -63,10 +65,10 @@ class Numbers:
         return None if self.quantiles is None else self.quantiles.cumulative
 
     def need(self, question: str, what: str) -> Quantiles:
-        """Give the quantiles, or refuse what needs them."""
+        """Return the quantiles, or refuse what needs them."""
         if self.quantiles is None:
             raise AnalysisError(
-                said(
+                msg(
                     'question "{question}", mechanism: its reports do not determine {what}',
                     question=question,
                     what=what,
@@ -76,7 +78,7 @@ class Numbers:
         return self.quantiles
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the keys of the JSON contract that the question has."""
+        """Return the keys of the JSON contract that the question has."""
         value: dict[str, Any] = {"unit": self.unit} if self.unit else {}
         if self.mean is not None:
             entry = self.mean.to_dict()
@@ -84,6 +86,8 @@ class Numbers:
             value["mean"] = {key: entry[key] for key in kept}
         if self.quantiles is not None:
             value["cumulative"] = self.quantiles.cumulative.to_dict()
+            if self.upward:
+                value["at_least"] = self._at_least(self.quantiles.cumulative)
             value |= self.quantiles.to_dict()
         if self.histogram is not None:
             value["histogram"] = [
@@ -95,6 +99,13 @@ class Numbers:
                 )
             ]
         return value
+
+    @staticmethod
+    def _at_least(cumulative: Cumulative) -> list[dict[str, Any]]:
+        return [
+            entry.to_dict() | {"simultaneous": {"low": both.low, "high": both.high}}
+            for entry, both in zip(cumulative.upward, cumulative.upward_band, strict=True)
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the report's table: quantity, option, and figures."""
@@ -137,22 +148,22 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
     if determined and answers.edges is not None:
         histogram = density_of(sample, _histogram_edges(question), level=level, interval=interval)
     only = "" if determined else _only(question)
-    return Numbers(unit_of(question), mean, quantiles, histogram, only, bound)
+    return Numbers(unit_of(question), mean, quantiles, histogram, only, bound, answers.upward)
 
 
 def has_numbers(question: Question) -> bool:
-    """Say whether answers are numbers, or have an order."""
+    """Return whether answers are numbers, or have an order."""
     return question.answers.ordered or values_of(question) is not None
 
 
 def values_of(question: Question) -> Floats | None:
-    """Give the number that each true answer stands for; None where answers are not numbers."""
+    """Return the number that each true answer stands for; None where answers are not numbers."""
     values = question.answers.values
     return None if values is None else np.array([float(value) for value in values])
 
 
 def unit_of(question: Question) -> str:
-    """Give what numbers are counted in."""
+    """Return what numbers are counted in."""
     return str(question.answers.document().get("unit", ""))
 
 
@@ -160,7 +171,7 @@ def _only(question: Question) -> str:
     spacing = question.answers.spacing
     if not spacing:
         return ONLY_MEANS
-    return said(
+    return msg(
         "Numbers were rounded at random to points {spacing} apart before they were randomized, so that each keeps its "
         "mean; the standard error contains that. Only the mean can be estimated.",
         spacing=in_unit(measure(float(spacing)), unit_of(question)),
@@ -183,10 +194,8 @@ def _histogram_edges(question: Question) -> Floats:
     return np.array([float(first) - half for first, _ in edges] + [float(edges[-1][1]) + half])
 
 
-def entry_row(
-    quantity: str, option: str, entry: LinearEstimate, both: LinearEstimate | None
-) -> dict[str, Any]:
-    """Give an estimate as a row of the report's table; `both` has the limits that hold together."""
+def entry_row(quantity: str, option: str, entry: Estimate, both: Estimate | None) -> dict[str, Any]:
+    """Return an estimate as a row of the report's table; `both` has the limits that hold together."""
     return {
         "quantity": quantity,
         "option": option,
@@ -211,8 +220,8 @@ def _limits(one: Any) -> dict[str, float]:
 
 def quantile_name(p: float) -> str:
     """Name a quantile as people do."""
-    named = {0.25: said("first quartile"), 0.5: said("median"), 0.75: said("third quartile")}
-    return named.get(p) or said("{percent:g} % quantile", percent=100 * p)
+    named = {0.25: msg("first quartile"), 0.5: msg("median"), 0.75: msg("third quartile")}
+    return named.get(p) or msg("{percent:g} % quantile", percent=100 * p)
 
 
 def measure(value: float) -> str:
@@ -222,7 +231,7 @@ def measure(value: float) -> str:
 
 def in_unit(text: str, unit: str) -> str:
     """Add the unit, where there is one."""
-    return said("{text} {unit}", text=text, unit=unit) if unit else text
+    return msg("{text} {unit}", text=text, unit=unit) if unit else text
 
 
 def rounded(value: float, se: float, sign: str = "") -> str:

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 
 import pandas as pd
 from hushpoll_client import Block, Survey
-from hushpoll_client.group import FIELD, OTHER
+from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
-from hushpoll_client.words import epsilon_text
+from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.data.released import PACKAGE, written_release
 from hushpoll_analysis.data.tally import column_of
@@ -42,7 +42,7 @@ NOTE = 80
 def package_files(
     survey: Survey, n: int, level: float, batch: float | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Give name and content of the files that need no data."""
+    """Yield name and content of the files that need no data."""
     yield (
         PACKAGE,
         (json.dumps(data_package(survey, n, batch), ensure_ascii=False, indent=2) + "\n").encode(),
@@ -52,7 +52,7 @@ def package_files(
 
 
 def _facts(survey: Survey, question: Question | Block) -> dict[str, Any]:
-    """Give what randomized a column, as data."""
+    """Return what randomized a column, as data."""
     return {
         "asked": asked_facts(survey, question),
         "mechanism": question.mechanism.name,
@@ -241,7 +241,7 @@ def _write_dta(survey: Survey, frame: pd.DataFrame, path: Path) -> None:
 
 
 def _with_extended_missing(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Give whole numbers, and Stata's .a where there is no report."""
+    """Return whole numbers, and Stata's .a where there is no report."""
     if not column.isna().any():
         return column.astype("int32")
     return column.map(lambda value: NO_REPORT_STATA if pd.isna(value) else int(value)).astype(object)
@@ -253,7 +253,7 @@ def _columns(survey: Survey, names: Sequence[str], frame: pd.DataFrame) -> dict[
 
 
 def _labels(survey: Survey, columns: Mapping[str, Any], limit: int) -> list[str | None]:
-    found: list[str | None] = [_short_label(one, limit) for one in survey.entries]
+    found: list[str | None] = [_short_label(entry, limit) for entry in survey.entries]
     return [*found, *([GROUP_TEXT[:limit]] if FIELD in columns else [])]
 
 
@@ -271,7 +271,7 @@ def _in_lines(text: str) -> list[str]:
 
 
 def _short_label(question: Question | Block, limit: int) -> str:
-    """Give the text with what randomized it; the latter is kept whole."""
+    """Return the text with what randomized it; the latter is kept whole."""
     tail = f" [reported; {question.mechanism.name}, eps {epsilon_text(question.epsilon)}]"
     room = max(limit - len(tail.encode()), 0)
     head = question.text

@@ -69,17 +69,22 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         )
     title = textwrap.wrap(texts.question(part.question), TITLE_LETTERS)
     y = EDGE + 22 * len(title) + 12
-    rows = [
-        Row(line, _cut(texts.option(part.question, line.option)), y + ROW * place)
-        for place, line in enumerate(part.shown_lines)
-    ]
-    y += ROW * len(rows) + (32 if rows else 0)
+    rows, headings = [], []
+    for heading, lines in _sections(part, texts):
+        if heading:
+            headings.append((heading, y + 20))
+            y += ROW
+        for line in lines:
+            rows.append(Row(line, _cut(texts.option(part.question, line.option)), y))
+            y += ROW
+    y += 32 if rows else 0
     panels = []
     for panel in _panels(part, report, texts):
         panels.append(Drawn(panel, y))
         y += PANEL + 66
     caption = textwrap.wrap(_caption(report, texts), 100)
     values = {"title": title, "rows": rows, "axis": _axis(part), "panels": panels, "caption": caption}
+    values["headings"] = headings
     sizes = {
         "width": WIDTH,
         "edge": EDGE,
@@ -136,11 +141,19 @@ def waves_as_svg(
 
 
 def _place(report: SurveyResults, part: QuestionResults) -> int:
-    return [one.id for one in report.findings()].index(part.id)
+    return [finding.id for finding in report.findings()].index(part.id)
 
 
 def _axis(part: QuestionResults) -> Axis:
-    return axis_for(line.shown_high for line in part.shown_lines)
+    return axis_for(line.shown_high for line in (*part.shown_among_asked, *part.shown_lines))
+
+
+def _sections(part: QuestionResults, texts: Texts) -> list[tuple[str, Sequence[Line]]]:
+    """Return the shares with their headings: of a follow-up question first those among the people asked."""
+    if not part.among_asked:
+        return [("", part.shown_lines)]
+    say = texts.say
+    return [(say("among_asked"), part.shown_among_asked), (say("of_everybody"), part.shown_lines)]
 
 
 def _panels(part: QuestionResults, report: SurveyResults, texts: Texts) -> list[Panel]:
@@ -153,7 +166,9 @@ def _panels(part: QuestionResults, report: SurveyResults, texts: Texts) -> list[
     if numbers.histogram is not None:
         made.append(histogram_panel(numbers.histogram, labels, unit, say))
     if numbers.cumulative is not None:
-        made.append(cumulative_panel(numbers.cumulative, labels, report.level, unit, say))
+        made.append(
+            cumulative_panel(numbers.cumulative, labels, report.level, unit, say, upward=numbers.upward)
+        )
     return made
 
 

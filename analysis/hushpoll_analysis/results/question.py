@@ -9,27 +9,32 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import set_view
-from hushpoll_analysis.data.drawn import Drawn
+from hushpoll_analysis.data.option_columns import OPTION
 from hushpoll_analysis.data.released import AT_ONCE
 from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.result import Drawn, as_json
+from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sampling.numbers import design_sample
 from hushpoll_analysis.shares.compliance import Sensitivity
 from hushpoll_analysis.shares.estimation import estimate
 from hushpoll_analysis.shares.parts import Pair, PartsEstimate, figures
 from hushpoll_analysis.shares.quantiles import Quantile
-from hushpoll_analysis.shares.result import Estimate, LinearEstimate
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.shares.result import ShareEstimates
+from hushpoll_analysis.shares.sample import Sample, read_sample
 
 from .compliance import sensitivity_of
+from .follow_up import likeliest_among_asked, shares_among_asked
 from .method import question_note
 from .numbers import Numbers, numbers_of
 from .remarks import DISHONEST, remarks
-from .respondents import Respondents
+from .respondents import Respondents, Rows
 from .rows import FRAME_COLUMNS, question_rows
 from .sampled import sample_estimate, sample_numbers, sample_parts
 from .validity import LONG_LIST, TOP
@@ -41,8 +46,8 @@ __all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
 class Line:
     """One row of a question's table: the estimate of one option and what belongs to it."""
 
-    entry: LinearEstimate
-    simultaneous: LinearEstimate
+    entry: Estimate
+    simultaneous: Estimate
     constrained: float
     dishonest_shift: float
     z: float
@@ -83,10 +88,10 @@ class Line:
         return not 0.0 <= self.entry.estimate <= 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the entry of the JSON contract, with what the report adds to it."""
+        """Return the entry of the JSON contract, with what the report adds to it."""
         return {
-            **self.entry.to_dict(),
-            "simultaneous": {"low": self.simultaneous.low, "high": self.simultaneous.high},
+            **as_json(self.entry.to_dict()),
+            "simultaneous": {"low": finite(self.simultaneous.low), "high": finite(self.simultaneous.high)},
             "constrained": self.constrained,
             "dishonest_shift": self.dishonest_shift,
         }
@@ -104,7 +109,7 @@ class QuestionResults(Drawn):
     n: int
     counts: tuple[int, ...]
     lines: tuple[Line, ...]
-    estimate: Estimate | PartsEstimate | None
+    estimate: ShareEstimates | PartsEstimate | None
     numbers: Numbers | None = None
     smallest: int | None = None
     """The reports of the smallest group that is shown beside the total, where groups are."""
@@ -112,6 +117,8 @@ class QuestionResults(Drawn):
     """The fewest reports that were released together; infinite where all were; None where nobody knows."""
     weighted: bool = False
     """Whether respondents stand for different numbers of people."""
+    among_asked: tuple[Line, ...] = ()
+    """The shares among those who were asked, where the question has a skip rule; `lines` are of everybody."""
 
     @property
     def id(self) -> str:
@@ -124,6 +131,11 @@ class QuestionResults(Drawn):
         if not self.is_ranked:
             return self.lines
         return tuple(sorted(self.lines, key=lambda line: -line.entry.estimate))
+
+    @property
+    def all_lines(self) -> tuple[Line, ...]:
+        """The shares among those asked, where there are, and those of everybody."""
+        return (*self.among_asked, *self.lines)
 
     @property
     def is_ranked(self) -> bool:
@@ -180,22 +192,27 @@ class QuestionResults(Drawn):
         return bool(self.lines) or self.numbers is not None
 
     @cached_property
-    def top(self) -> tuple[LinearEstimate, ...]:
-        """The largest shares of a long list, with intervals that hold together; none of a short one."""
-        if len(self.lines) <= LONG_LIST or not isinstance(self.estimate, Estimate | PartsEstimate):
+    def top(self) -> tuple[Line, ...]:
+        """The largest shares of a long list; none of a short one."""
+        if len(self.lines) <= LONG_LIST:
             return ()
-        return self.estimate.top(TOP)
+        return self.ranked[:TOP]
 
     @cached_property
     def shown_lines(self) -> tuple[Line, ...]:
-        """The shares that figures show: of a long list the largest, with intervals that hold together."""
-        if not self.top:
-            return self.ranked
-        lines = {line.option: line for line in self.lines}
-        return tuple(replace(lines[one.option], entry=one) for one in self.top)
+        """The shares that figures show: of a long list the largest."""
+        return self.top or self.ranked
 
     @cached_property
-    def ticked(self) -> LinearEstimate | None:
+    def shown_among_asked(self) -> tuple[Line, ...]:
+        """The shares among those asked that figures show: of a long list the largest."""
+        lines = self.among_asked
+        if self.is_ranked:
+            lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))
+        return lines[: len(self.top)] if self.top else lines
+
+    @cached_property
+    def ticked(self) -> Estimate | None:
         """The mean number of options that a person ticks; None where the reports do not tell it."""
         return self.estimate.number_ticked() if isinstance(self.estimate, PartsEstimate) else None
 
@@ -221,7 +238,7 @@ class QuestionResults(Drawn):
         """Estimate a quantile; refused where answers have no order or the reports do not determine it."""
         if self.numbers is None:
             raise AnalysisError(
-                said('question "{question}", kind: its answers have no order', question=self.id),
+                msg('question "{question}", kind: its answers have no order', question=self.id),
                 "ask for shares instead of quantiles",
             )
         return self.numbers.need(self.id, f"the {p:g} quantile")[p]
@@ -237,7 +254,7 @@ class QuestionResults(Drawn):
         return tuple(remarks(self)) if self.is_estimated else ()
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per estimate, in the columns of the whole report's table."""
+        """Return one row per estimate, in the columns of the whole report's table."""
         columns = [name for name in FRAME_COLUMNS if name not in ("question", "level")]
         return pd.DataFrame(question_rows(self), columns=columns).set_index("option")
 
@@ -251,7 +268,7 @@ class QuestionResults(Drawn):
         return f"{self.question.text} ({self.n:,} reports; the figures are estimates of true answers)"
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the question in the JSON contract."""
+        """Return the question in the JSON contract."""
         mechanism = self.question.mechanism
         # Whoever reads a number reads no condition beside it.
         shuffled = None if self.batch is None else self.shuffled
@@ -273,7 +290,12 @@ class QuestionResults(Drawn):
             "n_effective": self.n_effective,
             "dishonest_weight": None if self.estimate is None else self.dishonest_weight,
             "estimates": [line.to_dict() for line in self.lines],
-            **({"top": [entry.to_dict() for entry in self.top]} if self.top else {}),
+            **(
+                {}
+                if self.question.after is None
+                else {"among_asked": [one.to_dict() for one in self.among_asked]}
+            ),
+            **({"top": [line.to_dict() for line in self.top]} if self.top else {}),
             **({} if self.ticked is None else {"ticked": figures(self.ticked)}),
             **({"pairs": [pair.to_dict() for pair in self.pairs]} if self.pairs else {}),
             **({} if self.numbers is None else self.numbers.to_dict()),
@@ -321,7 +343,8 @@ def question_results(
         for both in (False, True)
     )
     lines = _lines(question, sample.likeliest.tolist(), found, together, _normal_quantile(level))
-    return QuestionResults(question, n, counts, lines, found, numbers)
+    results = QuestionResults(question, n, counts, lines, found, numbers)
+    return _with_among_asked(results, sample, level, interval)
 
 
 def _of_rows(
@@ -345,7 +368,8 @@ def _of_rows(
             sample_parts(question, counted, rows, level, interval, both) for both in (False, True)
         )
         lines = _lines(question, parts.possible_shares().tolist(), parts, all_parts, z)
-        return QuestionResults(question, counted.n, counts, lines, parts, numbers)
+        results = QuestionResults(question, counted.n, counts, lines, parts, numbers)
+        return _with_among_asked_of_rows(results, rows, level, interval)
     numbers = sample_numbers(question, rows, level, interval)
     if read_sample(counts, question.mechanism).shares is None or question.answers.spacing:
         return QuestionResults(question, counted.n, counts, (), None, numbers)
@@ -354,7 +378,8 @@ def _of_rows(
     )
     lines = _lines(question, found.constrained().shares.tolist(), found, together, z)
     asked = total_of(question, counted.counts[question.id])
-    return QuestionResults(question, asked, counts, lines, found, numbers)
+    results = QuestionResults(question, asked, counts, lines, found, numbers)
+    return _with_among_asked_of_rows(results, rows, level, interval)
 
 
 def _in_parts(
@@ -385,14 +410,46 @@ def _in_parts(
         for both in (False, True)
     )
     lines = _lines(question, found.possible_shares().tolist(), found, together, _normal_quantile(level))
-    return QuestionResults(question, n, counts, lines, found, numbers)
+    results = QuestionResults(question, n, counts, lines, found, numbers)
+    if question.after is None:
+        return results
+    sample = read_sample(counts, question.mechanism, population=population)
+    return _with_among_asked(results, sample, level, interval)
+
+
+def _with_among_asked_of_rows(
+    results: QuestionResults, rows: Rows, level: float, interval: str
+) -> QuestionResults:
+    """Add the shares among those asked, estimated under a sample design."""
+    question = results.question
+    # Reports of very long lists come as one row an option: a ratio of two options needs them whole.
+    if question.after is None or OPTION in rows[0].columns:
+        return results
+    sample = design_sample(rows[0], question.mechanism, question.id, SampleKeys(**rows[1]), level)
+    return _with_among_asked(results, sample, level, interval)
+
+
+def _with_among_asked(
+    results: QuestionResults, sample: Sample, level: float, interval: str
+) -> QuestionResults:
+    """Add the shares among those asked to the results of a question with a skip rule."""
+    if results.question.after is None:
+        return results
+    entries = shares_among_asked(results.question, sample, level, interval)
+    possible = likeliest_among_asked([line.constrained for line in results.lines])
+    z = _normal_quantile(level)
+    lines = tuple(
+        Line(entry, together, share, DISHONEST * entry.weight, z)
+        for (entry, together), share in zip(entries, possible, strict=False)
+    )
+    return replace(results, among_asked=lines)
 
 
 def _lines(
     question: Question,
     likeliest: list[float],
-    found: Estimate | PartsEstimate,
-    together: Estimate | PartsEstimate,
+    found: ShareEstimates | PartsEstimate,
+    together: ShareEstimates | PartsEstimate,
     z: float,
 ) -> tuple[Line, ...]:
     shares = dict(zip(question.labels, likeliest, strict=True))
@@ -402,7 +459,7 @@ def _lines(
     )
 
 
-def _shift(found: Estimate | PartsEstimate, entry: LinearEstimate) -> float:
+def _shift(found: ShareEstimates | PartsEstimate, entry: Estimate) -> float:
     possible = found.report_weights(entry.option)
     share = entry.shown.estimate
     return DISHONEST * max(float(np.max(possible)) - share, share - float(np.min(possible)))
@@ -412,7 +469,7 @@ _LONG = 64  # answers beyond which two rows are not compared with all others
 
 
 def _variation(question: Question) -> float:
-    """Give the total variation of a question's reports; 0, which claims nothing, where that would be long to find."""
+    """Return the total variation of a question's reports; 0, which claims nothing, where that would be long to find."""
     if len(question.labels) > _LONG:
         return 0.0
     ((_, variation),) = question.channel.profile([0])
@@ -426,5 +483,5 @@ def _normal_quantile(level: float) -> float:
 
 
 def finite(value: float) -> float | None:
-    """Give a number for JSON: null where it is unbounded."""
+    """Return a number for JSON: null where it is unbounded."""
     return value if math.isfinite(value) else None

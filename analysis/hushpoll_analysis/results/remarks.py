@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hushpoll_client.said import joined, plural, said
+from hushpoll_client.formatting import at_most, epsilon_text
+from hushpoll_client.messages import joined, msg, plural
 from hushpoll_client.survey import Question
-from hushpoll_client.words import at_most, epsilon_text
 
 from hushpoll_analysis.channel.view import Floats, channel_view, set_view
 
@@ -23,14 +23,14 @@ DISHONEST = 0.01
 
 
 def remarks(part: QuestionResults) -> list[str]:
-    """Say of one question what to know beside its numbers, one sentence each."""
+    """Return of one question what to know beside its numbers, one sentence each."""
     told = [] if part.estimate is None else [*part.estimate.notes, *_share_remarks(part)]
     told += _number_remarks(part)
     shuffled = part.shuffled
     if shuffled is not None and shuffled.epsilon is not None:
-        bound, local = epsilon_text(shuffled.epsilon, 3), epsilon_text(shuffled.local_epsilon)
-        if float(bound) < float(local):
-            remark = said(
+        bound, local = epsilon_text(shuffled.epsilon, 3), epsilon_text(shuffled.local_epsilon, 2)
+        if float(bound) < shuffled.local_epsilon:
+            remark = msg(
                 "This question's totals by themselves{shown} reveal less of one person than a report does: "
                 "ε = {bound} (δ = 10⁻⁶, amplification by shuffling), as long as nobody can link a report to a person. "
                 "Without that trust ε = {local} stands.",
@@ -38,28 +38,28 @@ def remarks(part: QuestionResults) -> list[str]:
                 bound=bound,
                 local=local,
             )
-            closed = said("This is the closed form, which is several times too large.")
+            closed = msg("This is the closed form, which is several times too large.")
             told.append(joined(" ", [remark, closed]) if shuffled.closed_form else remark)
     return told
 
 
 def _as_read(part: QuestionResults) -> str:
-    """Say when totals are read, and that groups are shown too, which no bound for the whole covers."""
+    """Return when totals are read, and that groups are shown too, which no bound for the whole covers."""
     if part.batch is not None and part.released == part.batch < part.n:
-        return said(", read while reports come, {batch:,} or more at a time,", batch=part.batch)
+        return msg(", read while reports come, {batch:,} or more at a time,", batch=part.batch)
     if part.smallest is None:
         # Whoever may read results before, the owner at least, could have followed them.
         return (
-            said(", if they were released once, after the last report,")
+            msg(", if they were released once, after the last report,")
             if part.batch is None
-            else said(", read once, after the last report,")
+            else msg(", read once, after the last report,")
         )
     if part.batch is None:
-        return said(
+        return msg(
             ", if they were released once, after the last report, by group with {smallest:,} reports in the smallest,",
             smallest=part.smallest,
         )
-    return said(
+    return msg(
         ", read once, after the last report, by group with {smallest:,} reports in the smallest,",
         smallest=part.smallest,
     )
@@ -68,7 +68,7 @@ def _as_read(part: QuestionResults) -> str:
 def _share_remarks(part: QuestionResults) -> list[str]:
     effect, effective = part.design_effect, part.n_effective
     if effect is not None and effective is not None and effective < 1.0:
-        first = said(
+        first = msg(
             "Design effect {effect:.2f}: {n:,} randomized reports are less precise than one direct answer would be.",
             effect=effect,
             n=part.n,
@@ -85,12 +85,12 @@ def _share_remarks(part: QuestionResults) -> list[str]:
             effective=effective,
         )
     else:
-        first = said(
+        first = msg(
             "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
         )
     share = float(part.question.mechanism.asked) if part.question.block is not None else 1.0
     if share < 1.0:
-        drawn = said(
+        drawn = msg(
             "{n:,} people were asked this: the device draws, by an open coin, {share:.0%} of the people for it.",
             n=part.n,
             share=share,
@@ -98,29 +98,31 @@ def _share_remarks(part: QuestionResults) -> list[str]:
         first = joined(" ", [drawn, first])
     # Rounded, so that of equal shifts the first option of the question is named.
     worst = max(part.lines, key=lambda line: round(line.dishonest_shift, 12))
-    whose = said("this figure") if len(part.lines) == 1 else said("“{option}”", option=worst.option)
+    whose = msg("this figure") if len(part.lines) == 1 else msg("“{option}”", option=worst.option)
     second = _dishonest(part, whose, at_most(100 * worst.dishonest_shift))
     third = open_question(part)
     return [first, second, *([third] if third else [])]
 
 
 def _dishonest(part: QuestionResults, whose: str, points: str) -> str:
-    """Say how far dishonest people can move a share; of the heaviest 1 % of respondents no bound is known."""
+    """Return how far dishonest people can move a share; of the heaviest 1 % of respondents no bound is known."""
     weight = at_most(part.dishonest_weight)
+    honest = msg("an honest one") if weight == "1" else msg("{weight} honest ones", weight=weight)
+    moved = msg("1 percentage point") if points == "1" else msg("{points} percentage points", points=points)
     if part.weighted:
-        return said(
-            "If dishonest respondents carried 1 % of the weights, {whose} could move by {points} percentage points; "
-            "one dishonest report weighs up to {weight} honest ones.",
+        return msg(
+            "If dishonest respondents carried 1 % of the weights, {whose} could move by {moved}; one dishonest report "
+            "weighs up to {honest}.",
             whose=whose,
-            points=points,
-            weight=weight,
+            moved=moved,
+            honest=honest,
         )
-    return said(
-        "If 1 % of the respondents were dishonest, {whose} could move by {points} percentage points; one dishonest "
-        "report weighs up to {weight} honest ones.",
+    return msg(
+        "If 1 % of the respondents were dishonest, {whose} could move by {moved}; one dishonest report weighs up to "
+        "{honest}.",
         whose=whose,
-        points=points,
-        weight=weight,
+        moved=moved,
+        honest=honest,
     )
 
 
@@ -133,7 +135,7 @@ def _number_remarks(part: QuestionResults) -> list[str]:
         told += [one for one in (_dishonest_mean(part, numbers), open_mean(part)) if one]
     if numbers.cumulative is not None:
         told.append(
-            said(
+            msg(
                 "The band of the cumulative shares holds for all of them at once ({critical:.2f} standard errors on "
                 "either side); quantiles invert their intervals, and hold at least as often as stated.",
                 critical=numbers.cumulative.critical,
@@ -151,15 +153,15 @@ def _dishonest_mean(part: QuestionResults, numbers: Numbers) -> str:
     shift = DISHONEST * max(high - middle, middle - low)
     moved = in_unit(at_most(shift), numbers.unit)
     if part.weighted:
-        return said(
+        return msg(
             "If dishonest respondents carried 1 % of the weights, the mean could move by {shift}.",
             shift=moved,
         )
-    return said("If 1 % of the respondents were dishonest, the mean could move by {shift}.", shift=moved)
+    return msg("If 1 % of the respondents were dishonest, the mean could move by {shift}.", shift=moved)
 
 
 def _ends(question: Question, values: Floats) -> tuple[float, float]:
-    """Give the least and the largest number that one report can stand for in the mean."""
+    """Return the least and the largest number that one report can stand for in the mean."""
     sets = set_view(question.mechanism)
     if sets is not None:
         return sets.ends(values)

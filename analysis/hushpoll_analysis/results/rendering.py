@@ -10,17 +10,17 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import hushpoll_client
 import jinja2
-from hushpoll_client import __version__
-from hushpoll_client.said import Said, said
-from hushpoll_client.words import epsilon_text, number_text
+from hushpoll_client.formatting import epsilon_text, number_text
+from hushpoll_client.messages import Message, msg
 from markupsafe import Markup
 
 from .compliance import careless_panel, protective_panel
 from .curves import cumulative_panel, histogram_panel
 from .export import guarded_csv
 from .figures import NumberAxis, axis_for
-from .findings import group_findings
+from .group_findings import group_findings, leaves_doubt
 from .method import between, percent
 from .numbers import in_unit, measure, quantile_name, rounded
 from .shown import number, p_text, points, reported_words
@@ -64,7 +64,7 @@ def as_json(report: SurveyResults, indent: int | None = None) -> str:
 
 
 def as_csv(report: SurveyResults) -> str:
-    """Give the table of estimates; empty where a number cannot be given.
+    """Return the table of estimates; empty where a number cannot be given.
 
     With groups, their shares follow in the same columns, and `by`, `group` and `note` are added.
     """
@@ -89,7 +89,7 @@ def _group_lines(report: SurveyResults) -> list[dict[Any, Any]]:
         for share in table.shares:
             shown = {"shown_estimate": share.shown_estimate, "quantity": "share"}
             lines.append(common | vars(share) | shown)
-        lines += [common | vars(one) | {"quantity": "mean"} for one in table.means]
+        lines += [common | vars(mean) | {"quantity": "mean"} for mean in table.means]
     return lines
 
 
@@ -99,7 +99,9 @@ def as_html(report: SurveyResults, language: str = "en", speech: Speech = ENGLIS
     body = as_body(report, language=language, speech=speech)
     style = stylesheet(alone=True)
     texts = texts_of(report.survey, language)
-    return page.render(report=report, body=body, style=style, version=__version__, w=texts.say, t=texts)
+    return page.render(
+        report=report, body=body, style=style, version=hushpoll_client.__version__, w=texts.say, t=texts
+    )
 
 
 def as_body(
@@ -172,7 +174,7 @@ def as_notebook(report: SurveyResults) -> str:
 
 @cache
 def stylesheet(alone: bool = False) -> str:
-    """Give the rules of the report; `alone` adds the palette that pages bring themselves."""
+    """Return the rules of the report; `alone` adds the palette that pages bring themselves."""
     names = ["palette.css", "report.css"] if alone else ["report.css"]
     folder = files(__package__) / "templates"
     return "\n".join((folder / name).read_text("utf-8") for name in names)
@@ -180,7 +182,7 @@ def stylesheet(alone: bool = False) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Give what renders the templates of results, with their filters."""
+    """Return what renders the templates of results, with their filters."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("hushpoll_analysis.results", "templates"),
         autoescape=True,
@@ -189,7 +191,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        epsilon=epsilon_text,
+        epsilon=lambda epsilon: epsilon_text(epsilon, 2),
         number=number,
         p=p_text,
         percent=percent,
@@ -203,8 +205,10 @@ def environment() -> jinja2.Environment:
         careless_panel=careless_panel,
         cumulative_panel=cumulative_panel,
         group_findings=group_findings,
+        leaves_doubt=leaves_doubt,
         histogram_panel=histogram_panel,
         in_unit=in_unit,
+        isinf=math.isinf,
         isnan=math.isnan,
         mean_axis=NumberAxis.of,
         measure=measure,
@@ -212,7 +216,7 @@ def environment() -> jinja2.Environment:
         quantile_name=quantile_name,
         reported_words=reported_words,
         rounded=rounded,
-        said=said,
+        msg=msg,
     )
     return environment
 
@@ -222,12 +226,12 @@ def _thousands(value: float) -> str:
 
 
 def _spoken(text: str, say: Callable[[str], str]) -> str:
-    """Say what is a sentence of ours; a survey's own words stay as they are."""
-    return say(text) if isinstance(text, Said) else text
+    """Return what is a sentence of ours; a survey's own words stay as they are."""
+    return say(text) if isinstance(text, Message) else text
 
 
 def _cell(value: Any) -> object:
-    """Give a cell of the table: numbers as Python's own, so that they are written as numbers."""
+    """Return a cell of the table: numbers as Python's own, so that they are written as numbers."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, float):

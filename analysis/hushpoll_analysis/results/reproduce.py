@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from hushpoll_client import Survey
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.base import ChannelView
@@ -65,13 +65,25 @@ def _table(survey: Survey, question: Question) -> Iterator[str]:
     kept = "" if view.possible.all() else f"[{_vector(view.possible.nonzero()[0] + 1)}]"
     yield f"counts <- counted({coded}, {view.outcomes}){kept}"
     decoy = _decoy(question, view)
+    if question.after is not None:
+        yield _among_asked(question, view)
     for kind, options, targets in _wanted(question, view):
-        weights = np.stack([view.solution(one) for one in targets])[:, view.possible]
+        weights = np.stack([view.solution(target) for target in targets])[:, view.possible]
         yield _add(question, kind, options, f"rows_of({_matrix(weights)}, counts{decoy})", "sum(counts)")
 
 
+def _among_asked(question: Question, view: ChannelView) -> str:
+    """Recompute the shares among those asked."""
+    options = len(question.options)
+    targets = [*np.eye(options, options + 1), np.append(np.ones(options), 0.0)]
+    *tops, bottom = (view.solution(target)[view.possible] for target in targets)
+    names = ", ".join(_text(label) for label in question.options)
+    weights = f"{_matrix(np.stack(tops))}, {_vector(bottom)}"
+    return f"among_asked({_text(question.id)}, c({names}), {weights}, counts, {float(question.epsilon)!r})"
+
+
 def _coded(survey: Survey, question: Question) -> str | None:
-    """Give what R reads the reports by; a question of a block has a code for each report of the block."""
+    """Return what R reads the reports by; a question of a block has a code for each report of the block."""
     found = survey.block_of(question)
     if found is None:
         return f"codes({_text(column_of(question.id))})"
@@ -88,7 +100,7 @@ def _said(whole: Any, part: Any) -> str:
 
 
 def _wanted(question: Question, view: ChannelView) -> Iterator[tuple[str, Sequence[str], Floats]]:
-    """Give the tables that the report has of a question: kind, names of the rows, and a for each."""
+    """Yield the tables that the report has of a question: kind, names of the rows, and a for each."""
     identity = np.eye(view.options)
     determined = _determines(view, identity)
     if determined and not question.answers.spacing:
@@ -104,8 +116,8 @@ def _wanted(question: Question, view: ChannelView) -> Iterator[tuple[str, Sequen
 
 def _determines(view: ChannelView, targets: Floats) -> bool:
     try:
-        for one in targets:
-            view.solution(one)
+        for target in targets:
+            view.solution(target)
     except NotIdentifiedError:
         return False
     return True
@@ -148,6 +160,8 @@ def _sets(question: Question) -> Iterator[str]:
         weights = _vector(part.solution(part.unit(1)))
         each = f"lapply(held, function(k) quantity({weights}, c(nrow(reports) - k, k)))"
         yield _add(question, "share", question.labels, each)
+    if question.after is not None:
+        yield "# Shares among those asked need pairs of options: see reproduce.py."
     chances = _vector(np.array([view.low, view.high]))
     for kind, options, targets in _wanted(question, view):
         if kind != "share":
@@ -166,7 +180,7 @@ def _add(
 
 def _vector(numbers: Any) -> str:
     whole = np.issubdtype(np.asarray(numbers).dtype, np.integer)
-    return f"c({', '.join(str(int(one)) if whole else repr(float(one)) for one in numbers)})"
+    return f"c({', '.join(str(int(number)) if whole else repr(float(number)) for number in numbers)})"
 
 
 def _matrix(table: Floats) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.survey.group import FIELD
 from tqdm import tqdm
 
 from hushpoll_analysis.data.alike import WEIGHTS
@@ -26,6 +26,7 @@ from hushpoll_analysis.data.files import (
     tally,
     text_columns,
 )
+from hushpoll_analysis.data.kept import GroupCounts
 from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.data.parts import find_parts
 from hushpoll_analysis.data.tally import Tally, column_of
@@ -57,7 +58,7 @@ class Respondents(ABC):
 
     @abstractmethod
     def of(self, *names: str) -> Rows:
-        """Give the respondents who were asked these questions or options, and the columns that are named."""
+        """Return the respondents who were asked these questions or options, and the columns that are named."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class _InMemory(Respondents):
 class _InEngine(Respondents):
     """As many as a query engine can read; those who are alike come in one row."""
 
-    reports: EngineReports
+    reports: EngineReports | GroupCounts
     sample: SampleKeys
     fewest: int
 
@@ -90,16 +91,16 @@ class _InEngine(Respondents):
 
 
 def respondents_of(survey: Survey, data: Any, sample: SampleKeys, fewest: int) -> tuple[Any, Respondents]:
-    """Give the respondents of the data; and the data, as they can be counted."""
-    if isinstance(data, EngineReports):
+    """Return the respondents of the data; and the data, as they can be counted."""
+    if isinstance(data, EngineReports | GroupCounts):
         return data, _InEngine(data, sample, fewest)
     data = sample_rows(survey, data, fewest)
     return data, _InMemory(survey, *sample.in_frame(data))
 
 
 def group_rows(survey: Survey, data: Any, fewest: int) -> tuple[Any, pd.DataFrame]:
-    """Give the data, and rows that tell which groups by link are shown on their own."""
-    if isinstance(data, EngineReports):
+    """Return the data, and rows that tell which groups by link are shown on their own."""
+    if isinstance(data, EngineReports | GroupCounts):
         return data, data.alike([FIELD], [], None, fewest)
     data = sample_rows(survey, data, fewest)
     return data, data
@@ -109,7 +110,7 @@ def count_reports(
     survey: Survey, data: Any, by: str | None, progress: Progress | None = None, fewest: int = FEWEST_REPORTS
 ) -> Tally:
     """Count the reports, wherever they are."""
-    if isinstance(data, EngineReports):
+    if isinstance(data, EngineReports | GroupCounts):
         return data.tally(by, fewest)
     return tally(survey, data, by, progress, fewest)
 
@@ -158,18 +159,18 @@ def rows_of_parts(survey: Survey, where: str | Path, names: Sequence[str]) -> pd
     wanted = [name for name in column_names(files[0]) if name in known]
     frames = []
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-        for one in files:
-            frames.append(_columns_of(one, wanted))
+        for file in files:
+            frames.append(_columns_of(file, wanted))
             bar.update(len(frames[-1]))
     return pd.concat(frames, ignore_index=True)
 
 
 def too_many_to_read(survey: Survey, data: Any) -> bool:
-    """Say whether Parquet files hold more reports than are read as one table."""
+    """Return whether Parquet files hold more reports than are read as one table."""
     if not isinstance(data, str | Path) or not (are_many(data) or _is_parquet(Path(data))):
         return False
     files = find_parts(survey, data)
-    return sum(int(arrow(one.name).parquet.read_metadata(one).num_rows) for one in files) > MOST_READ
+    return sum(int(arrow(file.name).parquet.read_metadata(file).num_rows) for file in files) > MOST_READ
 
 
 def _is_parquet(path: Path) -> bool:

@@ -40,22 +40,26 @@ FRAME_COLUMNS = (
 
 
 def question_rows(part: QuestionResults) -> list[dict[str, Any]]:
-    """Give the shares of a question, then what its order and its numbers add."""
+    """Return the shares of a question, then what its order and its numbers add.
+
+    Of a follow-up question the shares among those asked come first, as quantity "share among asked".
+    """
     common = {
         "question": part.id,
         "n": part.n,
         "mechanism": part.question.mechanism.name,
         "epsilon": part.question.epsilon,
     }
-    rows = [_share_row(line) for line in part.lines]
+    rows = [_share_row(line, "share among asked") for line in part.among_asked]
+    rows += [_share_row(line) for line in part.lines]
     rows += [] if part.numbers is None else part.numbers.rows()
     return [common | row for row in rows]
 
 
-def _share_row(line: Line) -> dict[str, Any]:
+def _share_row(line: Line, quantity: str = "share") -> dict[str, Any]:
     entry = line.entry
     return {
-        **entry_row("share", entry.option, entry, line.simultaneous),
+        **entry_row(quantity, entry.option, entry, line.simultaneous),
         "reported": entry.reported,
         "constrained": line.constrained,
         "design_effect": entry.design_effect,

@@ -7,28 +7,30 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.maximum_likelihood import maximise
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, sampler
 from hushpoll_analysis.data.option_columns import OPTION, option_rows
 from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Estimate, with_interval
+from hushpoll_analysis.interval import Resampling, quantity_method
+from hushpoll_analysis.interval.listed import listed_interval
+from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import DesignSample, design_sample, plain_method
+from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
 from hushpoll_analysis.sampling.weighted import (
     WeightedEstimate,
     WeightedReports,
     weighted_part,
     weighted_sample,
 )
-from hushpoll_analysis.shares.constrained import ConstrainedEstimate, maximise
-from hushpoll_analysis.shares.interval import Resampling
-from hushpoll_analysis.shares.interval.listed import listed_interval
+from hushpoll_analysis.shares.constrained import ConstrainedEstimate
 from hushpoll_analysis.shares.parts import Pair, PartsEstimate, asked_notes, estimate_parts
-from hushpoll_analysis.shares.quantities import Quantity
-from hushpoll_analysis.shares.result import Estimate, LinearEstimate, with_interval
+from hushpoll_analysis.shares.result import ShareEstimates
 
 from .numbers import Numbers, has_numbers, numbers_of
 from .respondents import MOST_READ, Rows
@@ -42,8 +44,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class SampleEstimate(Estimate):
+@dataclass(frozen=True, repr=False)
+class SampleEstimate(ShareEstimates):
     """Estimated shares of one question under a sample design."""
 
     frequencies: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
@@ -51,8 +53,11 @@ class SampleEstimate(Estimate):
     degrees_of_freedom: int | None = None
     """Each share with the counts that its interval used."""
 
-    def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
-        """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
+    def top(self, k: int = 10) -> tuple[Estimate, ...]:
+        """Return the k options with the largest estimates.
+
+        Their intervals hold together, whichever options these are.
+        """
         return _largest(self.estimates, self.worth, k, self.level)
 
     def constrained(self) -> ConstrainedEstimate:
@@ -64,38 +69,53 @@ class SampleEstimate(Estimate):
             self.counts, found.shares, found.log_likelihood, float("nan"), found.gap, found.converged
         )
 
-    def functional(self, target: Any, label: str = "quantity", interval: str | None = None) -> LinearEstimate:
+    def _covariance(self) -> Floats:
+        """Refuse: the design's covariance needs the rows."""
+        raise AnalysisError(
+            "under a sample design only variances are estimated", "use the standard errors of to_frame()"
+        )
+
+    def functional(self, target: Any, label: str = "quantity", interval: str | None = None) -> Estimate:
         """Refuse: a linear quantity of a weighted sample needs its rows."""
         raise AnalysisError(
             "under a sample design only the shares are estimated", "use weighted_estimate on the rows"
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SampleParts(PartsEstimate):
     """Estimated shares of options, estimated one by one, under a sample design."""
 
     worth: tuple[Quantity, ...] = field(default=(), repr=False, compare=False)
     degrees_of_freedom: int | None = None
 
-    def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
-        """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
+    def top(self, k: int = 10) -> tuple[Estimate, ...]:
+        """Return the k options with the largest estimates.
+
+        Their intervals hold together, whichever options these are.
+        """
         return _largest(self.estimates, self.worth, k, self.level)
+
+    def _covariance(self) -> Floats:
+        """Refuse: the design's covariance needs the rows."""
+        raise AnalysisError(
+            "under a sample design only variances are estimated", "use the standard errors of to_frame()"
+        )
 
     def together(self) -> PartsEstimate:
         """Refuse: the rows are needed."""
         raise AnalysisError("under a sample design only the shares are estimated", "ask report for them")
 
-    def pair(self, first: str, second: str) -> tuple[LinearEstimate, ...]:
+    def pair(self, first: str, second: str) -> tuple[Estimate, ...]:
         """Refuse: the rows are needed."""
         raise AnalysisError("under a sample design only the shares are estimated", "leave the weights out")
 
     def pairs(self) -> tuple[Pair, ...]:
-        """Give none: the rows are needed."""
+        """Return none: the rows are needed."""
         return ()
 
-    def number_ticked(self) -> LinearEstimate | None:
-        """Give nothing: the sum's error needs the rows."""
+    def number_ticked(self) -> Estimate | None:
+        """Return nothing: the sum's error needs the rows."""
         return None
 
 
@@ -191,7 +211,7 @@ def sample_numbers(question: Question, rows: Rows, level: float, interval: str) 
         level,
         float(question.answers.spacing),
     )
-    found = numbers_of(question, sample, level, plain_method(interval))
+    found = numbers_of(question, sample, level, quantity_method(interval))
     return None if found is None else _plainly(found, sample)
 
 
@@ -203,7 +223,7 @@ def _plainly(found: Numbers, sample: DesignSample) -> Numbers:
         whole = quantiles.cumulative
         plain = replace(
             whole,
-            estimates=tuple(sample.plainly(one) for one in whole.estimates),
+            estimates=tuple(sample.plainly(estimate) for estimate in whole.estimates),
             band=tuple(sample.plainly(one) for one in whole.band),
         )
         quantiles = replace(quantiles, cumulative=plain)
@@ -214,8 +234,8 @@ def _plainly(found: Numbers, sample: DesignSample) -> Numbers:
 
 
 def _largest(
-    entries: Sequence[LinearEstimate], worth: Sequence[Quantity], k: int, level: float
-) -> tuple[LinearEstimate, ...]:
+    entries: Sequence[Estimate], worth: Sequence[Quantity], k: int, level: float
+) -> tuple[Estimate, ...]:
     # Rounded, so that equal shares keep the order of the question.
     order = sorted(range(len(entries)), key=lambda place: -round(entries[place].estimate, 12))
     order = order[: whole_number(k, "k", 1)]
@@ -225,18 +245,22 @@ def _largest(
         listed = with_interval(worth[place], limits, entries[place].option, None, level)
         found.append(
             replace(
-                entries[place], low=limits.low, high=limits.high, shown=listed.shown, interval=limits.method
+                entries[place],
+                low=limits.low,
+                high=limits.high,
+                shown=listed.shown,
+                interval=limits.method.name,
             )
         )
     return tuple(found)
 
 
 def _left_out(question: Question, whole: Sampler) -> tuple[str, ...]:
-    """Say what reports without a design have beside the shares."""
+    """Return what reports without a design have beside the shares."""
     if not whole.pairs or not question.channel.several:
         return ()
     return (
-        said(
+        msg(
             "Under a sample design neither pairs of options nor the number of options ticked are estimated; a report "
             "without one has them."
         ),
@@ -244,7 +268,7 @@ def _left_out(question: Question, whole: Sampler) -> tuple[str, ...]:
 
 
 def _worth(found: WeightedEstimate) -> str:
-    return said(
+    return msg(
         "Sample design: {n:,} respondents are worth {effective:,.0f} with equal weights; intervals use t with "
         "{freedom:,} degrees of freedom.",
         n=found.n,
@@ -255,12 +279,12 @@ def _worth(found: WeightedEstimate) -> str:
 
 def _entry(
     found: WeightedEstimate, sample: WeightedReports, k: int, option: str, reported: int | None
-) -> LinearEstimate:
+) -> Estimate:
     weights = sample.view.solution(sample.view.unit(k))[sample.view.possible]
     # Who was not asked about an option weighs nothing, and sends no report about it.
     heaviest = sample.design.heaviest * sample.design.positive / sample.design.total
     share = found.shares[k]
-    return LinearEstimate(
+    return Estimate(
         option=option,
         reported=reported,
         estimate=share.estimate,

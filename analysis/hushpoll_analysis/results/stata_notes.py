@@ -32,7 +32,7 @@ def write_notes(path: Path, notes: Mapping[str, Sequence[str]]) -> None:
 
 
 def _characteristics(name: str, texts: Sequence[str]) -> bytes:
-    """Give the number of notes as note0, then the notes, cut where they are too long for one."""
+    """Return the number of notes as note0, then the notes, cut where they are too long for one."""
     pieces = [
         piece
         for text in texts

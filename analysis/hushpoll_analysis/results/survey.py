@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 from hushpoll_client import Survey
-from hushpoll_client.assurance import assurance
-from hushpoll_client.group import FIELD
-from hushpoll_client.report import FEWEST_REPORTS
-from hushpoll_client.said import plural, said
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.messages import msg, plural
+from hushpoll_client.survey.assurance import assurance
+from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.arguments import listed, number, whole_number
 from hushpoll_analysis.data.counts import check_level
@@ -42,7 +42,7 @@ from .respondents import count_reports, group_rows, respondents_of
 from .rows import FRAME_COLUMNS, question_rows
 from .validity import Validity, anchor_of, validity_of
 
-__all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "report"]
+__all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "load_survey", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
 MINIMUM = FEWEST_REPORTS
@@ -73,7 +73,7 @@ class SurveyResults:
     """Rows of the data with missing values that were left out."""
 
     def __getitem__(self, question: str) -> QuestionResults:
-        """Give the part of one question, by its id."""
+        """Return the part of one question, by its id."""
         wanted = question_of(self.survey, question)
         return next(part for part in self.questions if part.question is wanted)
 
@@ -88,7 +88,7 @@ class SurveyResults:
         if self.is_shown:
             return ""
         if self.n == 0:
-            return said("No estimates: no report is counted, and it takes {minimum}.", minimum=self.minimum)
+            return msg("No estimates: no report is counted, and it takes {minimum}.", minimum=self.minimum)
         return plural(
             self.n,
             "No estimates: {count} report is fewer than the minimum of {minimum}.",
@@ -123,7 +123,7 @@ class SurveyResults:
         return tuple(question.id for question in self.survey.questions if question.epsilon == math.inf)
 
     def findings(self, language: str = "en") -> tuple[Finding, ...]:
-        """Say in a sentence or two what was found of each question, and whether it is as precise as was needed."""
+        """Return in a sentence or two what was found of each question, and whether it is as precise as was needed."""
         return findings(self, language)
 
     @cached_property
@@ -156,10 +156,13 @@ class SurveyResults:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report as JSON-ready data; null stands for unbounded."""
+        """Return the report as JSON-ready data; null stands for unbounded."""
         found = {
-            one.id: {"finding": one.text, **({"margin": one.verdict.to_dict()} if one.verdict else {})}
-            for one in self.findings()
+            finding.id: {
+                "finding": finding.text,
+                **({"margin": finding.verdict.to_dict()} if finding.verdict else {}),
+            }
+            for finding in self.findings()
         }
         value: dict[str, Any] = {
             "hash": self.survey.hash,
@@ -185,7 +188,7 @@ class SurveyResults:
         return value
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per estimate, unclipped and shown, as a pandas table."""
+        """Return one row per estimate, unclipped and shown, as a pandas table."""
         rows = [{"level": self.level, **row} for part in self.questions for row in question_rows(part)]
         return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
@@ -320,7 +323,7 @@ def report(
     Kish (1965), Survey Sampling; Cheu, Smith, Ullman (2021), Manipulation attacks in local differential privacy.
     """
     if not isinstance(survey, Survey):
-        survey = _load(survey)
+        survey = load_survey(survey)
     check_level(level)
     _check_given(by, minimum, fewest, batch)
     batch = released_together(survey, data) if batch is None else batch
@@ -394,8 +397,8 @@ def _check_given(by: Any, minimum: Any, fewest: Any, batch: Any) -> None:
         raise AnalysisError(f"by is {by!r}", "name a question, or a column of the data")
     if not isinstance(minimum, int) or minimum < 0:
         raise AnalysisError(
-            said("minimum is {minimum!r}", minimum=minimum),
-            said("give the least number of reports, such as {minimum}", minimum=MINIMUM),
+            msg("minimum is {minimum!r}", minimum=minimum),
+            msg("give the least number of reports, such as {minimum}", minimum=MINIMUM),
         )
     whole_number(fewest, "fewest", 0)
     if batch is not None and batch != math.inf:
@@ -432,26 +435,28 @@ def _with_anchor(
     if isinstance(data, Tally) and data.by != asked.id:
         raise AnalysisError(
             "an anchor needs the reports, or counts joint with it",
-            said("count with by={asked!r}", asked=asked.id),
+            msg("count with by={asked!r}", asked=asked.id),
         )
     joint = count_reports(survey, data, asked.id)
     return (replace(joint, by=None, joint={}) if isinstance(data, Tally) and by is None else data), joint
 
 
-def _load(survey: str | Path) -> Survey:
+def load_survey(survey: str | Path) -> Survey:
+    """Read a survey definition; raise AnalysisError if there is none at this path."""
     if not isinstance(survey, str | os.PathLike):
         raise AnalysisError(
-            said(
+            msg(
                 "survey: expected a Survey or the path of its file, got {kind}",
                 kind=type(survey).__name__,
             ),
             "make one with Survey.load(path) or Survey.from_draft(...)",
         )
     try:
-        return Survey.load(Path(survey))
+        content = Path(survey).read_bytes()
     except OSError as error:
         reason = error.strerror or "it cannot be read"
         raise AnalysisError(
-            said("survey: {survey!s}: {reason}", survey=survey, reason=reason),
+            msg("survey: {survey!s}: {reason}", survey=survey, reason=reason),
             "give the path of the survey's file",
         ) from None
+    return Survey.parse(content)

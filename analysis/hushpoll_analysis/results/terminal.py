@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .compliance import compliance_text
-from .findings import group_findings
+from .group_findings import group_findings, leaves_doubt
 from .method import between, percent
 from .numbers import in_unit, measure, quantile_name, rounded
 from .shown import points, reported_words
+from .wording import wording
 
 if TYPE_CHECKING:
     from hushpoll_analysis.tables.means import GroupMean
@@ -43,10 +44,10 @@ def as_text(report: SurveyResults) -> str:
     if report.too_few:
         return "\n".join([*lines, *_wrapped(report.too_few), ""])
     lines += ["What was found", "--------------"]
-    for one in report.findings():
-        lines += _wrapped(one.question)
-        lines += _wrapped(one.text, "  ", "  ")
-        lines += [] if one.verdict is None else _wrapped(one.verdict.text, "  ", "  ")
+    for finding in report.findings():
+        lines += _wrapped(finding.question)
+        lines += _wrapped(finding.text, "  ", "  ")
+        lines += [] if finding.verdict is None else _wrapped(finding.verdict.text, "  ", "  ")
     lines.append("")
     for part in report.questions:
         lines += _question_text(part, report)
@@ -76,12 +77,14 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
         *_wrapped(f"{part.question.mechanism.name}; {part.privacy}"),
     ]
     if part.top:
-        rows = [[f"the {len(part.top)} largest", "estimate", f"{100 * report.level:g} % together"]]
+        rows = [[f"the {len(part.top)} largest", "estimate", f"{100 * report.level:g} % interval"]]
         rows += [
-            [_cut(one.option, 30), percent(one.shown.estimate), between(one.shown.low, one.shown.high)]
-            for one in part.top
+            [_cut(line.option, 30), percent(line.shown_estimate), between(line.shown_low, line.shown_high)]
+            for line in part.top
         ]
         lines += _aligned(rows)
+    if part.among_asked:
+        lines += _asked_text(part, f"{100 * report.level:g} %")
     if part.lines:
         lines += _share_text(part, f"{100 * report.level:g} %")
     if part.reports_are_options and part.lines:
@@ -103,10 +106,19 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
     return [*lines, ""]
 
 
+def _asked_text(part: QuestionResults, level: str) -> list[str]:
+    rows = [["among those asked", "estimate", f"{level} interval", "SE", "SE privacy"]]
+    for line in part.shown_among_asked:
+        limits = between(line.shown_low, line.shown_high)
+        errors = [f"{line.entry.se:.4f}", f"{line.entry.se_privacy:.4f}"]
+        rows.append([_cut(line.option, 30), percent(line.shown_estimate), limits, *errors])
+    return _aligned(rows)
+
+
 def _share_text(part: QuestionResults, level: str) -> list[str]:
-    several = len(part.lines) > 1
-    rows = [["", "estimate", f"{level} interval", "SE", "SE privacy"]]
-    rows[0] += (["simultaneous"] if several else []) + (["reported*"] if part.reports_are_options else [])
+    title = "of everybody" if part.among_asked else ""
+    rows = [[title, "estimate", f"{level} interval", "SE", "SE privacy"]]
+    rows[0] += ["reported*"] if part.reports_are_options else []
     for line in part.lines:
         entry = line.entry
         row = [
@@ -115,7 +127,6 @@ def _share_text(part: QuestionResults, level: str) -> list[str]:
             between(line.shown_low, line.shown_high),
         ]
         row += [f"{entry.se:.4f}", f"{entry.se_privacy:.4f}"]
-        row += [between(line.simultaneous.shown.low, line.simultaneous.shown.high)] if several else []
         row += [f"{entry.reported:,}"] if part.reports_are_options else []
         rows.append(row)
     return _aligned(rows)
@@ -152,49 +163,59 @@ def _number_text(numbers: Numbers, level: str) -> list[str]:
     if numbers.quantiles is not None:
         rows += [
             [
-                f"{quantile_name(one.p)}{unit}",
-                measure(one.estimate),
-                f"{measure(one.low)} – {measure(one.high)}",
+                f"{quantile_name(entry.p)}{unit}",
+                measure(entry.estimate),
+                f"{measure(entry.low)} – {measure(entry.high)}",
             ]
-            for one in numbers.quantiles.entries
+            for entry in numbers.quantiles.entries
         ]
         iqr = numbers.quantiles.iqr
         limits = f"{measure(iqr.low)} – {measure(iqr.high)}"
         rows.append([f"interquartile range{unit}", measure(iqr.estimate), limits])
     lines = _aligned([["", "estimate", f"{level} interval"], *rows]) if rows else []
     if numbers.cumulative is not None:
-        table = [["this or less", "estimate", f"{level} interval", "band for all"]]
-        for one, both in zip(numbers.cumulative.estimates, numbers.cumulative.band, strict=True):
+        found, heading = numbers.cumulative, "this or less"
+        entries, band_entries = found.estimates, found.band
+        if numbers.upward:
+            heading = "this or more"
+            entries, band_entries = found.upward, found.upward_band
+        table = [[heading, "estimate", f"{level} interval", "band for all"]]
+        for one, both in zip(entries, band_entries, strict=True):
             limits, band = (between(entry.shown.low, entry.shown.high) for entry in (one, both))
             table.append([_cut(one.option, 30), percent(one.shown.estimate), limits, band])
         lines += _aligned(table)
     return lines
 
 
+def _group_notes(table: GroupTable) -> list[str]:
+    """Return what to know about the sentences before."""
+    known = {"chance_note": leaves_doubt(table), "everybody_note": table.is_follow_up}
+    return [wording("en")(key) for key, applies in known.items() if applies]
+
+
 def _group_text(table: GroupTable) -> list[str]:
     lines = _wrapped(f"{table.id} by {table.by}: {table.question.text}")
-    for sentence in group_findings(table):
+    for sentence in (*group_findings(table), *_group_notes(table)):
         lines += _wrapped(sentence, "  ", "  ")
     rows = [["", *table.groups]] if table.groups else []
     for option in table.options:
         cells = []
         for share in table.of_option(option):
-            interval = f"({between(share.shown_low, share.shown_high)[:-2]})"
-            cells.append("–" if math.isnan(share.estimate) else f"{percent(share.shown_estimate)} {interval}")
+            interval = f"({between(*share.limits)[:-2]})"
+            cells.append("–" if math.isnan(share.estimate) else f"{percent(share.estimate)} {interval}")
         rows.append([_cut(option, 30), *cells])
     if table.means:
         name = f"mean ({table.unit})" if table.unit else "mean"
-        rows.append([name, *(_mean_cell(one) for one in table.means)])
+        rows.append([name, *(_mean_cell(mean) for mean in table.means)])
     lines += _aligned(rows)
     if table.test:
         lines += _wrapped(f"Independence: {table.test}", "  ", "  ")
-    for one in table.differences:
-        if not math.isnan(one.difference):
-            chance = "p < 0.0001" if one.p_value < 1e-4 else f"p = {one.p_value:.4f}"
-            text = (
-                f"{one.option}: {one.group} against {one.reference} {points(one.difference)} points "
-                f"({points(one.low)} to {points(one.high)}), {chance}"
-            )
+    for difference in table.differences:
+        if not math.isnan(difference.difference):
+            chance = "p < 0.0001" if difference.p_value < 1e-4 else f"p = {difference.p_value:.4f}"
+            groups = f"{difference.group} against {difference.reference}"
+            low, high = points(difference.low), points(difference.high)
+            text = f"{difference.option}: {groups} {points(difference.difference)} points ({low} to {high}), {chance}"
             lines += _wrapped(text, "    ", "  - ")
     for gap in table.mean_differences:
         chance = "p < 0.0001" if gap.p_value < 1e-4 else f"p = {gap.p_value:.4f}"

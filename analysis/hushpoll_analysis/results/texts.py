@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client.group import OTHER
-from hushpoll_client.question import NOT_APPLICABLE
-from hushpoll_client.said import Said, said
-from hushpoll_client.texts import Texts as OwnTexts
-from hushpoll_client.texts import direction_of, read_in
+from hushpoll_client.messages import Message, msg
+from hushpoll_client.survey.group import OTHER
+from hushpoll_client.survey.question import NOT_APPLICABLE
+from hushpoll_client.survey.texts import Texts as OwnTexts
+from hushpoll_client.survey.texts import direction_of, read_in
 from markupsafe import Markup
 
 from hushpoll_analysis.errors import AnalysisError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Texts", "texts_of"]
 
-PREFER_NOT = said("Prefer not to say")
+PREFER_NOT = msg("Prefer not to say")
 _TICKED = {"Yes": "yes", "No": "no"}
 _WORDS = {**_TICKED, PREFER_NOT: "prefer_not", NOT_APPLICABLE: "does_not_apply"}
 """The phrases of the words that are ours."""
@@ -58,46 +58,56 @@ class Texts:
         return self.own.title
 
     def question(self, question: Question) -> str:
-        """Give what was asked."""
+        """Return what was asked."""
         return self.own.question(question)
 
     def unit(self, question: Question, unit: str) -> str:
-        """Give the unit of a number; nothing where there is none."""
+        """Return the unit of a number; nothing where there is none."""
         return self.own.unit(question, unit)
 
     def options(self, question: Question) -> list[str]:
-        """Give every option."""
-        return [self.option(question, one) for one in question.options]
+        """Return every option."""
+        return [self.option(question, option) for option in question.options]
 
     def option(self, question: Question, option: str) -> str:
-        """Give one option, named as the survey names it."""
+        """Return one option, named as the survey names it."""
         name = self._name(question, option)
-        if name in _WORDS and isinstance(name, Said):
+        if name in _WORDS and isinstance(name, Message):
             return self.say(_WORDS[name])
-        return self.say.label(name) if isinstance(name, Said) else name
+        return self.say.label(name) if isinstance(name, Message) else name
 
     def quoted(self, question: Question, option: str) -> str:
-        """Give one option inside a sentence: in quotes, unless it is a word of the page's own such as Yes."""
+        """Return one option inside a sentence: in quotes, unless it is a word of the page's own such as Yes."""
         name = self.option(question, option)
         return name if self._is_ours(question, option) else self.say("quoted", option=name)
 
+    def or_more(self, question: Question, option: str) -> str:
+        """Return an option of a scale with those above it, as in "4 or more"; the last one alone."""
+        if option == question.options[-1]:
+            return self.quoted(question, option)
+        name = self.option(question, option)
+        if name[:1].isdigit():
+            # In quotation marks as a whole: a sentence must not begin with a number after one that ends with a number.
+            return self.say("quoted", option=self.say("or_more", option=name))
+        return self.say("or_more", option=self.quoted(question, option))
+
     def option_attributes(self, question: Question, option: str) -> Markup:
-        """Give the language and direction of an option; none for words that are the page's own."""
+        """Return the language and direction of an option; none for words that are the page's own."""
         if self._is_ours(question, option):
             return Markup("")
-        if self.own.tag is not None and isinstance(self._name(question, option), Said):
+        if self.own.tag is not None and isinstance(self._name(question, option), Message):
             return Markup('lang="{}" dir="{}"').format(self.say.language, self.say.direction)
         return self.attributes
 
     def by(self, table: GroupTable) -> str:
-        """Give what made the groups of a table."""
+        """Return what made the groups of a table."""
         if table.by_link:
             return self.say("by_link")
         asked = self._asked(table.by)
         return table.by_text if asked is None else self.question(asked)
 
     def group(self, table: GroupTable, name: str) -> str:
-        """Give the name of a group, which is an option where a question made the groups."""
+        """Return the name of a group, which is an option where a question made the groups."""
         if table.by_link:
             return self.say("other_groups") if name == OTHER else name
         asked = self._asked(table.by)
@@ -107,26 +117,26 @@ class Texts:
         return self.say(_TICKED[name]) if name in _TICKED else name
 
     def revealing(self, ids: Any) -> str:
-        """Give the texts of some questions, by id."""
-        return " · ".join(self.question(one) for one in self.survey.questions if one.id in ids)
+        """Return the texts of some questions, by id."""
+        return " · ".join(self.question(question) for question in self.survey.questions if question.id in ids)
 
     def _asked(self, name: str) -> Question | None:
-        return next((one for one in self.survey.questions if one.id == name), None)
+        return self.survey.questions_by_id.get(name)
 
     def _name(self, question: Question, option: str) -> str:
-        """Give an option in the survey's words, or as a sentence where the words are ours."""
+        """Return an option in the survey's words, or as a sentence where the words are ours."""
         if option == NOT_APPLICABLE and option not in question.options:
             return NOT_APPLICABLE
         name = self.own.option(question, option)
         return PREFER_NOT if name == PREFER_NOT else name
 
     def _is_ours(self, question: Question, option: str) -> bool:
-        """Tell whether an option is the same in every survey."""
+        """Return whether an option is the same in every survey."""
         return question.kind.fixed_words or self._name(question, option) in (NOT_APPLICABLE, PREFER_NOT)
 
 
 def texts_of(survey: Survey, language: str) -> Texts:
-    """Give a survey's texts for readers of a language."""
+    """Return a survey's texts for readers of a language."""
     if not isinstance(language, str):
         raise AnalysisError(f"language is {language!r}", "give its tag, such as en or de")
     return Texts(survey, wording(language))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.data.counts import check_level, finite_numbers
-from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.shares.result import Shown
+from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.plotting import draw_line
+from hushpoll_analysis.summary import Summary
 
 from .trend_line import change_between, line_through
 from .wave_values import MEAN, WaveValue, read_wave
@@ -43,12 +47,25 @@ class TrendWave:
 
 
 @dataclass(frozen=True)
-class Trend:
+class Trend(Summary):
     """All waves of one answer; `slope` is the change per unit of time along the weighted straight line.
 
     `changed_p` tests that nothing changed at all, `slope_p` that the line is flat, `bent_p` that the line fits
     (None with two waves).
     """
+
+    summary_columns = (
+        "time",
+        "n",
+        "estimate",
+        "se",
+        "low",
+        "high",
+        "change",
+        "change_low",
+        "change_high",
+        "p_value",
+    )
 
     option: Any
     level: float
@@ -62,18 +79,29 @@ class Trend:
     bent_p: float | None
     notes: tuple[str, ...]
 
+    def _title(self) -> str:
+        bent = "" if self.bent_p is None else f", bent p = {self.bent_p:.4f}"
+        return (
+            f"{self.option} over {len(self.waves)} waves, {100 * self.level:g} % intervals\n"
+            f"Slope {self.slope:.4f} ({self.slope_low:.4f} to {self.slope_high:.4f}), p = {self.slope_p:.4f}; "
+            f"any change p = {self.changed_p:.4f}{bent}"
+        )
+
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each wave."""
+        """Return one row for each wave."""
         rows = []
-        for one in self.waves:
-            row = dict(vars(one))
+        for wave in self.waves:
+            row = dict(vars(wave))
             shown = row.pop("shown")
             rows.append(row | {f"shown_{key}": value for key, value in vars(shown).items()})
         return pd.DataFrame(rows).set_index("wave")
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the trend as JSON values."""
-        waves = [{**vars(one), "shown": dict(vars(one.shown))} for one in self.waves]
+        """Return the trend as JSON values; dates that name waves are text."""
+        waves = [
+            {**vars(wave), "wave": _as_json(wave.wave), "shown": dict(vars(wave.shown))}
+            for wave in self.waves
+        ]
         return {**vars(self), "waves": waves, "notes": list(self.notes)}
 
     def plot(self, axes: Any = None) -> Any:
@@ -104,11 +132,12 @@ def trend(
         names them. Each may have its own mechanism and epsilon.
     option
         The answer to follow, by its label or its code; by default Yes, of a scale or a number in reports the mean, and
-        of a two-group design the share.
+        of a two-group design the share. Of ordered answers in reports also several: "4 or more", "2 or less".
     question
         Its question, where the waves are reports of whole surveys.
     times
-        When each wave was; by default the names where they are numbers, else 0, 1, 2, ...
+        When each wave was; by default the names where they are numbers, also as text such as "2024", or dates, which
+        count in years. Else waves are taken as equally spaced, and `notes` say so.
     level
         Confidence level of changes and slope; by default that of the first wave.
 
@@ -134,7 +163,7 @@ def trend(
     if len(found) < 2:
         raise AnalysisError(f"a trend needs at least two waves, got {len(found)}")
     names = [_plain(name) for name in waves] if isinstance(waves, Mapping) else list(range(len(found)))
-    when = _times(names, times, isinstance(waves, Mapping))
+    when, spaced = _times(names, times, isinstance(waves, Mapping))
     wanted = check_level(found[0].level if level is None else level)
     labels = {one.option for one in found}
     if len(labels) > 1:
@@ -148,6 +177,8 @@ def trend(
         for i, one in enumerate(found)
     )
     notes = ["Waves are taken as independent samples: different people in each."]
+    if spaced and len(found) > 2:
+        notes.append("Waves are taken as equally spaced in time; if they are not, give times=.")
     if any(one.se == 0.0 for one in found):
         notes.append("A wave has equal reports only; its interval stands for its standard error.")
     if any(one.freedom is not None and one.freedom < FEW for one in found) and len(found) > MANY:
@@ -159,8 +190,14 @@ def trend(
 
 
 def _plain(name: Any) -> Any:
-    """Give a name that JSON can hold: 2024, not np.int64(2024)."""
+    """Return a name that JSON can hold: 2024, not np.int64(2024)."""
     return name.item() if isinstance(name, np.generic) else name
+
+
+def _as_json(name: Any) -> Any:
+    if isinstance(name, date):
+        return name.isoformat()
+    return str(name) if isinstance(name, pd.Period) else name
 
 
 def _values(waves: Any) -> list[Any]:
@@ -173,15 +210,46 @@ def _values(waves: Any) -> list[Any]:
     return list(waves)
 
 
-def _times(names: list[Any], times: Sequence[float] | None, named: bool) -> Any:
-    if times is None and named and all(isinstance(name, int | float) for name in names):
-        times = names
+def _times(names: list[Any], times: Sequence[float] | None, named: bool) -> tuple[Any, bool]:
+    """Return when each wave was, and whether waves are only taken as equally spaced."""
+    if times is None and named:
+        times = _times_of_names(names)
+    spaced = times is None
     when = np.arange(len(names), dtype=np.float64) if times is None else finite_numbers(times, "times")
     if len(when) != len(names):
         raise AnalysisError(f"{len(when)} times for {len(names)} waves", "give one for each")
     if np.any(np.diff(when) <= 0.0):
         raise AnalysisError("times must increase from wave to wave", "put the waves in order")
-    return when
+    return when, spaced
+
+
+def _times_of_names(names: list[Any]) -> list[float] | None:
+    """Return the times that names stand for: numbers, numbers as text, or dates in years; None where they do not."""
+    numbers = [_number(name) for name in names]
+    if None not in numbers:
+        return [number for number in numbers if number is not None]
+    if all(isinstance(name, date | np.datetime64 | pd.Period) for name in names) or _are_dates(names):
+        days = pd.to_datetime([_date(name) for name in names])
+        return [float(one) for one in days.year + (days.day_of_year - 1 + days.hour / 24) / 365.25]
+    return None
+
+
+def _number(name: Any) -> float | None:
+    if isinstance(name, bool):
+        return None
+    try:
+        value = float(name) if isinstance(name, int | float | str) else None
+    except ValueError:
+        return None
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _are_dates(names: list[Any]) -> bool:
+    return all(isinstance(name, str) and re.fullmatch(r"\d{4}-\d\d(-\d\d)?", name) for name in names)
+
+
+def _date(name: Any) -> Any:
+    return name.to_timestamp() if isinstance(name, pd.Period) else name
 
 
 def _row(name: object, when: float, one: WaveValue, before: WaveValue | None, level: float) -> TrendWave:

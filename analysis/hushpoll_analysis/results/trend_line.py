@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.shares.interval.mover import difference_limits
+from hushpoll_analysis.interval.mover import difference_limits
 
 from .wave_values import WaveValue, quantile
 
@@ -19,6 +19,8 @@ __all__ = ["Change", "Line", "change_between", "line_through"]
 
 SMALLEST = 1e-12  # limits at smaller levels lose their digits
 LARGEST = 1.0 - 1e-6
+MANY_UNITS = 40
+"""Degrees of freedom of a wave from which on its variance is taken at another share than its own."""
 
 
 class Change(NamedTuple):
@@ -44,7 +46,7 @@ class Line(NamedTuple):
 
 
 def change_between(after: WaveValue, before: WaveValue, level: float) -> Change:
-    """Give the change with limits from those of both waves (MOVER), and the level at which they reach 0."""
+    """Return the change with limits from those of both waves (MOVER), and the level at which they reach 0."""
     gap = after.estimate - before.estimate
     freedom = satterthwaite(np.array([after.error, before.error]) ** 2, [after.freedom, before.freedom])
 
@@ -66,27 +68,35 @@ def change_between(after: WaveValue, before: WaveValue, level: float) -> Change:
 
 
 def satterthwaite(parts: Floats, freedom: Sequence[int | None]) -> float | None:
-    """Give the degrees of freedom of a sum of estimated variances; None where all are known."""
+    """Return the degrees of freedom of a sum of estimated variances; None where all are known."""
     each = sum(part**2 / own for part, own in zip(parts.tolist(), freedom, strict=True) if own is not None)
     return float(parts.sum()) ** 2 / each if each else None
 
 
 def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line:
-    """Fit the line by weighted least squares, with the uncertainty of weights that were estimated from few clusters.
+    """Fit the line by weighted least squares, with weights that do not depend on the single waves' estimates.
 
-    The variance of the slope is that of Kenward and Roger (1997), its degrees of freedom Satterthwaite's; for waves
-    without degrees of freedom this is the normal interval.
+    1/SE^2 of a rare answer is largest in the waves in which it came out rarest by chance. Weights are therefore the
+    variances that the waves would have if nothing changed, and the test of bending takes those on the line. The slope's
+    own variance is the sum of the waves' estimated ones; the uncertainty of weights that come from few clusters is that
+    of Kenward and Roger (1997), its degrees of freedom Satterthwaite's.
     """
-    values, weights = np.array([one.estimate for one in waves]), np.array([one.error for one in waves]) ** -2
-    loose = np.array([0.0 if one.freedom is None else 1.0 / one.freedom for one in waves])
+    values, own = (np.array([getattr(wave, name) for wave in waves]) for name in ("estimate", "error"))
+    loose = np.array([0.0 if wave.freedom is None else 1.0 / wave.freedom for wave in waves])
+    weights = 1.0 / null_variances(waves)
     columns = np.stack([np.ones_like(when), when - weights @ when / weights.sum()], axis=1)
     spread = float(weights @ columns[:, 1] ** 2)
     slope = float(weights @ (columns[:, 1] * values)) / spread
     more = float(weights * (1.0 - _leverages(columns, weights)) * loose @ columns[:, 1] ** 2)
-    se = math.sqrt(1.0 / spread + 4.0 * more / spread**2)
-    freedom = satterthwaite(weights * columns[:, 1] ** 2, [one.freedom for one in waves])
+    parts = (weights * columns[:, 1] * own) ** 2
+    se = math.sqrt((float(parts.sum()) + 4.0 * more) / spread**2)
+    freedom = satterthwaite(parts, [wave.freedom for wave in waves])
     half = quantile(level, freedom) * se
     size = abs(slope) / se
+    bent = None
+    if len(waves) > 2:
+        line = weights @ values / weights.sum() + slope * columns[:, 1]
+        bent = _fits(columns, values, 1.0 / variances_at(waves, line), loose)
     return Line(
         slope,
         se,
@@ -94,8 +104,38 @@ def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line
         slope + half,
         2.0 * float(stats.norm.sf(size) if freedom is None else stats.t.sf(size, freedom)),
         _fits(columns[:, :1], values, weights, loose),
-        _fits(columns, values, weights, loose) if len(waves) > 2 else None,
+        bent,
     )
+
+
+def null_variances(waves: Sequence[WaveValue]) -> Floats:
+    """Return the variances that the waves have if all of them have the same value: their weighted mean."""
+    values, sizes = (np.array([getattr(wave, name) for wave in waves]) for name in ("estimate", "n"))
+    middle = float(sizes @ values / sizes.sum())
+    for _ in range(3):
+        variances = variances_at(waves, np.full(len(waves), middle))
+        middle = float(values @ (1.0 / variances) / np.sum(1.0 / variances))
+    return variances_at(waves, np.full(len(waves), middle))
+
+
+def variances_at(waves: Sequence[WaveValue], values: Floats) -> Floats:
+    """Return the variance of each wave's estimate where these are the true values.
+
+    Shares know theirs. The spread of numbers among people is taken as the same in all waves, and each wave adds its own
+    noise. Of other waves the estimated variance stands.
+    """
+    found = np.array([wave.error**2 for wave in waves])
+    numbers = [place for place, one in enumerate(waves) if one.noise is not None and one.variance_at is None]
+    if len(numbers) > 1:
+        sizes = np.array([waves[place].n for place in numbers])
+        noise = np.array([waves[place].noise or 0.0 for place in numbers]) ** 2
+        among_people = sizes * np.maximum(found[numbers] - noise, 0.0)
+        found[numbers] = float((sizes - 1) @ among_people / np.sum(sizes - 1)) / sizes + noise
+    for place, one in enumerate(waves):
+        # Of few clusters the spread is mostly that between clusters, which the share does not tell.
+        if one.variance_at is not None and (one.freedom is None or one.freedom >= MANY_UNITS):
+            found[place] = one.variance_at(float(values[place]))
+    return found
 
 
 def _leverages(columns: Floats, weights: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from hushpoll_client import Survey
-from hushpoll_client.said import constant, joined, said
+from hushpoll_client.messages import constant, joined, msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.data.alike import times_of
@@ -18,8 +18,8 @@ from hushpoll_analysis.data.members import refuse_together
 from hushpoll_analysis.data.tally import Tally, question_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.tables.anchoring import Anchored, AnchoredShare, anchored, careless_chances
-from hushpoll_analysis.tables.fieller import Careless, careless_of, read_anchor
+from hushpoll_analysis.tables.anchoring import Anchored, anchored, careless_chances
+from hushpoll_analysis.tables.fieller import AnchoredShare, Careless, careless_of, read_anchor
 from hushpoll_analysis.tables.joint import JointReports
 from hushpoll_analysis.tables.means import tells_shares
 
@@ -63,40 +63,40 @@ class Validity:
             "high": percent(shown.high),
         }
         told = (
-            said(
+            msg(
                 "“{anchor}” has a true share of {share}. Its estimate says that {estimate} ({low} – {high}) of the "
                 "respondents answered at random.",
                 **given,
             )
             if self.answer is None
-            else said(
+            else msg(
                 "The answer “{answer}” to “{anchor}” has a true share of {share}. Its estimate says that {estimate} "
                 "({low} – {high}) of the respondents answered at random.",
                 answer=self.answer,
                 **given,
             )
         )
-        corrected = said(
+        corrected = msg(
             "The figures below are corrected for that; their intervals contain the correction's uncertainty."
         )
         return joined(" ", [told, corrected]) if self.questions else told
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Give question, answer, observed and corrected figure with interval, as text; of a long list the largest."""
+        """Return question, answer, observed and corrected figure with interval, as text; of a long list the largest."""
         return [
             row
-            for one in self.questions
-            for row in (_mean_rows(one) if one.quantity == "mean" else _share_rows(one))
+            for question in self.questions
+            for row in (_mean_rows(question) if question.quantity == "mean" else _share_rows(question))
         ]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is not corrected, and what of it is not shown."""
-        long = [one for one in self.questions if len(one.shares) > LONG_LIST]
+        long = [question for question in self.questions if len(question.shares) > LONG_LIST]
         return (*self.skipped, *(_cut_note(one) for one in long))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the anchor's part of the JSON report."""
+        """Return the anchor's part of the JSON report."""
         careless = {**vars(self.careless), "shown": dict(vars(self.careless.shown))}
         return {
             "anchor": self.anchor,
@@ -104,7 +104,7 @@ class Validity:
             "share": self.share,
             "careless": careless,
             "note": self.sentence,
-            "questions": [one.to_dict() for one in self.questions],
+            "questions": [question.to_dict() for question in self.questions],
             "notes": list(self.skipped),
         }
 
@@ -124,7 +124,7 @@ def _mean_rows(one: Anchored) -> list[tuple[str, str, str, str]]:
         "–" if math.isnan(value) else rounded(value, mean.uncorrected_se)
         for value in (mean.uncorrected, mean.shown.estimate, mean.shown.low, mean.shown.high)
     )
-    return [(one.question, said("mean"), plain, _with_limits(middle, low, high))]
+    return [(one.question, msg("mean"), plain, _with_limits(middle, low, high))]
 
 
 def _share(value: float) -> str:
@@ -133,11 +133,11 @@ def _share(value: float) -> str:
 
 
 def _with_limits(middle: str, low: str, high: str) -> str:
-    return said("{middle} ({low} – {high})", middle=middle, low=low, high=high)
+    return msg("{middle} ({low} – {high})", middle=middle, low=low, high=high)
 
 
 def _listed(one: Anchored) -> Sequence[AnchoredShare]:
-    """Give the shares in the order of the question; of a long list the largest of them."""
+    """Return the shares in the order of the question; of a long list the largest of them."""
     if len(one.shares) <= LONG_LIST:
         return one.shares
     # Rounded, so that equal shares keep the order of the question.
@@ -145,7 +145,7 @@ def _listed(one: Anchored) -> Sequence[AnchoredShare]:
 
 
 def _cut_note(one: Anchored) -> str:
-    return said(
+    return msg(
         "“{question}” has {count:,} options: the {top} largest corrected shares are shown, all of them stand in the "
         "JSON report.",
         question=one.question,
@@ -164,22 +164,22 @@ def anchor_of(survey: Survey, anchor: Any) -> tuple[Question, float, str | None]
         known = float(share)
     except (TypeError, ValueError):
         raise AnalysisError(
-            said("anchor: {share!r} is not a share", share=share), "give a proportion from 0 to 1"
+            msg("anchor: {share!r} is not a share", share=share), "give a proportion from 0 to 1"
         ) from None
     question = question_of(survey, str(name))
     if not question.channel.listed:
         raise AnalysisError(
-            said('anchor: "{question}" has reports of several answers at once', question=question.id),
+            msg('anchor: "{question}" has reports of several answers at once', question=question.id),
             "take a question with one answer",
         )
     if answer is None and len(question.labels) != 2:
         raise AnalysisError(
-            said(
+            msg(
                 'anchor: "{question}" has {count} answers, not two answers',
                 question=question.id,
                 count=len(question.labels),
             ),
-            said(
+            msg(
                 "name the one whose share is known, as in ({question!r}, 1, {label!r})",
                 question=question.id,
                 label=question.labels[0],
@@ -187,8 +187,8 @@ def anchor_of(survey: Survey, anchor: Any) -> tuple[Question, float, str | None]
         )
     if answer is not None and answer not in question.labels:
         raise AnalysisError(
-            said('anchor: {answer!r} is not an answer to "{question}"', answer=answer, question=question.id),
-            said("use one of: {known}", known=", ".join(question.labels)),
+            msg('anchor: {answer!r} is not an answer to "{question}"', answer=answer, question=question.id),
+            msg("use one of: {known}", known=", ".join(question.labels)),
         )
     return question, known, answer
 
@@ -205,7 +205,7 @@ def _parts_of(anchor: Any) -> tuple[Any, Any, str | None]:
     if isinstance(anchor, tuple | list) and len(anchor) in (2, 3):
         return anchor[0], anchor[1], anchor[2] if len(anchor) == 3 else None
     raise AnalysisError(
-        said("anchor is {anchor!r}", anchor=anchor),
+        msg("anchor is {anchor!r}", anchor=anchor),
         "give the question and its known share, as in ('never_born', 0), or ('told', 1, 'often')",
     )
 
@@ -227,7 +227,7 @@ def validity_of(
         try:
             found += _corrected(survey, question, known, counted, respondents)
         except AnalysisError as error:
-            told = said(
+            told = msg(
                 "“{question}” is not corrected: {problem}.",
                 question=question.id,
                 problem=constant(error.problem),
@@ -291,5 +291,5 @@ def _corrected(
 
 
 def _has_shares(question: Question) -> bool:
-    """Tell whether to correct shares: not where reports tell the mean only; what tells neither is refused by name."""
+    """Return whether to correct shares: not where reports tell the mean only; what tells neither is refused by name."""
     return tells_shares(question) or values_of(question) is None

@@ -10,14 +10,17 @@ from typing import Any
 from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.interval.mover import Part
+from hushpoll_analysis.sampling.numbers import DesignSample
 from hushpoll_analysis.sampling.weighted import WeightedEstimate
-from hushpoll_analysis.shares.interval.mover import Part
 from hushpoll_analysis.shares.parts import PartsEstimate
-from hushpoll_analysis.shares.result import Estimate, Shown
+from hushpoll_analysis.shares.result import ShareEstimates
 from hushpoll_analysis.shares.two_groups import TwoGroupEstimate
 
 from .question import QuestionResults
 from .survey import SurveyResults
+from .wave_variance import share_variance
 
 __all__ = ["MEAN", "WaveValue", "quantile", "read_wave"]
 
@@ -39,6 +42,10 @@ class WaveValue:
     freedom: int | None = None
     again: Callable[[float], tuple[float, float]] | None = None
     """Limits at another level, where the result keeps its reports."""
+    variance_at: Callable[[float], float] | None = None
+    """The variance of the estimate where this is the true share; None where that is not known."""
+    noise: float | None = None
+    """The standard error that the randomization alone makes, of a mean; None where that is not known."""
 
     @property
     def error(self) -> float:
@@ -48,7 +55,7 @@ class WaveValue:
         return (self.high - self.low) / (2.0 * quantile(self.level, self.freedom))
 
     def part(self, level: float) -> Part:
-        """Give the estimate with its limits at a level: computed, or farther by the ratio of the quantiles."""
+        """Return the estimate with its limits at a level: computed, or farther by the ratio of the quantiles."""
         if math.isclose(level, self.level):
             return Part(self.estimate, self.low, self.high)
         if self.again is not None:
@@ -57,7 +64,7 @@ class WaveValue:
         return _farther(Part(self.estimate, self.low, self.high), factor)
 
     def part_with(self, level: float, freedom: float | None) -> Part:
-        """Give the limits at a level as if the wave had these degrees of freedom."""
+        """Return the limits at a level as if the wave had these degrees of freedom."""
         part = self.part(level)
         if self.freedom is None and freedom is None:
             return part
@@ -70,7 +77,7 @@ def _farther(part: Part, factor: float) -> Part:
 
 
 def quantile(level: float, freedom: float | None) -> float:
-    """Give the normal quantile of a two-sided level, or that of t."""
+    """Return the normal quantile of a two-sided level, or that of t."""
     tail = (1.0 - level) / 2.0
     return -float(ndtri(tail) if freedom is None else stdtrit(freedom, tail))
 
@@ -84,13 +91,16 @@ def read_wave(one: Any, option: Any, question: str | None) -> WaveValue:
         mean = _mean(part, option, one.level)
         if mean is not None:
             return _checked(mean)
+        several = _several(part, option, one.level)
+        if several is not None:
+            return _checked(several)
         if part.estimate is None:
             few = f"fewer than {one.minimum} people were asked {question!r} in a wave, or its reports tell a mean only"
             raise AnalysisError(one.too_few or few)
         one = part.estimate
     if isinstance(one, TwoGroupEstimate):
         return _checked(_parameter(one, option))
-    if not isinstance(one, Estimate | WeightedEstimate | PartsEstimate):
+    if not isinstance(one, ShareEstimates | WeightedEstimate | PartsEstimate):
         raise AnalysisError(
             f"a wave is a {type(one).__name__}",
             "give results of estimate, weighted_estimate, report or a two-group design",
@@ -99,17 +109,40 @@ def read_wave(one: Any, option: Any, question: str | None) -> WaveValue:
 
 
 def _mean(part: QuestionResults, option: Any, level: float) -> WaveValue | None:
-    """Give the mean of answers that are numbers, where no single answer is asked for."""
+    """Return the mean of answers that are numbers, where no single answer is asked for."""
     numbers = part.numbers
     if numbers is None or numbers.mean is None or option not in (None, MEAN):
         return None
     found = numbers.mean
     figures = (found.estimate, found.se, found.low, found.high, found.shown)
-    return WaveValue(MEAN, part.n, level, *figures, numbers.freedom)
+    noise = found.se_privacy if numbers.freedom is None else None
+    return WaveValue(MEAN, part.n, level, *figures, numbers.freedom, noise=noise)
+
+
+def _several(part: QuestionResults, option: Any, level: float) -> WaveValue | None:
+    """Return the share of an answer or more, or of an answer or less, as in "4 or more", of ordered answers."""
+    rising = None if part.numbers is None else part.numbers.cumulative
+    name, _, side = str(option).rpartition(" or ")
+    options = list(part.question.options)
+    if rising is None or side not in ("more", "less") or name not in options:
+        return None
+    place = options.index(name)
+    places = range(place, len(options)) if side == "more" else range(place + 1)
+    if len(places) == len(options):
+        raise AnalysisError(f"{option!r} are all answers of {part.id!r}", "name fewer of them")
+    found = rising.estimates[place]
+    if side == "more":
+        found = rising.at_least(name)
+        if isinstance(rising.sample, DesignSample):
+            found = rising.sample.plainly(found)
+    figures = (found.estimate, found.se, found.low, found.high, found.shown)
+    assert part.numbers is not None
+    value = WaveValue(str(option), part.n, level, *figures, part.numbers.freedom)
+    return replace(value, variance_at=share_variance(part.estimate, list(places), value.error**2))
 
 
 def _parameter(one: TwoGroupEstimate, option: Any) -> WaveValue:
-    """Give the share of a two-group design, or another of its parameters by name."""
+    """Return the share of a two-group design, or another of its parameters by name."""
     names = [parameter.name for parameter in one.parameters]
     name = names[0] if option is None else option
     if name not in names:
@@ -119,7 +152,7 @@ def _parameter(one: TwoGroupEstimate, option: Any) -> WaveValue:
     return WaveValue(name, n, one.level, found.estimate, found.se, found.low, found.high, found.shown)
 
 
-def _share(one: Estimate | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
+def _share(one: ShareEstimates | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
     entries: Sequence[Any] = one.shares if isinstance(one, WeightedEstimate) else one.estimates
     labels = [entry.option for entry in entries]
     every = labels if isinstance(one, WeightedEstimate) else list(one.options)
@@ -132,10 +165,11 @@ def _share(one: Estimate | WeightedEstimate | PartsEstimate, option: Any) -> Wav
     entry = entries[labels.index(name)]
     freedom = getattr(one, "degrees_of_freedom", None)
     again = None
-    if isinstance(one, Estimate) and freedom is None and not one.simultaneous:
+    if isinstance(one, ShareEstimates) and freedom is None and not one.simultaneous:
         again = _limits_again(one, every.index(name))
     figures = (entry.estimate, entry.se, entry.low, entry.high, entry.shown)
-    return WaveValue(name, one.n, one.level, *figures, freedom, again)
+    value = WaveValue(name, one.n, one.level, *figures, freedom, again)
+    return replace(value, variance_at=share_variance(one, [every.index(name)], value.error**2))
 
 
 def _label(option: Any, labels: Sequence[Any]) -> Any:
@@ -147,7 +181,7 @@ def _label(option: Any, labels: Sequence[Any]) -> Any:
     return option
 
 
-def _limits_again(one: Estimate, place: int) -> Callable[[float], tuple[float, float]]:
+def _limits_again(one: ShareEstimates, place: int) -> Callable[[float], tuple[float, float]]:
     def limits(level: float) -> tuple[float, float]:
         found = replace(one, level=level).functional(one.view.unit(place))
         return found.low, found.high

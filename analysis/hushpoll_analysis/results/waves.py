@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from hushpoll_client.said import constant, said
-from hushpoll_client.words import epsilon_text, number_text
+from hushpoll_client.formatting import epsilon_text, number_text
+from hushpoll_client.messages import constant, msg
 
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.shares.interval.mover import Part, difference_limits
-from hushpoll_analysis.shares.result import LinearEstimate, Shown
+from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.interval.mover import Part, difference_limits
 
 from .figures import Axis, NumberAxis, axis_for
 from .numbers import rounded
@@ -23,7 +23,11 @@ from .trend import Trend, TrendWave, trend
 
 __all__ = ["Change", "FollowedQuestion", "FollowedRow", "Point", "follow"]
 
-_ANSWER = said("Answer")
+_ANSWER = msg("Answer")
+OUTSIDE = msg(
+    "A share below 0 or above 100 % is chance. It is shown as estimated, so that changes agree with it."
+)
+OF_EVERYBODY = msg("Shares are of everybody, including people who were not asked this question.")
 _MOST_ROWS = 20  # answers of a long list, the largest in the last wave first
 
 
@@ -53,10 +57,11 @@ class Point:
     se: float = 0.0
 
     @classmethod
-    def of(cls, entry: TrendWave | LinearEstimate) -> Point:
-        """Take a share as it is shown."""
-        shown = entry.shown
-        return cls(shown.estimate, shown.low, shown.high, not 0.0 <= entry.estimate <= 1.0)
+    def of(cls, entry: TrendWave | Estimate) -> Point:
+        """Return a share as estimated, uncut: the changes between waves are those of these numbers."""
+        bounded = math.isfinite(entry.low) and math.isfinite(entry.high)
+        low, high = (entry.low, entry.high) if bounded else (entry.shown.low, entry.shown.high)
+        return cls(entry.estimate, low, high, not 0.0 <= entry.estimate <= 1.0)
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class FollowedRow:
     @property
     def axis(self) -> NumberAxis:
         """The axis on which an average is drawn."""
-        ends = [end for one in self.points for end in (one.shown_low, one.shown_high)]
+        ends = [end for point in self.points for end in (point.shown_low, point.shown_high)]
         return NumberAxis.around(min(ends), max(ends))
 
 
@@ -104,13 +109,13 @@ class FollowedQuestion:
     @property
     def axis(self) -> Axis:
         """The axis on which shares are drawn."""
-        return axis_for(one.shown_high for row in self.shares for one in row.points)
+        return axis_for(point.shown_high for row in self.shares for point in row.points)
 
     @property
     def changes(self) -> tuple[str, ...]:
         """What each change is between."""
         return tuple(
-            said("{before} to {after}", before=before, after=after) for before, after in pairwise(self.waves)
+            msg("{before} to {after}", before=before, after=after) for before, after in pairwise(self.waves)
         )
 
 
@@ -120,9 +125,14 @@ def follow(waves: Mapping[Any, SurveyResults]) -> list[FollowedQuestion]:
     Each wave is estimated by its own mechanism and epsilon. Stacking the reports of waves that were randomized
     differently and inverting one mechanism would show changes that are none.
     """
+    if not isinstance(waves, Mapping) or not all(isinstance(wave, SurveyResults) for wave in waves.values()):
+        raise AnalysisError(
+            "follow: expected the results of each wave by its name",
+            "give a mapping of names to reports, such as dict(first=report(...), second=report(...))",
+        )
     results = list(waves.values())
     if len(results) < 2:
-        raise AnalysisError(said("a change needs at least two waves, got {count}", count=len(results)))
+        raise AnalysisError(msg("a change needs at least two waves, got {count}", count=len(results)))
     for one in results:
         if one.too_few:
             raise AnalysisError(one.too_few)
@@ -134,7 +144,7 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
     # Of a block each person is asked a part: a wave may have reports enough, and still too few of one question.
     parts = {wave: one[name] for wave, one in waves.items() if one[name].is_estimated}
     notes = tuple(
-        said(
+        msg(
             "Wave {wave} is left out here: fewer than {minimum} people were asked this question.",
             wave=wave,
             minimum=one.minimum,
@@ -145,7 +155,7 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
     asked = list(waves.values())[-1][name].question
     ways = tuple(
         dict.fromkeys(
-            said(
+            msg(
                 "{label}, ε = {epsilon}",
                 label=constant(part.question.mechanism.label),
                 epsilon=epsilon_text(part.question.epsilon, 2),
@@ -157,28 +167,34 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
     followed = 0 if unit != _ANSWER else len(next(reversed(parts.values())).lines) if rows else 0
     if followed > _MOST_ROWS:
         notes += (
-            said(
+            msg(
                 "The {rows} answers that are largest in the last wave. They are chosen by the data, so their intervals "
                 "hold together for all {count}, whichever they are.",
                 rows=_MOST_ROWS,
                 count=followed,
             ),
         )
+    if asked.after is not None and rows:
+        notes += (OF_EVERYBODY,)
+    if any(point.outside for row in rows for point in row.points):
+        notes += (OUTSIDE,)
     if not rows:
-        notes += (said("A change needs two waves with enough people who were asked."),)
+        notes += (msg("A change needs two waves with enough people who were asked."),)
     return FollowedQuestion(asked.id, asked.text, unit, ways, tuple(parts) if rows else (), rows, notes)
 
 
 def _rows(parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:
-    """Give what the rows are, and the rows: answers, and an average where there is one."""
+    """Return what the rows are, and the rows: answers, and an average where there is one."""
     if not all(part.lines for part in parts):
-        return said("Average"), (_average(parts),)
+        return msg("Average"), (_average(parts),)
     lines = parts[-1].lines
     if len(lines) > _MOST_ROWS:
         lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))[:_MOST_ROWS]
         rows = [_largest(line.option, parts) for line in lines]
     else:
         rows = [_shares(trend([part.estimate for part in parts], line.option)) for line in lines]
+    if all(part.question.answers.upward for part in parts):
+        rows.append(_upper_half(parts))
     if all(part.numbers is not None and part.numbers.mean is not None for part in parts):
         rows.append(_average(parts))
     return _ANSWER, tuple(rows)
@@ -191,8 +207,8 @@ def _shares(found: Trend) -> FollowedRow:
         assert one.change_low is not None
         assert one.change_high is not None
         changes.append(_changed(one.change, one.change_low, one.change_high))
-    points = tuple(Point.of(one) for one in found.waves)
-    return FollowedRow(found.option, tuple(_share(one.shown) for one in found.waves), tuple(changes), points)
+    points = tuple(Point.of(wave) for wave in found.waves)
+    return FollowedRow(found.option, tuple(map(_share, points)), tuple(changes), points)
 
 
 def _largest(option: str, parts: list[QuestionResults]) -> FollowedRow:
@@ -200,23 +216,46 @@ def _largest(option: str, parts: list[QuestionResults]) -> FollowedRow:
 
     What is largest in the last wave was so partly by chance: intervals for one share would show it to have grown.
     """
-    found = [next(line for line in part.lines if line.option == option).simultaneous for part in parts]
-    limits = [Part(one.estimate, one.low, one.high) for one in found]
+    return _row(
+        option, [next(line for line in part.lines if line.option == option).simultaneous for part in parts]
+    )
+
+
+def _upper_half(parts: list[QuestionResults]) -> FollowedRow:
+    """Follow the share of the upper half of a scale, such as "4 or more" of five points."""
+    entries = []
+    for part in parts:
+        assert part.numbers is not None
+        assert part.numbers.cumulative is not None
+        entries.append(part.numbers.cumulative.upper_half)
+    lowest, highest = entries[-1].option, parts[-1].question.options[-1]
+    label = lowest if lowest == highest else msg("{option} or more", option=lowest)
+    return _row(label, entries)
+
+
+def _row(label: str, entries: Sequence[Estimate]) -> FollowedRow:
+    limits = [Part(entry.estimate, entry.low, entry.high) for entry in entries]
     changes = [
         _changed(after.estimate - before.estimate, *difference_limits(after, before))
         for before, after in pairwise(limits)
     ]
-    points = tuple(Point.of(one) for one in found)
-    return FollowedRow(option, tuple(_share(one.shown) for one in found), tuple(changes), points)
+    points = tuple(Point.of(entry) for entry in entries)
+    return FollowedRow(label, tuple(map(_share, points)), tuple(changes), points)
 
 
-def _share(shown: Shown) -> str:
-    low, high = 100 * shown.low, 100 * shown.high
-    return said("{estimate:.1f} % [{low:.1f}, {high:.1f}]", estimate=100 * shown.estimate, low=low, high=high)
+def _share(point: Point) -> str:
+    low, high = 100 * point.shown_low, 100 * point.shown_high
+    estimate = 100 * point.shown_estimate
+    return msg(
+        "{estimate} % [{low}, {high}]",
+        estimate=number_text(estimate, ".1f"),
+        low=number_text(low, ".1f"),
+        high=number_text(high, ".1f"),
+    )
 
 
 def _changed(change: float, low: float, high: float) -> Change:
-    told = said(
+    told = msg(
         "{change} [{low}, {high}] points",
         change=number_text(100 * change, "+.1f"),
         low=number_text(100 * low, "+.1f"),
@@ -229,17 +268,17 @@ def _average(parts: list[QuestionResults]) -> FollowedRow:
     means = [
         part.numbers.mean for part in parts if part.numbers is not None and part.numbers.mean is not None
     ]
-    estimates = tuple(_with_limits(one.estimate, one.low, one.high, one.se) for one in means)
+    estimates = tuple(_with_limits(mean.estimate, mean.low, mean.high, mean.se) for mean in means)
     changes = []
     for before, after in pairwise(means):
         limits = [Part(one.estimate, one.low, one.high) for one in (after, before)]
         low, high = difference_limits(limits[0], limits[1])
         gone, se = after.estimate - before.estimate, math.hypot(after.se, before.se)
         changes.append(Change(gone, low, high, _with_limits(gone, low, high, se, "+")))
-    points = tuple(Point(one.shown.estimate, one.shown.low, one.shown.high, se=one.se) for one in means)
-    return FollowedRow(said("average"), estimates, tuple(changes), points, average=True)
+    points = tuple(Point(mean.shown.estimate, mean.shown.low, mean.shown.high, se=mean.se) for mean in means)
+    return FollowedRow(msg("average"), estimates, tuple(changes), points, average=True)
 
 
 def _with_limits(middle: float, low: float, high: float, se: float, sign: str = "") -> str:
     told = {"change": rounded(middle, se, sign), "low": rounded(low, se, sign)}
-    return said("{change} [{low}, {high}]", high=rounded(high, se, sign), **told)
+    return msg("{change} [{low}, {high}]", high=rounded(high, se, sign), **told)

@@ -20,8 +20,8 @@ from hushpoll_client import mechanisms
 from hushpoll_analysis.channel.simulation import simulate
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.counts import finite_numbers
-from hushpoll_analysis.data.drawn import Drawn, as_json
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn, as_json
 from hushpoll_analysis.shares.estimation import estimate
 
 from .bisection import Bisection, bisect
@@ -77,7 +77,7 @@ class Queries(Drawn):
             self._people = self._generator.permutation(people)
 
     def respondents(self, bounds: tuple[float, float] = SIGNED) -> int:
-        """Give the people that one round needs for a query with these bounds."""
+        """Return the people that one round needs for a query with these bounds."""
         low, high = _bounds(bounds)
         yes = channel_view(self.mechanism).backward(np.array([0.0, 1.0]))
         share = self.tolerance / (high - low) * float(yes[1] - yes[0])
@@ -142,12 +142,12 @@ class Queries(Drawn):
         return bisect(step, low, high, self.left)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the plan and the answers so far as JSON values."""
+        """Return the plan and the answers so far as JSON values."""
         plan = {name: getattr(self, name) for name in ("epsilon", "tolerance", "rounds", "failure")}
         return plan | {"asked": as_json(self.asked)}
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each round."""
+        """Return one row for each round."""
         rows = [vars(answer) for answer in self.asked]
         index = pd.RangeIndex(1, len(rows) + 1, name="round")
         return pd.DataFrame(rows, index=index, columns=list(QueryAnswer.__dataclass_fields__))

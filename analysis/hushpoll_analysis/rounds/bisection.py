@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn
 
 __all__ = ["Bisection", "bisect"]
 
@@ -34,7 +34,7 @@ class Bisection(Drawn):
     steps: tuple[tuple[float, float], ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each round: the point asked about and the share answered."""
+        """Return one row for each round: the point asked about and the share answered."""
         index = pd.RangeIndex(1, len(self.steps) + 1, name="round")
         return pd.DataFrame(list(self.steps), columns=["asked", "share"], index=index)
 

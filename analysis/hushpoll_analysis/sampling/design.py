@@ -151,7 +151,7 @@ class SampleDesign:
         return replace(self, weights=self.weights * factor, single=single)
 
     def among(self, chosen: npt.NDArray[np.bool_], share: float) -> SampleDesign:
-        """Give the design of a random part of the respondents; the others weigh nothing, but their clusters count.
+        """Return the design of a random part of the respondents; the others weigh nothing, but their clusters count.
 
         Of a finite population the fraction that takes part is smaller by the share.
         """
@@ -210,7 +210,7 @@ class SampleDesign:
         return self.total_covariance(influence, noise) / self.total**2
 
     def _residuals(self, values: Floats) -> Floats:
-        """Give what the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
+        """Return what the raked margins do not explain (calibration residuals; Deville and Särndal 1992)."""
         assert self.adjusted is not None
         root = np.sqrt(self.weights)[:, None]
         beta, *_ = np.linalg.lstsq(self.adjusted * root, values * root, rcond=None)

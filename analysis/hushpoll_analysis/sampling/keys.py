@@ -132,7 +132,7 @@ def randomized_names(mechanisms: Any) -> set[str]:
 
 
 def takes_sample(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Give a function the six keywords of a sample in place of its parameter `sample`."""
+    """Return a function the six keywords of a sample in place of its parameter `sample`."""
 
     @wraps(function)
     def sampled(*args: Any, **keys: Any) -> Result:
@@ -147,6 +147,6 @@ def takes_sample(function: Callable[..., Result]) -> Callable[..., Result]:
         inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=one.type)
         for one in fields(SampleKeys)
     ]
-    kept = [one for one in known.parameters.values() if one.name != "sample"]
+    kept = [parameter for parameter in known.parameters.values() if parameter.name != "sample"]
     sampled.__signature__ = known.replace(parameters=[*kept, *keywords])  # type: ignore[attr-defined]
     return sampled

@@ -13,15 +13,15 @@ from hushpoll_client.mechanism import Mechanism
 from scipy import stats
 
 from hushpoll_analysis.channel.decoy import estimated_decoy
+from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, nearest_on_simplex
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import Codes, read_column, report_codes
 from hushpoll_analysis.data.option_columns import part_codes
 from hushpoll_analysis.errors import NotIdentifiedError
-from hushpoll_analysis.shares.constrained import constrained_shares, nearest_on_simplex
-from hushpoll_analysis.shares.interval import AUTO, METHODS
-from hushpoll_analysis.shares.quantities import Quantity
+from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.shares.sample import Sample
 
 from .design import SampleDesign
@@ -32,7 +32,7 @@ from .weighted import WeightedReports
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DesignSample", "design_sample", "plain_method"]
+__all__ = ["DesignSample", "design_sample"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class DesignSample(Sample):
         )
 
     def rounding_error(self, rounding: float) -> float:
-        """Give 0: the reports know of their rounding."""
+        """Return 0: the reports know of their rounding."""
         return 0.0
 
     @cached_property
@@ -89,8 +89,10 @@ class DesignSample(Sample):
         return design.covariance(values - design.mean(values))
 
     def plainly(self, entry: Any) -> Any:
-        """Give an entry with the standard error itself in place of the one that t made larger."""
-        return replace(entry, se=entry.se * self.shrink)
+        """Return an entry with the standard error itself in place of the one that t made larger."""
+        plain = replace(entry, se=entry.se * self.shrink)
+        # t at another level is another factor, which the quantity does not know.
+        return replace(plain, limits_at=None) if isinstance(plain, Estimate) else plain
 
 
 def design_sample(
@@ -135,10 +137,3 @@ def _design_sets(
     counts = np.stack([times.sum() - inside, inside], axis=1).reshape(-1)
     shares = sets.shares(reports.frequencies)
     return DesignSample(sets, counts, shares, None, reports=reports, level=level)
-
-
-def plain_method(interval: str) -> str:
-    """Give the method for weighted quantities: their frequencies have no lattice, on which exact ones are needed."""
-    if interval == AUTO:
-        return "wilson"
-    return interval if interval in METHODS else "wald"

@@ -26,7 +26,7 @@ For each stratum: a mapping, or a column that is constant within strata, as R's 
 def sampling_fractions(
     data: pd.DataFrame, population: Population, strata: Codes, names: list[Any], units: npt.NDArray[np.int64]
 ) -> Floats:
-    """Give the fraction sampled of each stratum, whose sampled units are counted in `units`."""
+    """Return the fraction sampled of each stratum, whose sampled units are counted in `units`."""
     if isinstance(population, Mapping):
         missing = [name for name in names if name not in population]
         if missing:

@@ -63,7 +63,7 @@ def rake(
 def raking_factors(
     data: pd.DataFrame, margins: Margins, weights: Floats, tolerance: float = 1e-10, rounds: int = 1000
 ) -> Floats:
-    """Give what raking multiplies the weight of each row by: it is the same for all who are alike in the margins."""
+    """Return what raking multiplies the weight of each row by: it is the same for all who are alike in the margins."""
     total = float(weights.sum())
     people = people_of(data, margins)
     known = [_dummies(data, name, shares) for name, shares in margins.items()]
@@ -83,7 +83,7 @@ def raking_factors(
 
 
 def margin_dummies(data: pd.DataFrame, margins: Margins) -> Floats:
-    """Give a column for each value of each margin, 1 where a row has it."""
+    """Return a column for each value of each margin, 1 where a row has it."""
     return np.concatenate([_dummies(data, name, shares)[0] for name, shares in margins.items()], axis=1)
 
 
@@ -92,7 +92,7 @@ def _check_margins(margins: Margins) -> None:
     if margins is None or (isinstance(margins, Mapping) and not margins):
         raise AnalysisError("no margins given", "name at least one column with its known shares")
     kinds = (margins, *margins.values()) if isinstance(margins, Mapping) else (margins,)
-    wrong = [one for one in kinds if not isinstance(one, Mapping)]
+    wrong = [kind for kind in kinds if not isinstance(kind, Mapping)]
     if wrong:
         raise AnalysisError(
             f"margins: expected known shares for each column, as in {{'sex': {{'f': .52, 'm': .48}}}}, got {wrong[0]!r}"
@@ -104,7 +104,7 @@ def _numbers(shares: Mapping[Any, float]) -> Floats:
 
 
 def people_of(data: pd.DataFrame, margins: Margins) -> float | None:
-    """Give how many people the margins are of, where they are numbers of people; None where they are shares."""
+    """Return how many people the margins are of, where they are numbers of people; None where they are shares."""
     _check_margins(margins)
     totals = {name: float(_numbers(shares).sum()) for name, shares in margins.items()}
     first, people = next(iter(totals.items()))
@@ -143,5 +143,5 @@ def _dummies(data: pd.DataFrame, name: str, shares: Mapping[Any, float]) -> tupl
 
 
 def _respondents(data: pd.DataFrame) -> float:
-    """Give how many respondents the rows stand for."""
+    """Return how many respondents the rows stand for."""
     return float(times_of(data).sum())

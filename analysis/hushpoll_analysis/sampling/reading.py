@@ -47,6 +47,8 @@ def read_sample_design(
         design = replace(design, clusters=read_groups(data, clusters, "clusters")[0])
     if replicates is not None:
         return replace(design, replicates=read_replicates(data, replicates))
+    if strata is not None and clusters is not None:
+        _check_nested(design, data, strata, clusters)
     _check_units(design, data, strata)
     if population is not None:
         expand = weights is None and clusters is None
@@ -61,7 +63,7 @@ def read_sample_design(
 
 
 def simple_design(data: pd.DataFrame) -> SampleDesign:
-    """Give the design of a simple random sample: weights of 1, no strata, everybody a unit of their own."""
+    """Return the design of a simple random sample: weights of 1, no strata, everybody a unit of their own."""
     times = times_of(data)
     design = SampleDesign(times, np.zeros(len(data), dtype=np.int64))
     if TIMES not in data.columns:
@@ -106,6 +108,24 @@ def _check_people(design: SampleDesign, data: pd.DataFrame, population: Populati
             f"margins are of {people:,.0f} people, and the population has {size:,.0f}",
             "give numbers of the same population, or the margins as shares",
         )
+
+
+def _check_nested(design: SampleDesign, data: pd.DataFrame, strata: Column, clusters: Column) -> None:
+    """Refuse a cluster that has people in two strata: one unit was drawn, not two."""
+    assert design.clusters is not None
+    first = np.full(int(design.clusters.max()) + 1, -1, dtype=np.int64)
+    first[design.clusters[::-1]] = design.strata[::-1]
+    crossing = np.flatnonzero(first[design.clusters] != design.strata)
+    if not len(crossing):
+        return
+    row = int(crossing[0])
+    cluster = read_groups(data, clusters, "clusters")[1].tolist()[design.clusters[row]]
+    names = read_groups(data, strata, "strata")[1].tolist()
+    raise AnalysisError(
+        f"cluster {cluster!r} has people in the strata {names[first[design.clusters[row]]]!r} and "
+        f"{names[design.strata[row]]!r}, and clusters are drawn within strata",
+        "if every stratum counts its own clusters, give each its own name, such as stratum and cluster together",
+    )
 
 
 def _check_units(design: SampleDesign, data: pd.DataFrame, strata: Column) -> None:

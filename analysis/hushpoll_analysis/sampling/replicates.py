@@ -59,7 +59,7 @@ class ReplicateWeights:
         return int(np.linalg.matrix_rank(self.weights)) - 1
 
     def among(self, chosen: npt.NDArray[np.bool_]) -> ReplicateWeights:
-        """Give the weights of a part of the respondents; the others weigh nothing."""
+        """Return the weights of a part of the respondents; the others weigh nothing."""
         return replace(self, weights=self.weights * chosen[:, None])
 
     def spread(self, values: Floats, centre: Floats) -> Floats:
@@ -94,7 +94,7 @@ def read_replicates(data: pd.DataFrame, given: Any) -> ReplicateWeights:
 
 
 def replicates_beside(data: pd.DataFrame, given: Any) -> tuple[dict[str, Floats], Any]:
-    """Give replicate weights that stand beside the data as columns for it, and how to name them then."""
+    """Return replicate weights that stand beside the data as columns for it, and how to name them then."""
     wanted = given if isinstance(given, Replicates) else Replicates(given)
     if _are_names(wanted.columns):
         return {}, given
@@ -105,7 +105,9 @@ def replicates_beside(data: pd.DataFrame, given: Any) -> tuple[dict[str, Floats]
 
 def _are_names(columns: Any) -> bool:
     return (
-        isinstance(columns, list | tuple) and bool(columns) and all(isinstance(one, str) for one in columns)
+        isinstance(columns, list | tuple)
+        and bool(columns)
+        and all(isinstance(column, str) for column in columns)
     )
 
 

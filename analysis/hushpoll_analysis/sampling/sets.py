@@ -9,7 +9,7 @@ import numpy as np
 
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.shares.quantities import Quantity
+from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.shares.sample import set_quantity
 
 from .weighted import WeightedReports
@@ -30,7 +30,7 @@ class WeightedSets(WeightedReports):
         return np.stack([1.0 - held, held], axis=1).reshape(-1)
 
     def values(self, target: Floats) -> Floats:
-        """Give b of each respondent's set."""
+        """Return b of each respondent's set."""
         return self.sets.values(self.codes == 1, target)
 
     def noise(self, target: Floats) -> Floats:
@@ -48,7 +48,7 @@ class WeightedSets(WeightedReports):
         return replace(found, se=math.sqrt(variance), se_privacy=math.sqrt(self.privacy(target)))
 
     def _kish_variance(self, target: Floats) -> float:
-        """Give the variance that as many respondents with equal weights as Kish's size would have."""
+        """Return the variance that as many respondents with equal weights as Kish's size would have."""
         values = self.values(target)
         mean = float(self.design.mean(values[:, None])[0])
         spread = float(self.design.mean(((values - mean) ** 2)[:, None])[0])

@@ -29,7 +29,7 @@ def put_design_together(design: SampleDesign | None, rows: AlikeRows) -> SampleD
 
 
 def can_be_grouped(design: SampleDesign | None) -> bool:
-    """Say whether strata tell whose weights can be added up: no clusters, raking, finite population, replicates."""
+    """Return whether strata tell whose weights can be added up: no clusters, raking, finite population, replicates."""
     if design is None:
         return True
     others = (design.clusters, design.adjusted, design.fractions, design.replicates)
@@ -37,5 +37,5 @@ def can_be_grouped(design: SampleDesign | None) -> bool:
 
 
 def strata_codes(design: SampleDesign | None) -> tuple[Codes, ...]:
-    """Give what rows of a design must have in common to be put together."""
+    """Return what rows of a design must have in common to be put together."""
     return () if design is None or not design.strata.any() else (design.strata,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from typing import Any
 
@@ -22,21 +22,32 @@ from hushpoll_analysis.data.members import asked_in_block
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.shares.interval import AUTO, Interval, fallback, method_for, misfit, outside
-from hushpoll_analysis.shares.quantities import Quantity
-from hushpoll_analysis.shares.result import Shown
+from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.interval import (
+    AUTO,
+    DesignMethod,
+    Interval,
+    SampledShare,
+    design_method,
+    design_method_for,
+    effective_interval,
+    effective_quantity,
+    fallback,
+    misfit,
+    outside,
+)
+from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.interval.wald import Wald
+from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.shares.share_table import ShareTable
+from hushpoll_analysis.tidy import keeps_call
 
 from .design import SampleDesign
-from .effective import effective_interval, effective_quantity
 from .keys import SampleKeys, takes_sample
-from .proportions import SCALES, reported_interval
 from .weighted_notes import weighted_notes
 
 __all__ = [
-    "WEIGHTED_INTERVALS",
     "Everybody",
     "WeightedEstimate",
     "WeightedReports",
@@ -45,8 +56,6 @@ __all__ = [
     "weighted_part",
     "weighted_sample",
 ]
-
-WEIGHTED_INTERVALS = (AUTO, "wilson", "mover", "score", "t", *SCALES)
 
 
 @dataclass(frozen=True)
@@ -97,15 +106,18 @@ class WeightedEstimate(ShareTable[WeightedShare]):
     interval: str
     shares: tuple[WeightedShare, ...]
     notes: tuple[str, ...]
+    view: ChannelView | None = field(default=None, repr=False, compare=False)
+    """The channel of the reports."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the result as JSON values."""
+        """Return the result as JSON values."""
         shares = [
             {key: None if value != value else value for key, value in vars(share).items()}
             | {"shown": dict(vars(share.shown))}
             for share in self.shares
         ]
-        return {**vars(self), "shares": shares, "notes": list(self.notes)}
+        rest = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "view"}
+        return {**rest, "shares": shares, "notes": list(self.notes)}
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
@@ -117,6 +129,7 @@ class WeightedEstimate(ShareTable[WeightedShare]):
         return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
 
 
+@keeps_call
 @takes_missing
 @takes_sample
 def weighted_estimate(
@@ -192,9 +205,8 @@ def weighted_sample(
     designs: Designs | None = None,
     others: int = 0,
 ) -> tuple[WeightedEstimate, WeightedReports]:
-    """Do what `weighted_estimate` does, and give the reports with their design too."""
-    if interval not in WEIGHTED_INTERVALS:
-        raise AnalysisError(f"interval {interval!r} is not one of {', '.join(WEIGHTED_INTERVALS)}")
+    """Return the estimate as `weighted_estimate` does, and the reports with their design."""
+    design_method(interval)
     check_level(level)
     whole = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
     reports, keys = keys.among_asked(reports, mechanisms, [name])
@@ -265,8 +277,14 @@ def _estimated(
 ) -> WeightedEstimate:
     design = sample.design
     wanted = [sample.quantity(sample.view.unit(k)) for k in range(len(labels))]
-    method = _method(wanted, interval, simple)
-    _check_scale(method, name, sample)
+    method = design_method_for(wanted, interval, simple=simple)
+    method.check(
+        name,
+        sample.view.outcomes,
+        counted_decoy=sample.decoy is not None,
+        all_alike=bool(np.ptp(sample.codes) == 0),
+    )
+    automatic = design_method_for(wanted, AUTO, simple=simple)
     shares = tuple(
         sample.share(option, one, method, level) for option, one in zip(labels, wanted, strict=True)
     )
@@ -276,39 +294,11 @@ def _estimated(
         design.effective_n,
         design.degrees_of_freedom,
         level,
-        method,
+        method.name,
         shares,
-        weighted_notes(shares, sample, method, _method(wanted, AUTO, simple), level, others),
+        weighted_notes(shares, sample, method, automatic, level, others),
+        sample.view,
     )
-
-
-def _method(wanted: Sequence[Quantity], interval: str, simple: bool) -> str:
-    """Choose Wilson's for weighted reports: their frequency has no lattice, on which the exact interval is needed.
-
-    A general table has the score interval, which knows the effective size as Wilson's does: heavy weights make the
-    linearised standard error of "t" too small.
-    """
-    if interval not in (AUTO, "wilson", "mover"):
-        return interval
-    found = method_for(wanted, interval if simple or interval != AUTO else "wilson")
-    if found != "wald":
-        return found
-    return "t" if simple else method_for(wanted, "score").replace("wald", "t")
-
-
-def _check_scale(method: str, name: str, sample: WeightedReports) -> None:
-    if method not in SCALES:
-        return
-    if sample.view.outcomes != 2:
-        raise AnalysisError(
-            f"{method} needs two possible reports, {name} has {sample.view.outcomes}", "use t"
-        )
-    if sample.decoy is not None:
-        raise AnalysisError(f"{name}: its decoy share is an estimate, which {method} cannot take in", "use t")
-    if np.ptp(sample.codes) == 0:
-        raise AnalysisError(
-            f"{name}: every report is the same, so the {method} interval does not exist", "use auto"
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +335,7 @@ class WeightedReports:
         return np.asarray(sums / self.design.total, dtype=np.float64)
 
     def values(self, target: Floats) -> Floats:
-        """Give b(z) of each respondent, with C b = a."""
+        """Return b(z) of each respondent, with C b = a."""
         return self.view.solution(target)[self.codes]
 
     def noise(self, target: Floats) -> Floats:
@@ -398,28 +388,24 @@ class WeightedReports:
         return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))
 
     def worth(self, option: int, level: float) -> Quantity:
-        """Give a share at the size that its interval uses, t in place of z."""
+        """Return a share at the size that its interval uses, t in place of z."""
         wanted = self.quantity(self.view.unit(option))
-        return effective_interval(wanted, "wald", level, self.design.degrees_of_freedom)[1]
+        return effective_interval(wanted, Wald.name, level, self.design.degrees_of_freedom)[1]
 
-    def interval(self, wanted: Quantity, method: str, level: float) -> tuple[Interval, Quantity]:
-        """Give the interval of a share, and the quantity at the size that the interval used."""
+    def interval(self, wanted: Quantity, method: DesignMethod, level: float) -> tuple[Interval, Quantity]:
+        """Return the interval of a share, and the quantity at the size that the interval used."""
         design = self.design
-        inner = "wald" if method == "t" or method in SCALES else method
-        found, scaled = effective_interval(wanted, inner, level, design.degrees_of_freedom)
-        if method not in SCALES:
-            return replace(found, method=method), scaled
-        yes = (self.codes == 1).astype(np.float64)
-        mean = float(design.mean(yes[:, None])[0])
-        variance = float(design.covariance((yes - mean)[:, None])[0, 0])
-        base, slope = wanted.weights[0], wanted.weights[1] - wanted.weights[0]
-        low, high = sorted(
-            float(base + slope * end) for end in reported_interval(mean, variance, design, level, method)
-        )
-        return Interval(low, high, method), scaled
+        share = SampledShare(wanted, design.n, design.degrees_of_freedom, self._reported_share)
+        return method.interval(share, level)
+
+    def _reported_share(self) -> tuple[float, float]:
+        """Return the weighted share of the reports of the second kind, and its variance."""
+        second = (self.codes == 1).astype(np.float64)
+        mean = float(self.design.mean(second[:, None])[0])
+        return mean, float(self.design.covariance((second - mean)[:, None])[0, 0])
 
     def total(self, wanted: Quantity) -> tuple[float, float]:
-        """Give the number of people in the population, with its standard error.
+        """Return the number of people in the population, with its standard error.
 
         Who was not asked stands for people too: the total is N p, with N the weights of all and p from those asked. Its
         linearised value of a respondent is p, and of who was asked N / N_asked (b - p) more.
@@ -440,7 +426,7 @@ class WeightedReports:
         variance = design.total_covariance(values[:, None], added)[0, 0] + drift * design.total**2
         return wanted.estimate * design.total, math.sqrt(max(float(variance), 0.0))
 
-    def share(self, option: object, wanted: Quantity, method: str, level: float) -> WeightedShare:
+    def share(self, option: object, wanted: Quantity, method: DesignMethod, level: float) -> WeightedShare:
         found, scaled = self.interval(wanted, method, level)
         visible = fallback(scaled, found, level) or found
         target, design = wanted.target, self.design

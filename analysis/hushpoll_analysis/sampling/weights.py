@@ -36,6 +36,11 @@ def read_weights(data: pd.DataFrame, weights: Column) -> Floats:
         raise AnalysisError(f"weight {values[row]:g} in row {row} is negative", "weights must be 0 or more")
     if values.sum() == 0:
         raise AnalysisError("all weights are 0", "give at least some people a weight")
+    if not 1e-100 < values.max() < 1e100:
+        raise AnalysisError(
+            f"the largest weight is {values.max():.3g}, whose square a computer cannot hold",
+            "multiply all weights by one number, so that they are near 1 or add up to the population",
+        )
     _check_several(data, values)
     return values
 
@@ -57,7 +62,7 @@ def _check_several(data: pd.DataFrame, weights: Floats) -> None:
 
 
 def read_groups(data: pd.DataFrame, column: Column, what: str) -> tuple[Codes, pd.Index[Any]]:
-    """Give the number of each row's stratum or cluster, and the names of all."""
+    """Return the number of each row's stratum or cluster, and the names of all."""
     codes, values = pd.factorize(pd.Series(row_values(data, column, what)))
     if (codes < 0).any():
         raise AnalysisError(f"{int((codes < 0).sum())} values of {what} are missing", "give each row one")
@@ -65,7 +70,7 @@ def read_groups(data: pd.DataFrame, column: Column, what: str) -> tuple[Codes, p
 
 
 def row_values(data: pd.DataFrame, column: Column, what: str) -> npt.NDArray[Any]:
-    """Give one value for each respondent, from a column's name or from values."""
+    """Return one value for each respondent, from a column's name or from values."""
     if isinstance(column, str):
         return np.asarray(read_column(data, column))
     values = in_row_order(column, data, what)

@@ -14,7 +14,7 @@ DRAWS = 40_000
 
 
 def critical_value(covariance: Floats, level: float, seed: int = 1) -> float:
-    """Give the quantile of max |Z| for normal Z with this covariance, by simulation; one seed gives one value.
+    """Return the quantile of max |Z| for normal Z with this covariance, by simulation; one seed gives one value.
 
     Estimates that cannot vary are left out. The value never exceeds Bonferroni's, which holds for every correlation.
 
@@ -37,5 +37,5 @@ def critical_value(covariance: Floats, level: float, seed: int = 1) -> float:
 
 
 def level_of(critical: float) -> float:
-    """Give the level of one interval of so many standard errors."""
+    """Return the level of one interval of so many standard errors."""
     return 1.0 - 2.0 * float(ndtr(-critical))

@@ -11,11 +11,13 @@ import pandas as pd
 
 from hushpoll_analysis.arguments import number
 from hushpoll_analysis.data.counts import finite_numbers
-from hushpoll_analysis.data.whiskers import draw_line
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.plotting import draw_line
+from hushpoll_analysis.summary import Summary
 
 from .parts import PartsEstimate
-from .result import Estimate, LinearEstimate
+from .result import ShareEstimates
 
 __all__ = ["CARELESS", "PROTECTIVE", "Sensitivity", "if_careless", "if_protective", "moved", "sensitivity"]
 
@@ -25,7 +27,7 @@ MOST = 0.95
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(Summary):
     """The curve of one share against what is not known: `careless` (r) and `protective` (c) shares of respondents.
 
     With c the share lies in a range even if everything else were known: `estimate` is its lower end, `most` its upper.
@@ -36,11 +38,11 @@ class Sensitivity:
     frame: pd.DataFrame
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each pair of r and c."""
+        """Return one row for each pair of r and c."""
         return self.frame
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the curve as JSON values."""
+        """Return the curve as JSON values."""
         return {"option": self.option, "level": self.level, "curve": self.frame.to_dict(orient="records")}
 
     def plot(self, axes: Any = None) -> Any:
@@ -55,7 +57,7 @@ class Sensitivity:
         return self.frame.to_html(float_format=lambda value: f"{value:.4f}", index=False)
 
 
-def if_careless(entry: LinearEstimate, rate: float, chance: float) -> tuple[float, float, float, float]:
+def if_careless(entry: Estimate, rate: float, chance: float) -> tuple[float, float, float, float]:
     """Correct a share, its standard error and its limits for a known share r of careless people: (p - r c)/(1 - r)."""
     value, low, high = (
         (one - rate * chance) / (1.0 - rate) for one in (entry.estimate, entry.low, entry.high)
@@ -69,7 +71,7 @@ def if_protective(estimate: float, rate: float) -> tuple[float, float]:
 
 
 def sensitivity(
-    found: Estimate | PartsEstimate,
+    found: ShareEstimates | PartsEstimate,
     option: str | None = None,
     *,
     careless: Sequence[float] = CARELESS,
@@ -98,7 +100,7 @@ def sensitivity(
     moved likewise, of the lower end below and of the upper end above. Neither r nor c can be read from the reports
     themselves; an anchor question tells r (`anchored`), two groups tell c (`cheating_detection`).
     """
-    if not isinstance(found, Estimate | PartsEstimate):
+    if not isinstance(found, ShareEstimates | PartsEstimate):
         raise AnalysisError(f"found is a {type(found).__name__}", "give the result of estimate")
     entry = found.estimates[-1] if option is None else _entry(found, option)
     if chance is not None:
@@ -111,9 +113,9 @@ def sensitivity(
     return Sensitivity(entry.option, found.level, pd.DataFrame(rows))
 
 
-def _entry(found: Estimate | PartsEstimate, option: Any) -> LinearEstimate:
+def _entry(found: ShareEstimates | PartsEstimate, option: Any) -> Estimate:
     """Find an answer by its label, or by its place."""
-    known = [one.option for one in found.estimates]
+    known = [estimate.option for estimate in found.estimates]
     if option in known:
         return found.estimates[known.index(option)]
     if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(known):
@@ -121,8 +123,8 @@ def _entry(found: Estimate | PartsEstimate, option: Any) -> LinearEstimate:
     return found.estimates[option]
 
 
-def moved(entry: LinearEstimate, rate: float, guard: float, chance: float) -> dict[str, float]:
-    """Give a share as it would be with these shares of careless and of self-protective people: a row of the curve."""
+def moved(entry: Estimate, rate: float, guard: float, chance: float) -> dict[str, float]:
+    """Return a share as it would be with these shares of careless and of self-protective people: a row of the curve."""
     value, se, low, high = if_careless(entry, rate, chance)
     least, most = if_protective(value, guard)
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,21 @@ from scipy.optimize import isotonic_regression
 from hushpoll_analysis.arguments import listed, number
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimates import Estimate, Shown, limits_by, linear_estimate, with_interval
+from hushpoll_analysis.interval import (
+    AUTO,
+    IntervalMethod,
+    Resampling,
+    interval_method,
+    intervals,
+    method_for,
+)
+from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.tidy import Tidy
 
 from .bands import critical_value, level_of
-from .interval import AUTO, Interval, Resampling, check_method, intervals, method_for
-from .quantities import Quantity
-from .result import LinearEstimate, Shown, linear_estimate, with_interval
 from .sample import Sample, read_sample
 
 if TYPE_CHECKING:
@@ -32,16 +40,16 @@ __all__ = ["Cumulative", "cumulative", "cumulative_of", "rising_curve"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cumulative(Drawn):
+class Cumulative(Tidy, Drawn):
     """Cumulative shares; made by `cumulative`.
 
     Attributes
     ----------
     options : tuple of str
         The answers in their order.
-    estimates : tuple of LinearEstimate
+    estimates : tuple of Estimate
         The share of each answer or a lower one, unbiased; the last is 1.
-    band : tuple of LinearEstimate
+    band : tuple of Estimate
         The same with limits that hold for all answers together.
     critical : float
         How many standard errors the band has on either side.
@@ -56,23 +64,53 @@ class Cumulative(Drawn):
     level: float
     interval: str
     critical: float
-    estimates: tuple[LinearEstimate, ...]
-    band: tuple[LinearEstimate, ...]
+    estimates: tuple[Estimate, ...]
+    band: tuple[Estimate, ...]
     sample: Sample = field(repr=False)
     wanted: tuple[Quantity, ...] = field(repr=False)
 
     @cached_property
     def curve(self) -> Floats:
         """The nearest curve that never falls and stays in [0, 1] (isotonic regression, weights 1 / variance)."""
-        raw = np.array([one.estimate for one in self.estimates[:-1]])
-        return rising_curve(raw, np.array([one.se for one in self.estimates[:-1]]))
+        raw = np.array([estimate.estimate for estimate in self.estimates[:-1]])
+        return rising_curve(raw, np.array([estimate.se for estimate in self.estimates[:-1]]))
 
-    def at_most(self, option: str | int) -> LinearEstimate:
-        """Give the share of an answer or a lower one."""
+    @cached_property
+    def upward(self) -> tuple[Estimate, ...]:
+        """The share of each answer or a higher one: the complements of `estimates`, with their intervals."""
+        return (_certain(self.options[0], self.interval), *self._complements(self.estimates))
+
+    @property
+    def upper_half(self) -> Estimate:
+        """The share of the upper half of the answers, such as "4 or more" of five."""
+        return self.upward[len(self.options) - len(self.options) // 2]
+
+    @cached_property
+    def upward_band(self) -> tuple[Estimate, ...]:
+        """The same with limits that hold for all answers together."""
+        return (_certain(self.options[0], self.interval), *self._complements(self.band))
+
+    def _complements(self, entries: Sequence[Estimate]) -> list[Estimate]:
+        """Return 1 minus each cumulative share but the last, labelled by the next answer."""
+        return [
+            replace(
+                entry,
+                option=label,
+                estimate=1.0 - entry.estimate,
+                low=1.0 - entry.high,
+                high=1.0 - entry.low,
+                shown=Shown(1.0 - entry.shown.estimate, 1.0 - entry.shown.high, 1.0 - entry.shown.low),
+                limits_at=None,
+            )
+            for entry, label in zip(entries[:-1], self.options[1:], strict=True)
+        ]
+
+    def at_most(self, option: str | int) -> Estimate:
+        """Return the share of an answer or a lower one."""
         return self.estimates[self._place(option)]
 
-    def at_least(self, option: str | int) -> LinearEstimate:
-        """Give the share of an answer or a higher one, as in "4 or more"."""
+    def at_least(self, option: str | int) -> Estimate:
+        """Return the share of an answer or a higher one, as in "4 or more"."""
         place = self._place(option)
         label = f"{self.options[place]} or more"
         if place == 0:
@@ -82,7 +120,8 @@ class Cumulative(Drawn):
 
     def limits(self, level: float) -> tuple[Floats, Floats]:
         """Limits of every cumulative share at another level, the last being 1."""
-        found = intervals(self.wanted, self.interval, number(level, "level", 0.0, 1.0), Resampling())
+        method = interval_method(self.interval)
+        found = intervals(self.wanted, method, number(level, "level", 0.0, 1.0), Resampling())
         low, high = ([getattr(one, end) for one in found] for end in ("low", "high"))
         return np.array([*low, 1.0]), np.array([*high, 1.0])
 
@@ -112,6 +151,9 @@ class Cumulative(Drawn):
         ]
         return pd.DataFrame(rows).set_index("option")
 
+    def _at_level(self, level: float) -> Cumulative:
+        return replace(self, level=level, estimates=tuple(entry._at_level(level) for entry in self.estimates))
+
     def _place(self, option: str | int) -> int:
         place = self.options.index(option) if option in self.options else option
         if not isinstance(place, int) or not 0 <= place < len(self.options):
@@ -120,7 +162,7 @@ class Cumulative(Drawn):
 
 
 def rising_curve(raw: Floats, se: Floats) -> Floats:
-    """Give the nearest cumulative shares that never fall and stay in [0, 1]; the last, 1, is added.
+    """Return the nearest cumulative shares that never fall and stay in [0, 1]; the last, 1, is added.
 
     Isotonic regression with weights 1 / variance, by pooling adjacent violators.
 
@@ -177,7 +219,7 @@ def cumulative(
 def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval: str = AUTO) -> Cumulative:
     """Estimate the cumulative shares from reports that have been read."""
     check_level(level)
-    check_method(interval)
+    interval_method(interval)
     size = sample.view.options
     labels = tuple(options) or tuple(str(k) for k in range(size))
     if len(labels) != size:
@@ -199,27 +241,47 @@ def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval
         options=labels,
         n=sample.n,
         level=level,
-        interval=method,
+        interval=method.name,
         critical=critical,
-        estimates=_entries(wanted, labels, intervals(wanted, method, each, Resampling()), each),
-        band=_entries(wanted, labels, intervals(wanted, together, both, Resampling()), both),
+        estimates=_entries(wanted, labels, method, each),
+        band=_entries(wanted, labels, together, both),
         sample=sample,
         wanted=wanted,
     )
 
 
 def _entries(
-    wanted: Sequence[Quantity], labels: Sequence[str], found: Sequence[Interval], level: float
-) -> tuple[LinearEstimate, ...]:
+    quantities: Sequence[Quantity], labels: Sequence[str], method: IntervalMethod, level: float
+) -> tuple[Estimate, ...]:
+    limits = intervals(quantities, method, level, Resampling())
     entries = [
-        with_interval(one, limits, label, None, level)
-        for one, limits, label in zip(wanted, found, labels[:-1], strict=True)
+        with_interval(
+            quantity, interval, label, None, level, limits_at=limits_by(quantity, method, Resampling())
+        )
+        for quantity, interval, label in zip(quantities, limits, labels[:-1], strict=True)
     ]
-    return (*entries, _certain(labels[-1], found[0].method))
+    return (*entries, _certain(labels[-1], method.name))
 
 
-def _certain(label: str, method: str) -> LinearEstimate:
-    """Give the share of all answers together: 1 without any error."""
-    return LinearEstimate(
-        label, None, 1.0, 0.0, 1.0, 1.0, Shown(1.0, 1.0, 1.0), 0.0, method, None, 1.0, None, None
+def _certain(label: str, method: str) -> Estimate:
+    """Return the share of all answers together: 1 without any error."""
+    return Estimate(
+        option=label,
+        reported=None,
+        estimate=1.0,
+        se=0.0,
+        low=1.0,
+        high=1.0,
+        shown=Shown(1.0, 1.0, 1.0),
+        se_privacy=0.0,
+        interval=method,
+        misfit=None,
+        weight=1.0,
+        design_effect=None,
+        n_effective=None,
+        limits_at=_certain_limits,
     )
+
+
+def _certain_limits(level: float) -> tuple[float, float]:
+    return 1.0, 1.0

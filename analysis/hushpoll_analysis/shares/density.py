@@ -13,11 +13,11 @@ from scipy.special import ndtr
 from hushpoll_analysis.arguments import chosen
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, finite_numbers
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.interval import AUTO, Resampling, intervals, method_for
+from hushpoll_analysis.result import Drawn
 
 from .bands import critical_value, level_of
-from .interval import AUTO, Resampling, intervals, method_for
 from .sample import Sample, read_sample
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def density_of(
         shape=shape,
         smoothing=used,
         level=level,
-        interval=method,
+        interval=method.name,
         critical=critical,
         edges=ends,
         x=x,
@@ -227,7 +227,7 @@ def _smoothest(
     heights: Callable[[Floats, Floats, float], Floats],
     candidates: Any,
 ) -> tuple[tuple[Floats, Floats], float]:
-    """Give the smoother of least estimated risk, as heights per share on a fine grid."""
+    """Return the smoother of least estimated risk, as heights per share on a fine grid."""
     start, whole = float(edges[0]), float(edges[-1] - edges[0])
     inner = (edges - start) / whole
     best = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
-from hushpoll_client.said import constant, joined, said
+from hushpoll_client.messages import joined, msg
 
 from hushpoll_analysis.arguments import listed
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
@@ -27,29 +27,30 @@ from hushpoll_analysis.data.counts import (
 )
 from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-
-from .finite import finite_population
-from .interval import (
+from hushpoll_analysis.estimates import Estimate, limits_by, linear_estimate, with_interval
+from hushpoll_analysis.interval import (
     AUTO,
-    ENOUGH,
+    IntervalMethod,
     Resampling,
-    check_method,
-    in_words,
+    interval_method,
     intervals,
     is_no_chance,
     method_for,
+    substitution_note,
 )
+from hushpoll_analysis.interval.quantity import quantity
+
+from .finite import finite_population
 from .mixed import RESPONDENTS, Mixed
 from .parts import estimate_parts
-from .quantities import quantity
-from .result import Estimate, LinearEstimate, linear_estimate, with_interval
+from .result import ShareEstimates
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
 __all__ = ["estimate", "functional"]
 
-_CHOICES = {"least variance": said("least variance"), "count-linear": said("count-linear")}
+_CHOICES = {"least variance": msg("least variance"), "count-linear": msg("count-linear")}
 """How the solution was chosen where there are several."""
 
 
@@ -66,7 +67,7 @@ def estimate(
     designs: Designs | None = None,
     pooling: str = RESPONDENTS,
     population: float | None = None,
-) -> Estimate:
+) -> ShareEstimates:
     """Estimate the true shares behind randomized reports.
 
     With report frequencies f over n reports, the share of option k is estimated without bias by b.f, where C b is the
@@ -84,9 +85,10 @@ def estimate(
         What randomized the answers. With `designs`: the name of each row's design.
     level : float
         Confidence level of each interval, or of all together if `simultaneous`.
-    interval : {"auto", "wilson", "clopper-pearson", "jeffreys", "wald", "score", "mover", "likelihood", "bootstrap"}
-        "auto" is "wilson" where every report came in at least 15 times, else the exact "clopper-pearson". A binomial
-        interval becomes "mover" where a decoy's share was estimated, and where the estimate depends on several report
+    interval : {"auto", "wilson", "blaker", "clopper-pearson", "jeffreys", "wald", "score", "mover", "likelihood",
+        "bootstrap"}
+        "auto" is "wilson" where every report came in at least 15 times, else the exact "blaker". A binomial interval
+        becomes "mover" where a decoy's share was estimated, and where the estimate depends on several report
         frequencies (a general table) "wald", or "score" with rare reports; the result names the method used.
         "likelihood" is restricted to possible values.
     simultaneous : bool
@@ -109,7 +111,7 @@ def estimate(
 
     Returns
     -------
-    Estimate
+    EstimateTable
         A `PartsEstimate` where a report speaks of several options at once (sets of options, ticked options).
 
     References
@@ -124,7 +126,7 @@ def estimate(
     0.34
     """
     check_level(level)
-    check_method(interval)
+    interval_method(interval)
     if designs is None and not analysis_channel(mechanism).listed:  # type: ignore[arg-type]
         resampling = Resampling(replicates, seed)
         parts = estimate_parts(
@@ -151,16 +153,23 @@ def estimate(
     named = view.outcomes == view.options and asked.reports_have_names
     limits = intervals(wanted, method, each, resampling)
     found = [
-        with_interval(share, one, labels[k], int(whole[k]) if named else None, each)
-        for k, share, one in zip(entries, wanted, limits, strict=True)
+        with_interval(
+            share,
+            limit,
+            labels[k],
+            int(whole[k]) if named else None,
+            each,
+            limits_at=limits_by(share, method, resampling),
+        )
+        for k, share, limit in zip(entries, wanted, limits, strict=True)
     ]
-    return Estimate(
+    return ShareEstimates(
         mechanism=asked.name,
         channel=asked.channel,
         counts=tuple(int(count) for count in whole),
         n=int(whole.sum()),
         level=level,
-        interval=method,
+        interval=method.name,
         interval_requested=interval,
         simultaneous=simultaneous,
         epsilon=asked.epsilon,
@@ -169,7 +178,7 @@ def estimate(
         solution=view.choice,
         options=labels,
         estimates=tuple(found),
-        notes=(*_notes(found, interval, asked, simultaneous, level), *asked.notes),
+        notes=(*_notes(found, method, interval, asked, simultaneous, level), *asked.notes),
         shares=shares,
         source=asked.source,
         view=view,
@@ -255,7 +264,7 @@ def functional(
     label: str = "quantity",
     replicates: int = 2000,
     seed: int = 1,
-) -> LinearEstimate:
+) -> Estimate:
     """Estimate one linear quantity a.h, also where the channel does not determine every share.
 
     Parameters
@@ -269,7 +278,7 @@ def functional(
 
     Returns
     -------
-    LinearEstimate
+    Estimate
 
     Notes
     -----
@@ -314,55 +323,56 @@ def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
     return (
         ""
         if math.isfinite(epsilon)
-        else said("unbounded: some report is impossible for one true answer, not for another")
+        else msg("unbounded: some report is impossible for one true answer, not for another")
     )
 
 
 def _notes(
-    found: Sequence[LinearEstimate],
+    found: Sequence[Estimate],
+    method: IntervalMethod,
     interval: str,
     asked: _Asked,
     together: bool,
     level: float,
 ) -> tuple[str, ...]:
-    """Say what a reader must know beside the numbers."""
+    """Return what a reader must know beside the numbers."""
     view, counts = asked.view, asked.counts
-    notes = _interval_notes(found[0].interval, interval, together)
+    notes = substitution_note(method, interval, together)
     if asked.decoy is not None:
         notes.append(
-            said(
+            msg(
                 "The decoy's share is itself an estimate, so the estimate is consistent, not unbiased: with few "
                 "answers about the decoy it leans a little."
             )
         )
     if view.choice not in ("unique", RESPONDENTS):
         notes.append(
-            said(
+            msg(
                 "There are more reports than options; the {choice} solution of C b = a is used.",
                 choice=_CHOICES.get(view.choice, view.choice),
             )
         )
     if asked.words:
-        notes.append(said("A report says only whether two answers agree; “reported” counts those that do."))
+        notes.append(msg("A report says only whether two answers agree; “reported” counts those that do."))
     if np.count_nonzero(counts) == 1:
         notes.append(
-            said(
+            msg(
                 "All reports are in one cell, so the standard error is 0 and says nothing; the likelihood interval is "
                 "shown."
             )
             if any(entry.low == entry.high for entry in found)
-            else said("All reports are in one cell, so the standard error is 0 and says nothing.")
+            else msg("All reports are in one cell, so the standard error is 0 and says nothing.")
         )
     # No and Yes say the same, and of several answers somebody gave one: that one is not at its edge.
     tests = max(len(found) - 1, 1)
     outside = [entry for entry in found if is_no_chance(entry.misfit, tests, level)]
     if outside:
         names = [
-            said("{option} (p = {misfit:.2g})", option=entry.option, misfit=tests * (entry.misfit or 0.0))
+            msg("{option} (p = {misfit:.2g})", option=entry.option, misfit=tests * (entry.misfit or 0.0))
             for entry in outside
         ]
         notes.append(
-            said(
+            msg(
                 "The estimate of {names} lies so far outside the possible values that data and design disagree by more "
                 "than chance explains. The likelihood interval inside the possible values is shown.",
                 names=joined(", ", names),
@@ -370,49 +380,16 @@ def _notes(
         )
     elif any(not 0 <= entry.estimate <= 1 for entry in found):
         notes.append(
-            said(
+            msg(
                 "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided "
                 "than expected. Shown values are cut to the possible ones; compute with the unclipped ones."
             )
         )
     if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in found):
         notes.append(
-            said(
+            msg(
                 "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its "
                 "own interval when another one is negative; the constrained estimate lies inside."
             )
         )
     return tuple(notes)
-
-
-def _interval_notes(used: str, requested: str, together: bool) -> list[str]:
-    """Say why the interval is not the one that a reader would expect."""
-    if used == requested or used == "wilson":
-        return []
-    named = constant(in_words(used))
-    if used == "clopper-pearson":
-        if together:
-            return [said("All intervals shall hold together, so the {interval} is used.", interval=named)]
-        return [
-            said(
-                "A report came in fewer than {enough} times, so the {interval} is used.",
-                enough=ENOUGH,
-                interval=named,
-            )
-        ]
-    if requested == AUTO:
-        return [
-            said(
-                "A binomial interval holds only where an estimate depends on one report frequency; here it does not, "
-                "so the {interval} is used.",
-                interval=named,
-            )
-        ]
-    return [
-        said(
-            "The {requested} interval holds only where an estimate depends on one report frequency; here it does not, "
-            "so the {interval} is used.",
-            requested=requested,
-            interval=named,
-        )
-    ]

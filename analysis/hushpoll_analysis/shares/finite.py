@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .quantities import Quantity, in_population
+from hushpoll_analysis.interval.quantity import Quantity, in_population
 
 __all__ = ["finite_population"]
 
 
 def finite_population(wanted: Quantity, fraction: float) -> Quantity:
-    """Give the quantity for a population of which this fraction was drawn at random without replacement.
+    """Return the quantity for a population of which this fraction was drawn at random without replacement.
 
     Its variance is (1 - f) se^2 + f se_privacy^2. Counts are scaled to the number of answers that would have this
     variance in a population without end, so that every interval method can be used; never to fewer, where by chance

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from hushpoll_analysis.arguments import number
 from hushpoll_analysis.data.counts import check_level, finite_numbers, refuse_constant
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimates import Estimate, linear_estimate
+from hushpoll_analysis.interval import AUTO, Resampling, interval_method, joint_method
+from hushpoll_analysis.interval.mover import Part, difference_limits
+from hushpoll_analysis.result import Drawn
 
-from .interval import AUTO, Resampling, check_method
-from .interval.mover import Part, difference_limits
-from .result import LinearEstimate, linear_estimate
 from .sample import Sample, read_sample
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def mean(
     rounding: float = 0.0,
     replicates: int = 2000,
     seed: int = 1,
-) -> LinearEstimate:
+) -> Estimate:
     """Estimate the mean of answers that are numbers.
 
     The mean is v.h, so b.f with C b = v is unbiased, with variance (sum b_z^2 f_z - (b.f)^2)/(n - 1). Where answers
@@ -67,7 +67,7 @@ def mean(
 
     Returns
     -------
-    LinearEstimate
+    Estimate
         `se_privacy` is what randomization and rounding add for these very respondents. It is an upper bound where
         answers were rounded (at most rounding^2/4 each) and where the channel does not determine it (a one-bit report:
         the largest Var(b_z | x) stands in).
@@ -93,10 +93,10 @@ def mean_of(
     interval: str = AUTO,
     rounding: float = 0.0,
     resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
-) -> LinearEstimate:
+) -> Estimate:
     """Estimate the mean from reports that have been read."""
     check_level(level)
-    check_method(interval)
+    interval_method(interval)
     numbers = finite_numbers(values, "values")
     if numbers.size != sample.view.options:
         raise AnalysisError(
@@ -116,7 +116,7 @@ def mean_of(
 
 
 def privacy_is_bound(sample: Sample, values: npt.ArrayLike, rounding: float = 0.0) -> bool:
-    """Say whether the privacy-only standard error of a mean is an upper bound: these reports do not determine it."""
+    """Return whether the privacy-only standard error of a mean is an upper bound: these reports do not determine it."""
     if rounding:
         return True
     if sample.shares is not None:
@@ -129,7 +129,7 @@ def privacy_is_bound(sample: Sample, values: npt.ArrayLike, rounding: float = 0.
     return False
 
 
-def mean_difference(first: LinearEstimate, second: LinearEstimate) -> MeanDifference:
+def mean_difference(first: Estimate, second: Estimate) -> MeanDifference:
     """Compare the means of two separate groups of people.
 
     The interval is built from the limits of both (MOVER): for d = m1 - m2 the lower limit is
@@ -137,7 +137,7 @@ def mean_difference(first: LinearEstimate, second: LinearEstimate) -> MeanDiffer
 
     Parameters
     ----------
-    first, second : LinearEstimate
+    first, second : Estimate
         Two results of `mean` at the same level, from different people.
 
     Returns
@@ -157,15 +157,14 @@ def mean_difference(first: LinearEstimate, second: LinearEstimate) -> MeanDiffer
     -0.549
     """
     for part in (first, second):
-        if not isinstance(part, LinearEstimate):
+        if not isinstance(part, Estimate):
             raise AnalysisError(f"a {type(part).__name__} is not a mean", "give two results of mean")
     one, other = (Part(part.estimate, part.low, part.high) for part in (first, second))
     low, high = difference_limits(one, other)
-    methods = {first.interval, second.interval}
     return MeanDifference(
         first.estimate - second.estimate,
         math.hypot(first.se, second.se),
         low,
         high,
-        "wald" if methods == {"wald"} else "mover",
+        joint_method([first.interval, second.interval]).name,
     )

@@ -79,12 +79,12 @@ class Mixed:
     @property
     def epsilon(self) -> float:
         """The largest epsilon of the designs: everybody went through one of them."""
-        return max(math.inf if one is None else _epsilon(one) for one in self.designs.designs)
+        return max(math.inf if design is None else _epsilon(design) for design in self.designs.designs)
 
     @property
     def epsilon_note(self) -> str:
         """Whose epsilon it is."""
-        if any(one is None for one in self.designs.designs):
+        if any(design is None for design in self.designs.designs):
             return "unbounded: some people were asked directly"
         return "the largest of the designs"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,24 +10,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from scipy.special import ndtri
 
 from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
 from hushpoll_analysis.data.counts import Counts, check_level, check_population, whole_numbers
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import (
+    Estimate,
+    EstimateTable,
+    Shown,
+    limits_by,
+    linear_estimate,
+    with_interval,
+)
+from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
+from hushpoll_analysis.interval.listed import listed_interval
+from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
+from hushpoll_analysis.interval.mover import Part as Limited
+from hushpoll_analysis.interval.quantity import Quantity, quantity
 
-from .constrained import nearest_on_simplex
 from .finite import finite_population
-from .interval import AUTO, Resampling, check_method, intervals, method_for
-from .interval.listed import listed_interval
-from .interval.mover import Mover, correlations, sum_limits
-from .interval.mover import Part as Limited
-from .quantities import Quantity, quantity
-from .result import LinearEstimate, Shown, linear_estimate, with_interval
 from .sample import read_sample
 
 if TYPE_CHECKING:
@@ -46,63 +51,48 @@ class Pair:
 
     first: str
     second: str
-    neither: LinearEstimate
-    only_second: LinearEstimate
-    only_first: LinearEstimate
-    both: LinearEstimate
+    neither: Estimate
+    only_second: Estimate
+    only_first: Estimate
+    both: Estimate
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the two options, and for each combination the figures of the JSON contract."""
+        """Return the two options, and for each combination the figures of the JSON contract."""
         cells = ("both", "only_first", "only_second", "neither")
         return {"options": [self.first, self.second]} | {cell: figures(getattr(self, cell)) for cell in cells}
 
 
-def figures(entry: LinearEstimate) -> dict[str, Any]:
-    """Give the figures of an estimate without what only a share of its own has."""
+def figures(entry: Estimate) -> dict[str, Any]:
+    """Return the figures of an estimate without what only a share of its own has."""
     whole = entry.to_dict()
     return {key: whole[key] for key in ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")}
 
 
-@dataclass(frozen=True)
-class PartsEstimate(Drawn):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PartsEstimate(EstimateTable):
     """Estimated shares of options that are estimated one by one; made by `estimate`.
 
     Attributes
     ----------
-    estimates : tuple of LinearEstimate
+    estimates : tuple of Estimate
         One entry per option; `reported` is None, because a report is not an option.
     asked : tuple of int
         How many reports say something about each option.
     """
 
-    words = "estimated share"
+    notebook_columns = ("shown_estimate", "shown_low", "shown_high", "se", "se_privacy", "asked")
 
-    mechanism: str
     channel: Channel
     counts: tuple[int, ...]
-    n: int
-    level: float
-    interval: str
     interval_requested: str
-    simultaneous: bool
     epsilon: float
     epsilon_note: str
     options: tuple[str, ...]
     asked: tuple[int, ...]
-    estimates: tuple[LinearEstimate, ...]
-    notes: tuple[str, ...]
     one_choice: bool
     resampling: Resampling = field(repr=False)
     fraction: float = 0.0
     """The fraction of a finite population that was asked; 0 for one without end."""
-
-    def __getitem__(self, option: str | int) -> LinearEstimate:
-        """Give the entry of an option, by label or by position."""
-        if isinstance(option, int):
-            return self.estimates[option]
-        if option in self.options:
-            return self.estimates[self.options.index(option)]
-        raise KeyError(option)
 
     @property
     def shares(self) -> Floats:
@@ -110,17 +100,23 @@ class PartsEstimate(Drawn):
         return np.array([entry.estimate for entry in self.estimates])
 
     def possible_shares(self) -> Floats:
-        """Give shares within [0, 1]; where one option is chosen also summing to one (nearest point of the simplex)."""
+        """Return shares within [0, 1].
+
+        Where one option is chosen also summing to one (nearest point of the simplex).
+        """
         return nearest_on_simplex(self.shares) if self.one_choice else np.clip(self.shares, 0.0, 1.0)
 
     def report_weights(self, option: str) -> Floats:
-        """Give the weights b of the reports about an option: one report moves its estimate by b/n."""
+        """Return the weights b of the reports about an option: one report moves its estimate by b/n."""
         part = sampler(self.channel).parts[self.options.index(option)]
         view = channel_view(part.channel)
         return view.solution(view.unit(_YES))
 
-    def top(self, k: int = 10) -> tuple[LinearEstimate, ...]:
-        """Give the k options with the largest estimates; their intervals hold together, whichever options these are."""
+    def top(self, k: int = 10) -> tuple[Estimate, ...]:
+        """Return the k options with the largest estimates.
+
+        Their intervals hold together, whichever options these are.
+        """
         order = [int(place) for place in np.argsort(-self.shares, kind="stable")[: whole_number(k, "k", 1)]]
         cells, parts = np.asarray(self.counts), sampler(self.channel).parts
         found = []
@@ -131,13 +127,13 @@ class PartsEstimate(Drawn):
         return tuple(found)
 
     def together(self) -> PartsEstimate:
-        """Give the same estimates with intervals that hold for all options at once."""
+        """Return the same estimates with intervals that hold for all options at once."""
         cells = np.asarray(self.counts)
         asked = (self.level, self.interval_requested, True, self.resampling, self.fraction)
-        found, method = _entries(cells, self.channel, self.options, *asked)
+        found, method = _estimates(cells, self.channel, self.options, *asked)
         return replace(self, estimates=found, interval=method, simultaneous=True)
 
-    def pair(self, first: str, second: str) -> tuple[LinearEstimate, ...]:
+    def pair(self, first: str, second: str) -> tuple[Estimate, ...]:
         """Estimate how often two options are ticked together: neither, only the second, only the first, both.
 
         Only reports that speak of both tell it, so the design has to ask at least two options of everybody.
@@ -158,7 +154,7 @@ class PartsEstimate(Drawn):
         method = method_for(wanted, self.interval_requested)
         order = (0, 1, 2, 3) if places == [low, high] else (0, 2, 1, 3)
         return tuple(
-            linear_estimate(wanted[cell], names[cell], None, method, self.level, self.resampling)
+            linear_estimate(wanted[cell], names[cell], None, method.name, self.level, self.resampling)
             for cell in order
         )
 
@@ -176,7 +172,7 @@ class PartsEstimate(Drawn):
             raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options[:12])}")
         return self.options.index(option)
 
-    def number_ticked(self) -> LinearEstimate | None:
+    def number_ticked(self) -> Estimate | None:
         """Estimate the mean number of options that a person ticks; None where one person's reports do not tell it."""
         whole = sampler(self.channel)
         if self.one_choice or not whole.pairs:
@@ -184,7 +180,7 @@ class PartsEstimate(Drawn):
         return _number_ticked(whole, np.asarray(self.counts), self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the JSON contract."""
+        """Return the JSON contract."""
         return {
             "mechanism": self.mechanism,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
@@ -197,29 +193,32 @@ class PartsEstimate(Drawn):
             "simultaneous": self.simultaneous,
             "counts": list(self.counts),
             "solution": "unique",
-            "estimates": [
-                entry.to_dict() | {"asked": asked}
-                for entry, asked in zip(self.estimates, self.asked, strict=True)
-            ],
+            "estimates": self._entries(),
             "notes": list(self.notes),
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per entry, as a pandas table."""
-        import pandas as pd
+        """Return one row per option; `asked` is how many reports say something about it."""
+        frame = super().to_frame()
+        frame["asked"] = frame.pop("asked")
+        return frame
 
-        rows = []
-        for entry, asked in zip(self.estimates, self.asked, strict=True):
-            row = entry.to_dict()
-            shown = row.pop("shown")
-            rows.append(row | {f"shown_{name}": value for name, value in shown.items()} | {"asked": asked})
-        return pd.DataFrame(rows).set_index("option")
+    def _entries(self) -> list[dict[str, Any]]:
+        return [
+            entry.to_dict() | {"asked": asked}
+            for entry, asked in zip(self.estimates, self.asked, strict=True)
+        ]
 
-    def _repr_html_(self) -> str:
-        columns = ["shown_estimate", "shown_low", "shown_high", "se", "se_privacy", "asked"]
-        caption = html.escape(f"{self.mechanism}, n = {self.n}, {self.level:.0%} {self.interval} interval")
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return f"<p>{caption}</p>{self.to_frame()[columns].to_html(float_format='{:.4f}'.format)}{notes}"
+    def _covariance(self) -> Floats:
+        whole = sampler(self.channel)
+        if self.one_choice or not whole.pairs:
+            raise AnalysisError(
+                "the joint covariance of these options is not estimated",
+                "use the standard errors of to_frame(); top() has intervals that hold together",
+            )
+        sampling, _ = _covariances(whole, np.asarray(self.counts), self)
+        np.fill_diagonal(sampling, [entry.se**2 for entry in self.estimates])
+        return sampling
 
 
 def estimate_parts(
@@ -244,7 +243,7 @@ def estimate_parts(
         As for `estimate`.
     """
     check_level(level)
-    check_method(interval)
+    interval_method(interval)
     channel = analysis_channel(mechanism)
     whole = sampler(channel)
     cells = whole.from_counts(whole_numbers(counts, "counts"))
@@ -256,12 +255,12 @@ def estimate_parts(
         few = labels[asked.index(min(asked))]
         raise AnalysisError(f'counts: fewer than two reports speak of "{few}"', "at least 2 are needed")
     fraction = 0.0 if population is None else check_population(population, whole.total(cells))
-    found, method = _entries(cells, channel, labels, level, interval, simultaneous, resampling, fraction)
+    found, method = _estimates(cells, channel, labels, level, interval, simultaneous, resampling, fraction)
     bare = isinstance(mechanism, Channel)
     return PartsEstimate(
         mechanism=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
         channel=channel,
-        counts=tuple(int(one) for one in cells),
+        counts=tuple(int(cell) for cell in cells),
         n=whole.total(cells),
         level=level,
         interval=method,
@@ -279,7 +278,7 @@ def estimate_parts(
     )
 
 
-def _entries(
+def _estimates(
     cells: Counts,
     channel: Channel,
     labels: Sequence[str],
@@ -288,16 +287,16 @@ def _entries(
     simultaneous: bool,
     resampling: Resampling,
     fraction: float,
-) -> tuple[tuple[LinearEstimate, ...], str]:
+) -> tuple[tuple[Estimate, ...], str]:
     parts = sampler(channel).parts
     each = 1 - (1 - level) / len(parts) if simultaneous else level
     wanted = [_quantity(part, cells, fraction) for part in parts]
     method = method_for(wanted, interval, simultaneous and len(parts) > 1)
     found = intervals(wanted, method, each, resampling)
     return tuple(
-        with_interval(one, limits, label, None, each)
-        for one, limits, label in zip(wanted, found, labels, strict=True)
-    ), method
+        with_interval(quantity, limits, label, None, each, limits_at=limits_by(quantity, method, resampling))
+        for quantity, limits, label in zip(wanted, found, labels, strict=True)
+    ), method.name
 
 
 def _quantity(part: Part, cells: Counts, fraction: float) -> Quantity:
@@ -307,10 +306,10 @@ def _quantity(part: Part, cells: Counts, fraction: float) -> Quantity:
     return finite_population(quantity(view, counts, view.unit(_YES), shares, None), fraction * part.asked)
 
 
-def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> LinearEstimate:
-    """Give the mean number ticked: the sum of the shares, with the limits of each joined by their correlation."""
+def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Estimate:
+    """Return the mean number ticked: the sum of the shares, with the limits of each joined by their correlation."""
     alone = (found.level, found.interval_requested, False, found.resampling, found.fraction)
-    entries, _ = _entries(cells, found.channel, found.options, *alone)
+    entries, _ = _estimates(cells, found.channel, found.options, *alone)
     errors = np.array([entry.se for entry in entries])
     sampling, privacy = _covariances(whole, cells, found)
     np.fill_diagonal(sampling, errors**2)
@@ -336,11 +335,12 @@ def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Linea
         misfit=None,
         design_effect=None,
         n_effective=None,
+        limits_at=None,
     )
 
 
 def _covariances(whole: Sampler, cells: Counts, found: PartsEstimate) -> tuple[Floats, Floats]:
-    """Give the covariances of two options' shares, and what the randomization makes of each, off the diagonal.
+    """Return the covariances of two options' shares, and what the randomization makes of each, off the diagonal.
 
     Two items of one report are randomized together: the mean product of their weights exceeds the share of both by
     what the coins add. Of N people n_i were asked about one option, n_j about the other and n_ij about both: the people
@@ -365,10 +365,10 @@ def _covariances(whole: Sampler, cells: Counts, found: PartsEstimate) -> tuple[F
 
 
 def asked_notes(whole: Sampler) -> tuple[str, ...]:
-    """Say how many reports speak of an option, where not all of them do."""
+    """Return how many reports speak of an option, where not all of them do."""
     if all(part.asked >= 1 for part in whole.parts):
         return ()
-    told = said(
+    told = msg(
         "Each person is asked about some of the options, drawn by an open coin: {share:.0%} of the reports "
         "speak of any one of them.",
         share=float(whole.parts[0].asked),
@@ -376,11 +376,11 @@ def asked_notes(whole: Sampler) -> tuple[str, ...]:
     return (told,)
 
 
-def _notes(whole: Sampler, found: Sequence[LinearEstimate]) -> tuple[str, ...]:
+def _notes(whole: Sampler, found: Sequence[Estimate]) -> tuple[str, ...]:
     notes = [*asked_notes(whole)]
     if any(not 0 <= entry.estimate <= 1 for entry in found):
         notes.append(
-            said(
+            msg(
                 "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
                 "compute with the unclipped ones."
             )

@@ -15,12 +15,13 @@ from scipy.stats import chi2
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import finite_numbers
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval import AUTO
+from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.tidy import Tidy
 
 from .bands import level_of
 from .cumulative import Cumulative, cumulative
-from .interval import AUTO
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
 __all__ = [
+    "QUARTILES",
     "InterquartileRange",
     "Places",
     "Quantile",
@@ -66,7 +68,7 @@ class Places:
         return cls(numbers[:-1], numbers[1:])
 
     def at(self, curve: Floats, p: float) -> float:
-        """Give the smallest number with a cumulative share of at least p, spread evenly within its bin."""
+        """Return the smallest number with a cumulative share of at least p, spread evenly within its bin."""
         place = int(np.flatnonzero(curve >= p - 1e-12)[0])
         below = float(curve[place - 1]) if place else 0.0
         inside = float(curve[place]) - below
@@ -98,7 +100,7 @@ class InterquartileRange(Drawn):
 
 
 @dataclass(frozen=True, eq=False)
-class Quantiles(Drawn):
+class Quantiles(Tidy, Drawn):
     """Quantiles of ordered answers; made by `quantiles`."""
 
     words = "quantile"
@@ -114,10 +116,10 @@ class Quantiles(Drawn):
         return len(self.entries)
 
     def __getitem__(self, p: float) -> Quantile:
-        """Give the quantile of a probability, also of one that was not asked for."""
-        for one in self.entries:
-            if one.p == p:
-                return one
+        """Return the quantile of a probability, also of one that was not asked for."""
+        for entry in self.entries:
+            if entry.p == p:
+                return entry
         return _quantile(self.cumulative, self.places, p, self.cumulative.limits(self.cumulative.level))
 
     @property
@@ -143,15 +145,19 @@ class Quantiles(Drawn):
         estimate = upper - lower
         return InterquartileRange(estimate, min(max(low, 0.0), estimate), max(high, estimate))
 
+    def _at_level(self, level: float) -> Quantiles:
+        cumulative = self.cumulative._at_level(level)
+        return quantiles_of(cumulative, self.places, [quantile.p for quantile in self.entries])
+
     def to_dict(self) -> dict[str, Any]:
         """Quantiles and interquartile range as JSON values."""
-        return {"quantiles": [vars(one) for one in self.entries], "iqr": vars(self.iqr)}
+        return {"quantiles": [vars(entry) for entry in self.entries], "iqr": vars(self.iqr)}
 
     def to_frame(self) -> pd.DataFrame:
         """One row per quantile, as a pandas table."""
         import pandas as pd
 
-        return pd.DataFrame([vars(one) for one in self.entries]).set_index("p")
+        return pd.DataFrame([vars(entry) for entry in self.entries]).set_index("p")
 
 
 def quantiles(
@@ -231,7 +237,7 @@ def _quantile(whole: Cumulative, places: Places, p: float, limits: tuple[Floats,
 
 
 def crossings(low: Floats, high: Floats, p: float) -> tuple[Any, Any]:
-    """Give the first answers at which the upper and the lower limits of cumulative shares (last axis) reach p.
+    """Return the first answers at which the upper and the lower limits of cumulative shares (last axis) reach p.
 
     Limits are made monotone outward, so that each holds on its own: tightening would need all of them to hold at once.
     """

@@ -12,13 +12,14 @@ from scipy.optimize import brentq
 
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError
-
-from .shown import Shown
+from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.result import Drawn
 
 if TYPE_CHECKING:
-    from .result import Estimate
+    from hushpoll_analysis.estimates import Estimate
+
+    from .result import ShareEstimates
 
 __all__ = ["RatioEstimate", "ratio_of"]
 
@@ -46,23 +47,22 @@ class RatioEstimate(Drawn):
     misfit: float | None
 
 
-def ratio_of(found: Estimate, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
+def ratio_of(found: ShareEstimates, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
     """Estimate h(of) / h(among).
 
     A ratio R belongs to the interval where 0 belongs to that of h(of) - R h(among), a linear quantity, whose interval
-    method it takes over; for the normal one this is Fieller's. Where h(among) is not clear of 0 there is no ratio.
+    method it takes over; for the normal one this is Fieller's. Where h(among) is not clear of 0 every ratio is
+    possible and the interval is unbounded: to refuse there would leave the others as a selection that covers less often
+    than it says.
     """
     of, among = one_or_more(of, "of"), one_or_more(among, "among")
     top, bottom = _target(found, of), _target(found, among)
     if np.any(bottom < top):
         raise AnalysisError("the answers counted are not all among the others", "name them in among= too")
     whole = found.functional(bottom)
-    if whole.low <= 0.0:
-        raise AnalysisError(
-            f"the share of {' + '.join(map(str, among))} is not clear of 0, so no ratio can be given",
-            "collect more reports, or take more answers together",
-        )
     part = found.functional(top)
+    if whole.low <= 0.0:
+        return _unbounded(found, (of, among), part, whole)
     estimate = part.estimate / whole.estimate
     gap = found.functional(top - estimate * bottom, interval="wald")
 
@@ -82,7 +82,22 @@ def ratio_of(found: Estimate, of: Sequence[str], among: Sequence[str]) -> RatioE
     return RatioEstimate(*names, estimate, gap.se / whole.estimate, low, high, found.level, visible, misfit)
 
 
-def _target(found: Estimate, chosen: Sequence[str]) -> Floats:
+def _unbounded(
+    found: ShareEstimates, names: tuple[Sequence[str], Sequence[str]], part: Estimate, whole: Estimate
+) -> RatioEstimate:
+    """Return a ratio of which nothing is known; there is no estimate unless the share below is above 0."""
+    of, among = (tuple(map(str, name)) for name in names)
+    estimate = se = math.nan
+    if whole.estimate > 0.0:
+        estimate = part.estimate / whole.estimate
+        gap = found.functional(_target(found, of) - estimate * _target(found, among), interval="wald")
+        se = gap.se / whole.estimate
+    middle = 0.5 if math.isnan(estimate) else min(max(estimate, 0.0), 1.0)
+    shown = Shown(middle, 0.0, 1.0)
+    return RatioEstimate(of, among, estimate, se, -math.inf, math.inf, found.level, shown, None)
+
+
+def _target(found: ShareEstimates, chosen: Sequence[str]) -> Floats:
     target = np.zeros(found.view.options)
     for option in chosen:
         if option not in found.options:

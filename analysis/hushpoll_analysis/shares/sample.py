@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
+from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, nearest_on_simplex
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.view import (
@@ -24,10 +25,9 @@ from hushpoll_analysis.channel.view import (
 )
 from hushpoll_analysis.data.counts import Counts, check_population, read_counts, whole_numbers, words_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.interval.quantity import OneFrequency, Quantity, quantity
 
-from .constrained import constrained_shares, nearest_on_simplex
 from .finite import finite_population
-from .quantities import OneFrequency, Quantity, quantity
 
 if TYPE_CHECKING:
     from hushpoll_client import Channel
@@ -60,7 +60,7 @@ class Sample:
         )
 
     def rounding_error(self, rounding: float) -> float:
-        """Give the largest standard error that rounding at random to points so far apart adds to a mean."""
+        """Return the largest standard error that rounding at random to points so far apart adds to a mean."""
         return rounding / 2.0 / math.sqrt(self.n)
 
     @cached_property
@@ -149,7 +149,7 @@ def _read_sets(
 
 
 def set_quantity(sets: SetView, target: Floats, shares: Floats, variance: float, n: float) -> Quantity:
-    """Give a.h of unbiased shares with this variance.
+    """Return a.h of unbiased shares with this variance.
 
     Every set has a b between two ends. An interval is made as if each b had been rounded to one of the ends at random
     so that its mean is right: a channel with two reports, and as many of them as have this variance. Where b has two

@@ -7,6 +7,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import pandas as pd
 
 from hushpoll_analysis.data.option_columns import YES_NO
+from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.tidy import Tidy
 
 __all__ = ["ShareTable"]
 
@@ -20,13 +22,13 @@ class _Share(Protocol):
 Share = TypeVar("Share", bound=_Share)
 
 
-class ShareTable(Generic[Share]):
+class ShareTable(Tidy, Summary, Generic[Share]):
     """What such results have in common; `shares` are dataclasses with `option` and `shown`."""
 
     shares: tuple[Share, ...]
 
     def __getitem__(self, option: object) -> Share:
-        """Give the share of an answer, by its label; No and Yes by their codes too."""
+        """Return the share of an answer, by its label; No and Yes by their codes too."""
         codes: dict[Any, int] = {label: code for code, label in enumerate(YES_NO)}
         for share in self.shares:
             if option in (share.option, codes.get(share.option, share.option)):
@@ -34,7 +36,7 @@ class ShareTable(Generic[Share]):
         raise KeyError(option)
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each answer."""
+        """Return one row for each answer."""
         rows = []
         for share in self.shares:
             row = dict(vars(share))

@@ -19,13 +19,16 @@ from scipy.stats import norm
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, in_order, whole_numbers
-from hushpoll_analysis.data.drawn import Drawn, flat
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.interval import AUTO, ENOUGH, IntervalMethod, interval_method
+from hushpoll_analysis.interval.likelihood import LikelihoodRatio
+from hushpoll_analysis.interval.mover import Mover
+from hushpoll_analysis.interval.wald import Wald
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import Drawn, flat
+from hushpoll_analysis.summary import Summary
 
-from .interval import ENOUGH
-from .interval.mover import Mover
-from .result import Shown
 from .two_groups_likelihood import TwoBinomials
 
 if TYPE_CHECKING:
@@ -41,8 +44,8 @@ __all__ = [
 ]
 
 Pair = Sequence[float | str | Fraction]
-_RARE = "likelihood interval"
-"""What "auto" takes where a report is rare: the normal interval has no width where all reports are the same."""
+_NORMAL, _LIKELIHOOD, _MOVER = Wald(), LikelihoodRatio(), Mover()
+_OFFERED = (AUTO, _NORMAL.name, _LIKELIHOOD.name)
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,12 @@ class Parameter(Drawn):
     shown: Shown
     constrained: float | None
     interval: str
+    from_parts: bool = field(default=False, repr=False)
+    """Whether the limits are joined from those of both groups' frequencies, all outside the possible values."""
 
 
 @dataclass(frozen=True)
-class TwoGroupEstimate:
+class TwoGroupEstimate(Summary):
     """Result of a two-group design.
 
     Attributes
@@ -97,7 +102,7 @@ class TwoGroupEstimate:
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the result as plain numbers and lists."""
+        """Return the result as plain numbers and lists."""
         return {
             "design": self.design,
             "groups": [list(group) for group in self.groups],
@@ -127,9 +132,9 @@ class TwoGroupEstimate:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
-        shown = [one.shown for one in self.parameters]
+        shown = [parameter.shown for parameter in self.parameters]
         limits = [[getattr(one, end) for one in shown] for end in ("estimate", "low", "high")]
-        names = [one.name for one in self.parameters]
+        names = [parameter.name for parameter in self.parameters]
         words = f"share, {self.level:.0%} interval"
         return draw_whiskers(names, limits[0], limits[1], limits[2], words, axes)
 
@@ -322,7 +327,7 @@ def _solution(
 ) -> TwoGroupEstimate:
     """Solve z = D theta, Cov(theta) = D^-1 diag(z(1-z)/(n-1)) D^-T, and the constrained likelihood on the polygon."""
     check_level(level)
-    if interval not in ("auto", "wald", "likelihood"):
+    if interval not in _OFFERED:
         raise AnalysisError(f"interval: unknown method {interval!r}", "choose auto, wald or likelihood")
     if abs(np.linalg.det(design)) < 1e-12:
         raise NotIdentifiedError(
@@ -336,9 +341,16 @@ def _solution(
     theta: Floats = inverse @ observed
     covariance: Floats = inverse @ np.diag(observed * (1 - observed) / (sizes - 1)) @ inverse.T
     fit = TwoBinomials(counts, design, np.array(polygon))
-    if interval == "auto":
-        interval = _RARE if counts.min() < ENOUGH else "wald"
-    parameters = tuple(_parameter(unknown, theta, covariance, fit, level, interval) for unknown in unknowns)
+    # Where all reports of a group are the same, the normal interval has no width.
+    rare = interval == AUTO and bool(counts.min() < ENOUGH)
+    method: IntervalMethod = _NORMAL
+    if interval != AUTO:
+        method = interval_method(interval)
+    elif rare:
+        method = _LIKELIHOOD
+    parameters = tuple(
+        _parameter(unknown, theta, covariance, fit, level, method, rare=rare) for unknown in unknowns
+    )
     known = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
     possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in known)
     whole = tuple((int(no), int(yes)) for no, yes in counts)
@@ -347,20 +359,18 @@ def _solution(
         (whole[0], whole[1]),
         probabilities,
         level,
-        "likelihood" if interval == _RARE else interval,
+        method.name,
         parameters,
         fit.log_likelihood,
         possible,
-        _notes(parameters, possible, interval),
+        _notes(parameters, possible, rare=rare),
     )
 
 
-def _notes(parameters: Sequence[Parameter], possible: bool, interval: str) -> tuple[str, ...]:
-    notes = (
-        [f"A report came in fewer than {ENOUGH} times, so the {interval} is used."]
-        if interval == _RARE
-        else []
-    )
+def _notes(parameters: Sequence[Parameter], possible: bool, *, rare: bool) -> tuple[str, ...]:
+    notes = []
+    if rare:
+        notes.append(f"A report came in fewer than {ENOUGH} times, so the likelihood interval is used.")
     notes += [
         f"The estimated share is exactly 0, so {parameter.name!r} is not determined."
         for parameter in parameters
@@ -370,7 +380,7 @@ def _notes(parameters: Sequence[Parameter], possible: bool, interval: str) -> tu
         f"All limits of {parameter.name!r} from both groups' frequencies (MOVER) lie outside the possible values; "
         "these are its low and high."
         for parameter in parameters
-        if parameter.interval == Mover.name
+        if parameter.from_parts
     ]
     if not possible:
         notes.append(
@@ -381,8 +391,16 @@ def _notes(parameters: Sequence[Parameter], possible: bool, interval: str) -> tu
 
 
 def _parameter(
-    unknown: _Unknown, theta: Floats, covariance: Floats, fit: TwoBinomials, level: float, interval: str
+    unknown: _Unknown,
+    theta: Floats,
+    covariance: Floats,
+    fit: TwoBinomials,
+    level: float,
+    method: IntervalMethod,
+    *,
+    rare: bool,
 ) -> Parameter:
+    """Return the estimate of one parameter; `rare`: a report came in too rarely for the normal interval."""
     if not unknown.determined(theta):
         nothing = Shown(math.nan, 0.0, 1.0)
         return Parameter(unknown.name, math.nan, math.nan, math.nan, math.nan, nothing, None, "")
@@ -393,20 +411,21 @@ def _parameter(
     constrained = unknown.value(fit.peak) if unknown.determined(fit.peak) else None
     shown_low, shown_high = max(low, 0.0), min(high, 1.0)
     middle = min(max(value, 0.0), 1.0)
-    method = "likelihood" if interval == _RARE else interval
-    if interval == _RARE:
+    if rare:
         low, high = fit.mover_interval(value, slope, level)
-        method = Mover.name if high < 0 or low > 1 else method
-    outside, likely = high < 0 or low > 1, method == "likelihood"
-    if likely or outside:
+    outside = high < 0 or low > 1
+    from_parts = rare and outside
+    if from_parts:
+        method = _MOVER
+    if method.bounded or outside:
         start = middle if constrained is None else min(max(constrained, 0.0), 1.0)
         shown_low, shown_high = fit.profile_interval(unknown.line, start, level)
         if not shown_low <= middle <= shown_high:
             middle = start
-        if likely:
+        if method.bounded:
             low, high = shown_low, shown_high
     shown = Shown(middle, shown_low, shown_high)
-    return Parameter(unknown.name, value, se, low, high, shown, constrained, method)
+    return Parameter(unknown.name, value, se, low, high, shown, constrained, method.name, from_parts)
 
 
 def _plain(row: Mapping[str, float]) -> dict[str, float | None]:

@@ -10,12 +10,11 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chi2
 
 from hushpoll_analysis.channel.kernel import kernel
+from hushpoll_analysis.channel.maximum_likelihood import maximise
 from hushpoll_analysis.channel.view import Floats
-
-from .constrained import maximise
-from .interval import crossings
-from .interval.adaptive import frequency_limits
-from .interval.mover import Part, linear_limits
+from hushpoll_analysis.interval import crossings
+from hushpoll_analysis.interval.adaptive import frequency_limits
+from hushpoll_analysis.interval.mover import Part, linear_limits
 
 __all__ = ["TwoBinomials"]
 
@@ -55,12 +54,12 @@ class TwoBinomials:
         return result
 
     def value(self, theta: Floats) -> float:
-        """Give the log-likelihood without its constant."""
+        """Return the log-likelihood without its constant."""
         yes = np.clip(self.design @ theta, 0.0, 1.0)
         return kernel(self.counts, np.stack([1 - yes, yes], axis=1))
 
     def mover_interval(self, value: float, slope: Floats, level: float) -> tuple[float, float]:
-        """Give unclipped limits of a parameter that moves with theta by `slope`, from those of both frequencies."""
+        """Return unclipped limits of a parameter that moves with theta by `slope`, from those of both frequencies."""
         parts = []
         for one, (no, yes) in zip(np.linalg.solve(self.design.T, slope), self.counts.tolist(), strict=True):
             frequency = Part(yes / (no + yes), *frequency_limits(yes, no + yes, level))

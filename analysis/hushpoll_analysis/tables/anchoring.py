@@ -21,17 +21,18 @@ from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import Floats, analysis_channel
 from hushpoll_analysis.data.columns import Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level, finite_numbers
-from hushpoll_analysis.data.drawn import as_json
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import each_option, options_of, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import as_json
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.shares.result import Shown
 from hushpoll_analysis.shares.share_table import ShareTable
+from hushpoll_analysis.tidy import keeps_call
 
-from .fieller import Anchor, Careless, corrected_mean, corrected_share, read_anchor
+from .fieller import Anchor, AnchoredShare, Careless, corrected_mean, corrected_share, read_anchor
 from .joint import JointReports
 from .reading import read_joint
 
@@ -40,27 +41,12 @@ ROUNDED = 0.005
 
 __all__ = [
     "Anchored",
-    "AnchoredShare",
     "anchored",
     "anchored_joint",
     "anchored_mean",
     "anchored_parts",
     "careless_chances",
 ]
-
-
-@dataclass(frozen=True)
-class AnchoredShare:
-    """The share of one answer, corrected, beside the one that takes every answer for careful (`uncorrected`)."""
-
-    option: Any
-    uncorrected: float
-    uncorrected_se: float
-    estimate: float
-    se: float
-    low: float
-    high: float
-    shown: Shown
 
 
 @dataclass(frozen=True)
@@ -83,7 +69,7 @@ class Anchored(ShareTable[AnchoredShare]):
     """What the entries are: shares of answers, or one "mean"."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the result as JSON values: None stands for a limit that does not exist."""
+        """Return the result as JSON values: None stands for a limit that does not exist."""
         return {
             "question": self.question,
             "quantity": self.quantity,
@@ -105,6 +91,7 @@ class Anchored(ShareTable[AnchoredShare]):
         )
 
 
+@keeps_call
 @takes_missing
 @takes_sample
 def anchored(
@@ -189,23 +176,19 @@ def anchored(
         return anchored_mean(joint, values, share, anchor_option, level)
     joint = read_joint(reports, mechanisms, [question, anchor], design, labels)
     if chances is None and isinstance(mechanisms, Survey):
-        chances = [float(chance) for chance in careless_chances(mechanisms, _asked(mechanisms, question))]
+        chances = [float(chance) for chance in careless_chances(mechanisms, mechanisms.question(question))]
     return anchored_joint(joint, share, option, anchor_option, level, chances)
 
 
 def careless_chances(survey: Survey, question: Question) -> list[Fraction]:
-    """Give how often careless people give each true answer, "does not apply" last where there is a rule."""
+    """Return how often careless people give each true answer, "does not apply" last where there is a rule."""
     own = question.answers.chances
     if question.after is None:
         return list(own)
-    before = _asked(survey, question.after.question)
+    before = survey.question(question.after.question)
     chances = dict(zip(before.labels, careless_chances(survey, before), strict=True))
     shown = sum((chances[answer] for answer in question.after.answers), Fraction(0))
     return [*(shown * one for one in own), 1 - shown]
-
-
-def _asked(survey: Survey, name: str) -> Question:
-    return next(one for one in survey.questions if one.id == name)
 
 
 def _read_parts(
@@ -229,9 +212,9 @@ def _read_parts(
 
 
 def _of_options(mechanisms: Mechanisms, question: str, options: Sequence[str]) -> list[float]:
-    """Give how often careless people choose, or tick, each option."""
+    """Return how often careless people choose, or tick, each option."""
     if isinstance(mechanisms, Survey):
-        return [float(chance) for chance in careless_chances(mechanisms, _asked(mechanisms, question))]
+        return [float(chance) for chance in careless_chances(mechanisms, mechanisms.question(question))]
     several = analysis_channel(mechanisms[question]).several
     return [0.5 if several else 1.0 / len(options)] * len(options)
 
@@ -277,8 +260,8 @@ def anchored_joint(
     shares = []
     for k in options:
         chance = 1.0 / len(asked.labels) if known_chances is None else float(known_chances[k])
-        careless, entry = corrected_share(joint, k, anchor, chance, level)
-        shares.append(AnchoredShare(asked.labels[k], *entry))
+        careless, corrected = corrected_share(joint, k, anchor, chance, level)
+        shares.append(corrected)
     return _result(joint, anchor, level, careless, shares)
 
 
@@ -311,9 +294,9 @@ def anchored_mean(
         )
     anchor = read_anchor(joint.variables[1], share, anchor_option)
     low, high = float(numbers.min()), float(numbers.max())
-    careless, entry = corrected_mean(joint, numbers, anchor, (low + high) / 2.0, level)
-    limits = (min(max(value, low), high) for value in (entry.estimate, entry.low, entry.high))
-    mean = AnchoredShare("mean", *entry._replace(shown=Shown(*limits)))
+    careless, mean = corrected_mean(joint, numbers, anchor, (low + high) / 2.0, level)
+    limits = (min(max(value, low), high) for value in (mean.estimate, mean.low, mean.high))
+    mean = replace(mean, shown=Shown(*limits))
     return replace(_result(joint, anchor, level, careless, [mean]), quantity="mean")
 
 

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
+from hushpoll_analysis.channel.maximum_likelihood import Maximum
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.shares.constrained import Maximum
 
 from .joint import JointReports
 from .many import table_rows
@@ -21,6 +21,8 @@ from .within import COLUMNS, TableShare, share_error, share_of, within_group
 
 __all__ = ["FAINT", "CrossTable", "conditional_shares", "group_shares"]
 
+MOST_CELLS = 1000
+"""Cells whose joint covariance is computed."""
 FAINT = 2.0
 """A group whose estimated share is below so many of its standard errors is too faint to divide by."""
 
@@ -43,7 +45,7 @@ class CrossTable(Cells):
 
     @property
     def unsettled(self) -> str:
-        """Say that the constrained estimate is not the maximum; empty when it is."""
+        """A note that the constrained estimate is not the maximum; empty when it is."""
         if self.maximum.converged:
             return ""
         return (
@@ -51,8 +53,28 @@ class CrossTable(Cells):
             f"{self.maximum.gap * self.n:.3g} below the maximum, so use the unbiased estimates, or a larger epsilon"
         )
 
+    def vcov(self) -> pd.DataFrame:
+        """Return the joint covariance of the cells; its diagonal holds the squares of their standard errors."""
+        joint = self.joint
+        cells = list(np.ndindex(*joint.estimate.shape))
+        if len(cells) > MOST_CELLS:
+            raise AnalysisError(
+                f"the table has {len(cells):,} cells, and a joint covariance is computed of at most {MOST_CELLS:,}",
+                "use the standard errors of to_frame(), or a table of fewer variables",
+            )
+        influence = np.stack(
+            [
+                joint.functional([matrix[k] for matrix, k in zip(joint.matrices, cell, strict=True)])
+                - joint.estimate[cell]
+                for cell in cells
+            ]
+        )
+        slopes = np.stack([joint.mean_slopes(dict(enumerate(cell))) for cell in cells], axis=1)
+        index = pd.MultiIndex.from_product(self.labels, names=self.names)
+        return pd.DataFrame(joint.covariance(influence, slopes), index=index, columns=index)
+
     def marginal(self, name: str) -> pd.DataFrame:
-        """Give the shares of one variable, with intervals."""
+        """Return the shares of one variable, with intervals."""
         axis = self.joint.axis(name)
         labels = self.labels[axis]
         shares = [share_of(self.joint, axis, k) for k in range(len(labels))]
@@ -60,7 +82,7 @@ class CrossTable(Cells):
         return pd.DataFrame(rows, columns=COLUMNS, index=pd.Index(labels, name=name)).drop(columns="note")
 
     def conditional(self, of: str, given: str) -> pd.DataFrame:
-        """Give the shares of one variable within each answer of another, with intervals and a note where faint."""
+        """Return the shares of one variable within each answer of another, with intervals and a note where faint."""
         first, second = self.joint.axis(given), self.joint.axis(of)
         if first == second:
             raise AnalysisError(f"{of!r} cannot be both the outcome and the group", "name two variables")
@@ -126,13 +148,13 @@ def conditional_shares(
 
 
 def _usable(joint: JointReports, group: int, g: int, size: float, label: object) -> tuple[str, float]:
-    """Say why a group cannot be used ("" if it can), and the factor that turns n - 1 into n_g - 1."""
+    """Return why a group cannot be used ("" if it can), and the factor that turns n - 1 into n_g - 1."""
     variable = joint.variables[group]
     if not variable.randomized:
         others = tuple(axis for axis in range(joint.counts.ndim) if axis != group)
         count = float(joint.counts.sum(axis=others)[g])
         if count < 2 or size <= 0.0:
-            words = said(
+            words = msg(
                 "{name} = {label}: {count:.0f} respondents, too few for an interval",
                 name=variable.name,
                 label=label,
@@ -144,7 +166,7 @@ def _usable(joint: JointReports, group: int, g: int, size: float, label: object)
         return "", 1.0
     error = share_error(joint, group, g)
     if size < FAINT * error:
-        words = said(
+        words = msg(
             "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
             "{error:.3f}), so shares within it cannot be given",
             name=variable.name,

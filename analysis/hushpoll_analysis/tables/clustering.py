@@ -20,8 +20,9 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_names
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.summary import Summary
 
 from .latent_table import LatentTable, points_of, read_latent
 
@@ -33,7 +34,7 @@ MOST_COLUMNS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters:
+class Clusters(Summary):
     """Centres of k groups with their shares, each with a bootstrap interval; groups are ordered by the first column.
 
     `agreement` is the share of bootstrap runs that put at least nine of ten people into the same group as these centres
@@ -55,7 +56,7 @@ class Clusters:
     spread: float
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each group and quantity: its share, then its centre in each column."""
+        """Return one row for each group and quantity: its share, then its centre in each column."""
         rows = []
         for group in range(len(self.shares)):
             limits = (self.shares[group], self.shares_low[group], self.shares_high[group])
@@ -67,7 +68,7 @@ class Clusters:
         return frame.set_index(["cluster", "quantity"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the groups as JSON values."""
+        """Return the groups as JSON values."""
         return {
             key: value.tolist() if isinstance(value, np.ndarray) else value
             for key, value in vars(self).items()
@@ -172,7 +173,7 @@ def clusters(
 
 
 def _limits(found: Floats, again: Sequence[Floats], level: float) -> tuple[Floats, Floats]:
-    """Give the normal interval with the bootstrap's standard error."""
+    """Return the normal interval with the bootstrap's standard error."""
     half = float(stats.norm.isf((1.0 - level) / 2.0)) * np.std(again, axis=0, ddof=1)
     return found - half, found + half
 
@@ -193,14 +194,14 @@ class _Search:
     generator: np.random.Generator
 
     def best(self, table: LatentTable, k: int, starts: int) -> tuple[Floats, float]:
-        """Give the centres and the spread of the best of several starts."""
+        """Return the centres and the spread of the best of several starts."""
         mass = table.shares.ravel()
         ends = [lloyd(self.grid, mass, self._start(mass, k)) for _ in range(starts)]
         centres, _, spread = min(ends, key=lambda end: end[2])
         return centres, spread
 
     def settled(self, table: LatentTable, rough: Floats) -> tuple[Floats, Floats]:
-        """Give centres and shares of the groups around rough centres, from the unbiased shares of the cells.
+        """Return centres and shares of the groups around rough centres, from the unbiased shares of the cells.
 
         The constrained shares that found the groups draw the centres together. A group whose unbiased share is less
         than half of the constrained one is too small to be corrected.

@@ -16,13 +16,13 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, read_variable
 from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.interval import AUTO, quantity_method
+from hushpoll_analysis.interval.mover import Part, difference_limits
 from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import DesignSample, design_sample, plain_method
+from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
 from hushpoll_analysis.sampling.weighted import Everybody
-from hushpoll_analysis.shares.interval import AUTO
-from hushpoll_analysis.shares.interval.mover import Part, difference_limits
 from hushpoll_analysis.shares.means import mean_of
-from hushpoll_analysis.shares.result import LinearEstimate
 
 from .cells import FAINT
 from .means import (
@@ -83,7 +83,7 @@ class _ExactGroups:
     def __init__(self, sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> None:
         self.groups, self.design = groups, sample.reports.design
         self.numbers, self.inside = sample.reports.values(values), codes
-        self.found: list[LinearEstimate | None] = []
+        self.found: list[Estimate | None] = []
         for g in range(len(groups.labels)):
             chosen = codes == g
             # All people of the group are asked: the fraction sampled of it is that of everybody.
@@ -93,10 +93,10 @@ class _ExactGroups:
                 continue
             reports = replace(sample.reports, design=among, whole=Everybody(self.design, chosen))
             own = replace(sample, reports=reports)
-            self.found.append(own.plainly(mean_of(own, values, sample.level, plain_method(AUTO))))
+            self.found.append(own.plainly(mean_of(own, values, sample.level, quantity_method(AUTO))))
 
     def mean(self, g: int) -> GroupMean:
-        """Give the mean of one group."""
+        """Return the mean of one group."""
         one = self.found[g]
         if one is None:
             return small_group(self.groups, g)
@@ -104,7 +104,7 @@ class _ExactGroups:
         return GroupMean(label, one.estimate, one.se, one.low, one.high, one.interval, "")
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        """Give the mean of one group minus that of another."""
+        """Return the mean of one group minus that of another."""
         one, other = self.found[g], self.found[base]
         if one is None or other is None:
             return None
@@ -116,8 +116,8 @@ class _ExactGroups:
         figures = (gap, se, *limits, _p(gap, se, self.design.degrees_of_freedom), "mover")
         return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
 
-    def _correlation(self, g: int, base: int, one: LinearEstimate, other: LinearEstimate) -> float:
-        """Give the correlation of two groups' means: people of both are in the same clusters and strata."""
+    def _correlation(self, g: int, base: int, one: Estimate, other: Estimate) -> float:
+        """Return the correlation of two groups' means: people of both are in the same clusters and strata."""
         if not (one.se > 0.0 and other.se > 0.0):
             return 0.0
         design = self.design
@@ -153,14 +153,14 @@ class _RandomizedGroups:
         self.covariance += np.outer(moved, moved) * extra
 
     def mean(self, g: int) -> GroupMean:
-        """Give the mean of one group."""
+        """Return the mean of one group."""
         if self.faint[g]:
             return faint_group(self.groups, g, float(self.sizes[g]), float(self.spread[g]))
         value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
         return GroupMean(self.groups.labels[g], value, se, value - self.t * se, value + self.t * se, "t", "")
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        """Give the mean of one group minus that of another."""
+        """Return the mean of one group minus that of another."""
         if self.faint[g] or self.faint[base]:
             return None
         gap = float(self.means[g] - self.means[base])

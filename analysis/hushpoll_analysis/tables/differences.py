@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.data.columns import Variable
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.tidy import Tidy
 
 from .cells import group_shares
 from .joint import JointReports
@@ -21,6 +23,9 @@ from .pairs import Pair, PairFigures, pair_figures
 from .within import COLUMNS, TableShare
 
 __all__ = ["Comparison", "GroupDifference", "Outcome", "compare_groups", "stacked_groups"]
+
+MOST_PAIRS = 500
+"""Differences of all pairs that are made without a reference: those of 32 groups."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class GroupDifference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Tidy, Summary):
     """All comparisons asked for, with the shares within each group."""
 
     outcome: str
@@ -58,15 +63,22 @@ class Comparison:
     shares: pd.DataFrame
     notes: tuple[str, ...]
 
+    def _title(self) -> str:
+        together = ", all together" if self.simultaneous else ""
+        return (
+            f"{self.outcome} by {self.by}: differences of shares, n = {self.n:,}, "
+            f"{100 * self.level:g} % intervals{together}"
+        )
+
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each option and pair of groups."""
+        """Return one row for each option and pair of groups."""
         columns = list(GroupDifference.__dataclass_fields__)
-        return pd.DataFrame([vars(one) for one in self.differences], columns=columns).set_index(
+        return pd.DataFrame([vars(difference) for difference in self.differences], columns=columns).set_index(
             ["option", "group", "reference"]
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the comparison as JSON values: None stands for what cannot be given, or is unbounded."""
+        """Return the comparison as JSON values: None stands for what cannot be given, or is unbounded."""
         return {
             "outcome": self.outcome,
             "by": self.by,
@@ -74,7 +86,7 @@ class Comparison:
             "effective_n": self.effective_n,
             "level": self.level,
             "simultaneous": self.simultaneous,
-            "differences": [_plain(vars(one)) for one in self.differences],
+            "differences": [_plain(vars(difference)) for difference in self.differences],
             "shares": [_plain(row) for row in self.shares.reset_index().to_dict(orient="records")],
             "notes": list(self.notes),
         }
@@ -118,7 +130,7 @@ def compare_groups(
         pairs += [Pair(parts[g], parts[base], float(covariance[g, base])) for g, base in places]
         names += [(one.label, groups.labels[g], groups.labels[base]) for g, base in places]
     found = pair_figures(pairs, each, max(together * most, 1))
-    joints = list({id(one.joint): one.joint for one in outcomes}.values())
+    joints = list({id(outcome.joint): outcome.joint for outcome in outcomes}.values())
     by = joints[0].variables[0].name
     return Comparison(
         name,
@@ -134,9 +146,15 @@ def compare_groups(
 
 
 def _places(groups: Variable, reference: object) -> list[tuple[int, int]]:
-    """Give the pairs of groups, each with the one that it is compared with."""
+    """Return the pairs of groups, each with the one that it is compared with."""
     if len(groups.labels) < 2:
         raise AnalysisError(f"{groups.name} has one group only", "a comparison needs two")
+    pairs = len(groups.labels) * (len(groups.labels) - 1) // 2
+    if reference is None and pairs > MOST_PAIRS:
+        raise AnalysisError(
+            f"{groups.name} has {len(groups.labels)} different values, which would make {pairs:,} differences",
+            "put values together, for example with pandas.cut, or name a reference",
+        )
     if reference is None:
         return [(b, a) for a, b in combinations(range(len(groups.labels)), 2)]
     base = groups.position(reference)
@@ -165,9 +183,9 @@ def stacked_groups(by: str, level: float, found: Sequence[tuple[str, Any]]) -> A
     These are shares, or means where the outcome is a number of which only the mean is told.
     """
     differences = [
-        replace(one, group=option, reference=f"not {option}")
+        replace(difference, group=option, reference=f"not {option}")
         for option, part in found
-        for one in part.differences
+        for difference in part.differences
     ]
     if not isinstance(found[0][1], Comparison):
         means = [replace(part.means[1], group=option) for option, part in found]

@@ -7,7 +7,7 @@ average. An anchor, whose true share is pi_0, tells r = (p_0 - pi_0)/(1/K_0 - pi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.shares.result import Shown
+from hushpoll_analysis.estimates import Shown
 
 from .joint import JointReports
 from .many import ManyShares
@@ -23,8 +23,8 @@ from .within import quantile, share_with
 
 __all__ = [
     "Anchor",
+    "AnchoredShare",
     "Careless",
-    "Corrected",
     "careless_of",
     "corrected_mean",
     "corrected_share",
@@ -54,9 +54,11 @@ class Anchor(NamedTuple):
     slope: float
 
 
-class Corrected(NamedTuple):
-    """One statistic as observed and corrected."""
+@dataclass(frozen=True)
+class AnchoredShare:
+    """The share of one answer, or the mean, corrected; `uncorrected` takes every answer for careful."""
 
+    option: Any
     uncorrected: float
     uncorrected_se: float
     estimate: float
@@ -91,21 +93,23 @@ def careless_of(joint: JointReports, anchor: Anchor, level: float) -> Careless:
 
 def corrected_share(
     joint: JointReports, option: int, anchor: Anchor, chance: float, level: float
-) -> tuple[Careless, Corrected]:
+) -> tuple[Careless, AnchoredShare]:
     """Correct the share of one answer of the first variable; careless people give it with this chance."""
-    return _corrected_by(joint, joint.variables[0].weights[option], option, anchor, chance, level)
+    asked = joint.variables[0]
+    careless, share = _corrected_by(joint, asked.weights[option], option, anchor, chance, level)
+    return careless, replace(share, option=asked.labels[option])
 
 
 def corrected_mean(
     joint: JointReports, values: Floats, anchor: Anchor, chance: float, level: float
-) -> tuple[Careless, Corrected]:
+) -> tuple[Careless, AnchoredShare]:
     """Correct the mean of the first variable, whose answers are these numbers."""
     return _corrected_by(joint, joint.variables[0].view.solution(values), None, anchor, chance, level)
 
 
 def _corrected_by(
     joint: JointReports, row: Floats, option: int | None, anchor: Anchor, chance: float, level: float
-) -> tuple[Careless, Corrected]:
+) -> tuple[Careless, AnchoredShare]:
     pairs = [
         _statistic(joint, 0, row),
         _statistic(joint, 1, joint.variables[1].weights[anchor.place]),
@@ -126,25 +130,25 @@ def _corrected_by(
     if own <= ROUNDING and option is not None:
         own = _width(_share_limits(joint, (0, option), pairs[0][0], own, level), z)
     wide = _corrected(chance, pairs[0][0], rate, (own, of_rate, 0.0), z)
-    return careless, wide._replace(uncorrected_se=known.uncorrected_se, se=known.se)
+    return careless, replace(wide, uncorrected_se=known.uncorrected_se, se=known.se)
 
 
 def _share_limits(
     joint: JointReports, place: tuple[int, int], share: float, variance: float, level: float
 ) -> tuple[float, float]:
-    """Give the limits of the observed share of an answer, `place` = (axis, number), as `estimate` has them."""
+    """Return the limits of the observed share of an answer, `place` = (axis, number), as `estimate` has them."""
     found = share_with(joint, *place, share, math.sqrt(max(variance, 0.0)))
     low, high = ManyShares([found]).at(np.array([level]))
     return float(low[0]), float(high[0])
 
 
 def _width(ends: tuple[float, float], z: float) -> float:
-    """Give the variance that limits stand for."""
+    """Return the variance that limits stand for."""
     return ((ends[1] - ends[0]) / (2.0 * z)) ** 2
 
 
 def _statistic(joint: JointReports, axis: int, row: Floats) -> tuple[float, Floats]:
-    """Give the mean of one variable's report weights, and what each joint report adds to it."""
+    """Return the mean of one variable's report weights, and what each joint report adds to it."""
     rows: list[Floats | None] = [None] * len(joint.variables)
     rows[axis] = row
     weights = joint.functional(rows)
@@ -153,7 +157,7 @@ def _statistic(joint: JointReports, axis: int, row: Floats) -> tuple[float, Floa
 
 
 def _slopes(joint: JointReports, answers: dict[int, int]) -> Floats:
-    """Tell how the share of the named answer of each variable moves with each estimated decoy share."""
+    """Return how the share of the named answer of each variable moves with each estimated decoy share."""
     result = np.zeros((len(joint.decoys), len(joint.variables)))
     for number, (axis, decoy) in enumerate(joint.decoys):
         if axis in answers:
@@ -195,7 +199,7 @@ def _careless(rate: float, variance: float, anchor: Anchor, ends: tuple[float, f
 
 def _corrected(
     chance: float, p: float, rate: float, variances: tuple[float, float, float], z: float
-) -> Corrected:
+) -> AnchoredShare:
     """Solve (p - c - a (1 - r))^2 <= z^2 (V_p + a^2 V_r + 2 a C) for a = pi - c."""
     own, of_rate, mixed = map(float, variances)
     careful, gap = 1.0 - rate, p - chance
@@ -212,4 +216,13 @@ def _corrected(
     variance = (own + away**2 * of_rate + 2.0 * away * mixed) / careful**2 if careful > 0.0 else math.nan
     shown = Shown(*(min(max(value, 0.0), 1.0) for value in (best, low, high)))
     error = math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
-    return Corrected(p, math.sqrt(max(own, 0.0)), best, error, low, high, shown)
+    return AnchoredShare(
+        option="mean",
+        uncorrected=p,
+        uncorrected_se=math.sqrt(max(own, 0.0)),
+        estimate=best,
+        se=error,
+        low=low,
+        high=high,
+        shown=shown,
+    )

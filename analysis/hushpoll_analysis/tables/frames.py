@@ -31,6 +31,7 @@ from hushpoll_analysis.data.row_order import value_at
 from hushpoll_analysis.data.streams import takes_streams
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.tidy import keeps_call
 
 from .cells import CrossTable
 from .design_means import compare_design_means
@@ -47,6 +48,7 @@ __all__ = ["compare", "crosstab"]
 Reports = pd.DataFrame | npt.ArrayLike
 
 
+@keeps_call
 @takes_streams("reports", "mechanisms")
 @takes_missing
 @takes_sample
@@ -127,6 +129,7 @@ def crosstab(
     design = sample.design_of(reports)
     joint = read_joint(reports, mechanisms, names, design, labels)
     se = joint.standard_errors()
+    test, untested = independence_test(joint)
     low, high, method = cell_limits(joint, se, level, joint.estimate.size if simultaneous else 1)
     return CrossTable(
         names=tuple(names),
@@ -141,12 +144,14 @@ def crosstab(
         low=low,
         high=high,
         interval=method,
-        test=independence_test(joint),
+        test=test,
         remarks=joint.notes(),
         joint=joint,
+        untested=untested,
     )
 
 
+@keeps_call
 @takes_streams("reports", "mechanisms")
 @takes_missing
 @takes_sample
@@ -253,7 +258,7 @@ def _only_mean(mechanisms: Mechanisms, outcome: str) -> Question | None:
     """Find the question whose answers are numbers of which the reports tell the mean and not the shares."""
     if not isinstance(mechanisms, Survey):
         return None
-    found = next((one for one in mechanisms.questions if one.id == outcome), None)
+    found = mechanisms.questions_by_id.get(outcome)
     if found is None or found.answers.values is None or tells_shares(found):
         return None
     return found

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.shares.interval.adaptive import scarce
-from hushpoll_analysis.shares.interval.base import ManyLimits
-from hushpoll_analysis.shares.interval.mover import DecoyError, Mover, Part, with_decoys
-from hushpoll_analysis.shares.interval.score import Score
-from hushpoll_analysis.shares.interval.score_ratio import RatioDrawn, ratio_score_limits
+from hushpoll_analysis.interval.adaptive import scarce
+from hushpoll_analysis.interval.base import IntervalMethod, ManyLimits
+from hushpoll_analysis.interval.mover import DecoyError, Mover, Part, with_decoys
+from hushpoll_analysis.interval.score import Score
+from hushpoll_analysis.interval.score_ratio import RatioDrawn, ratio_score_limits
 
 from .joint import JointReports
 
@@ -40,15 +40,15 @@ class GroupRatio:
     truths: Floats | None = None
 
     @property
-    def method(self) -> str:
-        """Name the method of the interval."""
-        return Mover.name if self.slopes.size else Score.name
+    def method(self) -> IntervalMethod:
+        """The method of the interval."""
+        return Mover() if self.slopes.size else Score()
 
 
 def group_ratio(
     joint: JointReports, places: tuple[int, int], outcome: int, option: int, variance: float
 ) -> GroupRatio | None:
-    """Give the ratio p_gk / p_g of group `places` = (axis, number) where a joint report is scarce.
+    """Return the ratio p_gk / p_g of group `places` = (axis, number) where a joint report is scarce.
 
     None elsewhere: where all came in often the normal interval holds.
     """
@@ -66,7 +66,7 @@ def group_ratio(
     slopes = (joint.mean_slopes(both) - estimate * joint.mean_slopes({group: number})) / whole
     drift = sum(slope**2 * decoy.variance for slope, (_, decoy) in zip(slopes, joint.decoys, strict=True))
     size = _size(joint, (top - estimate * bottom) / whole, max(variance - float(drift), 0.0))
-    possible = joint.functional([one.view.possible.astype(float) for one in joint.variables]) != 0.0
+    possible = joint.functional([variable.view.possible.astype(float) for variable in joint.variables]) != 0.0
     frequencies = joint.frequencies[possible]
     if not any(scarce(one, size) for one in (frequencies * size).tolist()):
         return None
@@ -94,7 +94,7 @@ def _merged(pairs: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
 
 
 def _size(joint: JointReports, influence: Floats, variance: float) -> float:
-    """Give how many equal answers the ratio is worth, as cells do: no more than Kish's where nothing is finite."""
+    """Return how many equal answers the ratio is worth, as cells do: no more than Kish's where nothing is finite."""
     design = joint.design
     if design is None:
         return float(joint.n)
@@ -108,11 +108,11 @@ def _size(joint: JointReports, influence: Floats, variance: float) -> float:
 
 
 def ratios_together(ratios: Sequence[GroupRatio]) -> ManyLimits:
-    """Give the limits of many ratios with as many reports; effective answers are fewer by the factor's square."""
+    """Return the limits of many ratios with as many reports; effective answers are fewer by the factor's square."""
     top, bottom, frequencies = (
-        np.stack([getattr(one, name) for one in ratios]) for name in ("top", "bottom", "frequencies")
+        np.stack([getattr(ratio, name) for ratio in ratios]) for name in ("top", "bottom", "frequencies")
     )
-    sizes = np.array([one.size for one in ratios])
+    sizes = np.array([ratio.size for ratio in ratios])
     drawn = _drawn(ratios)
 
     def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
@@ -126,15 +126,15 @@ def ratios_together(ratios: Sequence[GroupRatio]) -> ManyLimits:
 
 
 def _drawn(ratios: Sequence[GroupRatio]) -> RatioDrawn | None:
-    """Give the finite populations of some ratios, which all have one or none."""
-    noise = [one.noise for one in ratios if one.noise is not None]
-    truths = [one.truths for one in ratios if one.truths is not None]
+    """Return the finite populations of some ratios, which all have one or none."""
+    noise = [ratio.noise for ratio in ratios if ratio.noise is not None]
+    truths = [ratio.truths for ratio in ratios if ratio.truths is not None]
     if not noise:
         return None
-    most = max(one.shape[1] for one in truths)
-    fractions = [0.0 if one.joint.design is None else one.joint.design.drawn for one in ratios]
+    most = max(truth.shape[1] for truth in truths)
+    fractions = [0.0 if ratio.joint.design is None else ratio.joint.design.drawn for ratio in ratios]
     # As many columns for all: one more of the last true answer changes no minimum.
-    padded = [np.pad(one, ((0, 0), (0, most - one.shape[1])), mode="edge") for one in truths]
+    padded = [np.pad(truth, ((0, 0), (0, most - truth.shape[1])), mode="edge") for truth in truths]
     return RatioDrawn(np.array(fractions), np.stack(noise), np.stack(padded))
 
 

@@ -7,23 +7,27 @@ clusters the statistic is corrected by Rao and Scott's second-order method.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 
 import numpy as np
-from hushpoll_client.said import joined, said
+from hushpoll_client.messages import joined, msg
 from scipy import stats
 
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sampling.design import SampleDesign
 
 from .joint import JointReports
 
 __all__ = ["IndependenceTest", "independence_test"]
 
 _MOST_CELLS = 400
+_TABLES, _MOST_DRAWN, _SEED = 4999, 5_000_000, 1
 
 
 @dataclass(frozen=True)
@@ -37,29 +41,50 @@ class IndependenceTest:
     note: str
 
 
-def independence_test(joint: JointReports) -> IndependenceTest | None:
-    """Test that the variables are (mutually) independent; None when a single report of one variable occurs."""
-    if any(isinstance(one.view, StackedView) for one in joint.variables):
+def independence_test(joint: JointReports) -> tuple[IndependenceTest | None, str]:
+    """Test that the variables are (mutually) independent; without a test the text says why there is none."""
+    try:
+        return _test(joint), ""
+    except AnalysisError as error:
+        return None, error.problem
+
+
+def _test(joint: JointReports) -> IndependenceTest:
+    if any(isinstance(variable.view, StackedView) for variable in joint.variables):
         return _within_designs(joint)
     if joint.together:
         return _of_pair(joint)
     table = _occurring(joint.frequencies)
     if min(table.shape) < 2:
-        return None
+        name = joint.variables[int(np.argmin(table.shape))].name
+        raise AnalysisError(msg("all reports of {name} are the same, so there is nothing to test", name=name))
     if joint.design is None:
         return _pearson(table, joint.n)
-    if table.ndim != 2 or table.size > _MOST_CELLS:
-        return None
+    _check_size(table)
     return _rao_scott(joint)
 
 
-def _of_pair(joint: JointReports) -> IndependenceTest | None:
+def _check_size(table: Floats) -> None:
+    """Refuse a table that has no test under a sample design."""
+    if table.ndim != 2:
+        raise AnalysisError(msg("under a sample design only two variables are tested, not more"))
+    if table.size > _MOST_CELLS:
+        raise AnalysisError(
+            msg(
+                "the table has {cells:,} cells, and under a sample design at most {most} are tested",
+                cells=table.size,
+                most=_MOST_CELLS,
+            )
+        )
+
+
+def _of_pair(joint: JointReports) -> IndependenceTest:
     """Test the estimated cells, where reports are not independent when the answers are: randomized together, say.
 
     The differences of the estimated cells from the products of their margins are held against the covariance that they
     have where the products are the truth (a score test; with a sample design its own covariance, in the F form).
     """
-    rows, columns = (len(one.labels) for one in joint.variables)
+    rows, columns = (len(variable.labels) for variable in joint.variables)
     first = np.array([joint.mean({0: i}) for i in range(rows)])
     second = np.array([joint.mean({1: j}) for j in range(columns)])
     gaps, influence = [], []
@@ -75,7 +100,7 @@ def _of_pair(joint: JointReports) -> IndependenceTest | None:
         values = (np.stack(influence) - gap[:, None, None]).reshape(len(gaps), -1)[:, joint.cells].T
         statistic = float(gap @ np.linalg.solve(design.covariance(values), gap)) / df
         freedom = float(design.degrees_of_freedom)
-        note = said(
+        note = msg(
             "the estimated cells against the products of their margins, with the sample design's covariance"
         )
         return IndependenceTest(
@@ -86,7 +111,7 @@ def _of_pair(joint: JointReports) -> IndependenceTest | None:
     mean = flat @ chances
     covariance = (flat * chances) @ flat.T - np.outer(mean, mean)
     statistic = float(joint.n * gap @ np.linalg.solve(covariance, gap))
-    note = said(
+    note = msg(
         "the estimated cells against the products of their margins: both answers were randomized together"
     )
     return IndependenceTest(statistic, (df,), float(stats.chi2.sf(statistic, df)), "Score", note)
@@ -97,13 +122,14 @@ def _possible(shares: Floats) -> Floats:
     return np.asarray(cut / cut.sum(), dtype=np.float64)
 
 
-def _within_designs(joint: JointReports) -> IndependenceTest | None:
-    """Give the sum of the chi-squares within every combination of designs: who got which design must not count.
+def _within_designs(joint: JointReports) -> IndependenceTest:
+    """Return the sum of the chi-squares within every combination of designs: who got which design must not count.
 
     Under a sample design the estimated cells are tested, which are right whoever got which.
     """
     if joint.design is not None:
-        return _of_pair(joint) if joint.counts.ndim == 2 and joint.estimate.size <= _MOST_CELLS else None
+        _check_size(joint.estimate)
+        return _of_pair(joint)
     parts: list[list[Codes]] = []
     for one in joint.variables:
         view = one.view
@@ -118,9 +144,9 @@ def _within_designs(joint: JointReports) -> IndependenceTest | None:
         if counts.sum() > 0 and min(counts.shape) > 1:
             found.append(_pearson(counts / counts.sum(), round(float(counts.sum()))))
     if not found:
-        return None
+        raise AnalysisError(msg("within each design all reports of a variable are the same: nothing to test"))
     statistic, df = sum(one.statistic for one in found), sum(one.df[0] for one in found)
-    note = said("sum of the chi-squares of the reports within each design")
+    note = msg("sum of the chi-squares of the reports within each design")
     return IndependenceTest(statistic, (df,), float(stats.chi2.sf(statistic, df)), "Pearson", note)
 
 
@@ -128,19 +154,43 @@ def _pearson(table: Floats, n: int) -> IndependenceTest:
     expected = _expected(table)
     statistic = float(n * np.sum((table - expected) ** 2 / expected))
     df = table.size - 1 - sum(length - 1 for length in table.shape)
+    if table.ndim == 2 and _is_sparse(n * expected):
+        return _by_margins(table, n, statistic, df)
     small = float(n * expected.min())
-    note = said(
+    note = msg(
         "plain chi-square on the reports: randomized independently, they are independent when the answers are"
     )
     if small < 5:
-        rough = said(
+        rough = msg(
             "the smallest expected count is {small:.1f}, below 5, so the p-value is rough", small=small
         )
         note = joined("; ", [note, rough])
     return IndependenceTest(statistic, (float(df),), float(stats.chi2.sf(statistic, df)), "Pearson", note)
 
 
-def _rao_scott(joint: JointReports) -> IndependenceTest | None:
+def _is_sparse(expected: Floats) -> bool:
+    """Return whether chi-square is too rough: a cell expected below 1, or more than a fifth of them below 5."""
+    return float(expected.min()) < 1.0 or float(np.mean(expected < 5.0)) > 0.2
+
+
+def _by_margins(table: Floats, n: int, statistic: float, df: int) -> IndependenceTest:
+    """Compare chi-square with that of random tables that have the same margins (Patefield 1981): exact but for them."""
+    counts = np.rint(n * table).astype(np.int64)
+    margins = counts.sum(axis=1), counts.sum(axis=0)
+    tables = min(_TABLES, max(_MOST_DRAWN // table.size, 499))
+    drawn = stats.random_table.rvs(*margins, size=tables, random_state=np.random.default_rng(_SEED))
+    expected = n * _expected(table)
+    others = np.sum((drawn - expected) ** 2 / expected, axis=(1, 2))
+    p_value = (1.0 + float(np.sum(others >= statistic * (1.0 - 1e-9)))) / (1.0 + tables)
+    note = msg(
+        "chi-square on the reports, compared with {tables:,} random tables of the same margins because expected "
+        "counts are small",
+        tables=tables,
+    )
+    return IndependenceTest(statistic, (float(df),), p_value, "Pearson", note)
+
+
+def _rao_scott(joint: JointReports) -> IndependenceTest:
     """Correct to second order (Rao and Scott 1984; Thomas and Rao 1987), in the F form.
 
     Design effects are taken at the cells that are expected under independence; R's svychisq takes the observed ones.
@@ -166,13 +216,32 @@ def _rao_scott(joint: JointReports) -> IndependenceTest | None:
     effects = np.linalg.solve(contrast.T @ simple @ contrast, contrast.T @ covariance @ contrast)
     trace, square = float(np.trace(effects)), float(np.trace(effects @ effects))
     if not trace > 0:
-        return None  # the design leaves no variance for a test
+        raise AnalysisError(msg("the sample design leaves no variance for a test"))
     numerator = trace**2 / square
-    denominator = numerator * design.degrees_of_freedom
-    f_value = statistic / trace
+    freedom = design.degrees_of_freedom - _lost(design, joint.codes)
+    if freedom < 1:
+        raise AnalysisError(
+            msg("a variable is the same within clusters, and there are too few clusters for its answers")
+        )
+    denominator = numerator * freedom
+    # Answers that only clusters differ in use up their number of the clusters' differences.
+    f_value = statistic / trace * freedom / design.degrees_of_freedom
     p_value = float(stats.f.sf(f_value, numerator, denominator))
-    note = said("chi-square on the weighted reports, corrected for weights, strata and clusters")
+    note = msg("chi-square on the weighted reports, corrected for weights, strata and clusters")
     return IndependenceTest(f_value, (numerator, denominator), p_value, "Rao-Scott F", note)
+
+
+def _lost(design: SampleDesign, codes: Sequence[Codes]) -> int:
+    """Return how many degrees of freedom a variable takes that is the same for everybody in a cluster."""
+    if design.clusters is None:
+        return 0
+    lost = 0
+    for own in codes:
+        first = np.zeros(int(design.clusters.max()) + 1, dtype=np.int64)
+        first[design.clusters[::-1]] = own[::-1]
+        if np.array_equal(first[design.clusters], own):
+            lost = max(lost, len(np.unique(own)) - 1)
+    return lost
 
 
 def _interaction(rows: int, columns: int, weights: Floats) -> Floats:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.shares.interval.combination import exact_limits
-from hushpoll_analysis.shares.interval.mover import DecoyError, Mover, Part, with_decoys
-from hushpoll_analysis.shares.interval.score import Drawn, Score, linear_score_limits
-from hushpoll_analysis.shares.interval.wald import Wald
+from hushpoll_analysis.interval.combination import exact_limits
+from hushpoll_analysis.interval.mover import DecoyError, Mover, Part, with_decoys
+from hushpoll_analysis.interval.score import Drawn, Score, linear_score_limits
+from hushpoll_analysis.interval.wald import Wald
 
 from .joint import JointReports, along_axes
 from .within import quantile
@@ -48,7 +48,7 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
     cells = list(np.ndindex(*joint.estimate.shape))
     flat = joint.frequencies.reshape(-1)
     possible = np.flatnonzero(
-        joint.functional([one.view.possible.astype(float) for one in joint.variables]).reshape(-1)
+        joint.functional([variable.view.possible.astype(float) for variable in joint.variables]).reshape(-1)
     )
     step = max(1, BATCH // max(1, possible.size))
     worth = None if joint.design is None else _worth(joint, exact)
@@ -74,7 +74,7 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
 
 
 def _worth(joint: JointReports, exact: bool) -> Sequence[Floats]:
-    """Give every cell's variance as if the population had no end, and for exact limits also as it is.
+    """Return every cell's variance as if the population had no end, and for exact limits also as it is.
 
     The score test takes what a finite population makes smaller at each value that it tries.
     """
@@ -84,7 +84,7 @@ def _worth(joint: JointReports, exact: bool) -> Sequence[Floats]:
 
 
 def _drawn(joint: JointReports, rows: Sequence[Floats], possible: npt.NDArray[np.intp]) -> Drawn | None:
-    """Give the finite population of some cells, whose weights on the joint reports are `rows`."""
+    """Return the finite population of some cells, whose weights on the joint reports are `rows`."""
     if joint.design is None or joint.design.fractions is None:
         return None
     influence = [row.reshape(1, *joint.counts.shape) for row in rows]
@@ -101,7 +101,7 @@ def _sizes(
     cells: Sequence[tuple[int, ...]],
     level: float,
 ) -> Floats:
-    """Give how many equal answers each cell is worth, made fewer by (z/t)^2 for the design's degrees of freedom."""
+    """Return how many equal answers each cell is worth, made fewer by (z/t)^2 for the design's degrees of freedom."""
     design = joint.design
     if design is None or variances is None:
         return np.full(len(weights), float(joint.n))

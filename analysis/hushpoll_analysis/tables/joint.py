@@ -13,8 +13,9 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
+from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import (
     Codes,
@@ -24,7 +25,6 @@ from hushpoll_analysis.data.columns import (
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.weighted_notes import heavy_notes
-from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 __all__ = ["JointReports", "along_axes"]
 
@@ -67,7 +67,7 @@ class JointReports:
         return self._cell
 
     def expected_reports(self, truth: Floats) -> Floats:
-        """Give the chance of each joint report where the true table is this one."""
+        """Return the chance of each joint report where the true table is this one."""
         for axis, variable in enumerate(self.variables):
             truth = np.moveaxis(variable.view.forward(np.moveaxis(truth, axis, -1)), -1, axis)
         return truth
@@ -88,7 +88,9 @@ class JointReports:
         return along_axes(self.frequencies, self.matrices)
 
     def standard_errors(self) -> Floats:
-        """Give every cell's standard error: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own part."""
+        """Return every cell's standard error: (sum b^2 f - (b.f)^2) / (n - 1), axis by axis, and the decoys' own
+        part.
+        """
         if self.design is None:
             self._need(2)
             squares = along_axes(self.frequencies, [matrix**2 for matrix in self.matrices])
@@ -101,7 +103,7 @@ class JointReports:
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)), dtype=np.float64)
 
     def report_variances(self, finite: bool = True) -> Floats:
-        """Give every cell's variance under the sample design, without what estimated decoy shares add.
+        """Return every cell's variance under the sample design, without what estimated decoy shares add.
 
         Without `finite` as if the population had no end.
         """
@@ -135,7 +137,7 @@ class JointReports:
         return result
 
     def noise_by_truth(self, influence: Floats) -> Floats:
-        """Give Cov(influence | truth) for each true answer and design (answers x q x q)."""
+        """Return Cov(influence | truth) for each true answer and design (answers x q x q)."""
         found = []
         for forward, _ in self._by_design():
             means = np.stack([along_axes(one, forward).reshape(-1) for one in influence], axis=1)
@@ -146,16 +148,18 @@ class JointReports:
         return np.concatenate(found)
 
     def _noise(self, influence: Floats) -> Floats | None:
-        """Give the same for each respondent (n x q x q), where the population is finite."""
+        """Return the same for each respondent (n x q x q), where the population is finite."""
         if self.design is None or self.design.fractions is None:
             return None
         return self.noise_by_report(influence)[self._cell]
 
     def _by_design(self) -> Iterator[tuple[list[Floats], npt.NDArray[np.bool_]]]:
-        """Give P(report | truth) of each variable, with the joint reports of these designs: mostly all, by one each."""
-        tables = [one.view.tables for one in self.variables]
-        used = np.meshgrid(*(one.view.design_of for one in self.variables), indexing="ij")
-        for designs in product(*(range(len(one)) for one in tables)):
+        """Yield P(report | truth) of each variable, with the joint reports of these designs: mostly all, by one
+        each.
+        """
+        tables = [variable.view.tables for variable in self.variables]
+        used = np.meshgrid(*(variable.view.design_of for variable in self.variables), indexing="ij")
+        for designs in product(*(range(len(table)) for table in tables)):
             mine = np.all([own == number for own, number in zip(used, designs, strict=True)], axis=0).reshape(
                 -1
             )
@@ -194,7 +198,7 @@ class JointReports:
         return float(np.sum(self.functional(rows) * self.frequencies))
 
     def mean_slopes(self, answers: Mapping[int, int]) -> Floats:
-        """Tell how that share moves with each estimated decoy share."""
+        """Return how that share moves with each estimated decoy share."""
         result = np.zeros(len(self.decoys))
         for number, (axis, decoy) in enumerate(self.decoys):
             if axis not in answers:
@@ -227,9 +231,9 @@ class JointReports:
         return maximise(self.frequencies * self.n, self.expected_reports, backward, start)
 
     def notes(self) -> tuple[str, ...]:
-        """Say what to know about the standard errors."""
+        """Return what to know about the standard errors."""
         decoys = tuple(
-            said(
+            msg(
                 "the decoy share of {question} was estimated from {answers:,} answers; its uncertainty is part of "
                 "these standard errors",
                 question=self.variables[axis].name,

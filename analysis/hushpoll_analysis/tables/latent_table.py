@@ -96,7 +96,7 @@ def read_latent(
 
 
 def points_of(variable: Variable, mechanisms: Mechanisms, values: Mapping[str, Sequence[float]]) -> Floats:
-    """Give the number that each answer stands for: those given, the survey's, or 0, 1, 2, ..."""
+    """Return the number that each answer stands for: those given, the survey's, or 0, 1, 2, ..."""
     if variable.name in values:
         found = finite_numbers(values[variable.name], f"values of {variable.name}")
     elif isinstance(mechanisms, Survey):
@@ -131,7 +131,7 @@ def _shares_known(question: Question) -> bool:
 
 
 def _survey_points(survey: Survey, name: str) -> Floats:
-    answers = next(one for one in survey.questions if one.id == name).answers
+    answers = survey.question(name).answers
     if answers.values is not None:
         return np.array([float(value) for value in answers.values])
     if answers.edges is None:

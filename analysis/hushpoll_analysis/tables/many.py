@@ -10,17 +10,18 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.sampling.effective import effective_interval
-from hushpoll_analysis.shares.interval import (
+from hushpoll_analysis.interval import (
     AUTO,
     Interval,
+    IntervalMethod,
+    effective_interval,
     fallback,
     interval,
-    many_limits,
     method_for,
     outside,
 )
-from hushpoll_analysis.shares.quantities import Quantity
+from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.interval.wald import Wald
 
 from .group_ratio import ratios_together
 from .within import TableShare, shown_limits
@@ -36,32 +37,38 @@ class ManyShares:
     def __init__(self, shares: Sequence[TableShare], together: int = 1) -> None:
         self.shares = shares
         self.methods = [_method(share, together > 1) for share in shares]
+        self.names = ["" if method is None else method.name for method in self.methods]
         self.estimates = np.array([share.estimate for share in shares])
         self.errors = np.array([share.se for share in shares])
         designs = [share.joint.design for share in shares]
-        self.freedom = np.array([math.nan if one is None else one.degrees_of_freedom for one in designs])
+        self.freedom = np.array(
+            [math.nan if design is None else design.degrees_of_freedom for design in designs]
+        )
         self.batches = [
             (np.array(places), how)
-            for name in dict.fromkeys(self.methods)
-            if name
-            for places, how in self._batches([k for k, one in enumerate(self.methods) if one == name], name)
+            for method in {method.name: method for method in self.methods if method is not None}.values()
+            for places, how in self._batches(
+                [k for k, name in enumerate(self.names) if name == method.name], method
+            )
         ]
 
     def at(self, levels: Floats) -> Limits:
-        """Give the unclipped limits; NaN where a note says why there are none."""
+        """Return the unclipped limits; NaN where a note says why there are none."""
         low, high = np.full((2, len(self.shares)), math.nan)
         for places, how in self.batches:
             low[places], high[places] = how(levels[places])
         return low, high
 
-    def _batches(self, places: list[int], name: str) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
+    def _batches(
+        self, places: list[int], method: IntervalMethod
+    ) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
         """Put what is computed together into one; a ratio of a randomized group has no quantity of its own."""
         found = self._ratios([k for k in places if self.shares[k].quantity is None])
         rest = [k for k in places if self.shares[k].quantity is not None]
-        for chosen, how in many_limits([_quantity(self.shares[k]) for k in rest], name):
+        for chosen, how in method.batches([_quantity(self.shares[k]) for k in rest]):
             mine = [rest[k] for k in chosen]
             if how is None:
-                found += [([k], _alone(self.shares[k], name)) for k in mine]
+                found += [([k], _alone(self.shares[k], method)) for k in mine]
             else:
                 found.append((mine, self._at_size(mine, how)))
         return found
@@ -98,12 +105,12 @@ class ManyShares:
         return self.estimates[places] - half, self.estimates[places] + half
 
 
-def _method(share: TableShare, together: bool) -> str:
-    """Name the method of a share's interval, which is the same at every level; none where a note says why."""
+def _method(share: TableShare, together: bool) -> IntervalMethod | None:
+    """Return the method of a share's interval, which is the same at every level; None where a note says why."""
     if share.note:
-        return ""
+        return None
     if share.quantity is None:
-        return "wald" if share.ratio is None else share.ratio.method
+        return Wald() if share.ratio is None else share.ratio.method
     if share.joint.design is not None:
         return method_for([share.quantity], "wilson")
     return method_for([share.quantity], AUTO, together)
@@ -114,16 +121,16 @@ def _quantity(share: TableShare) -> Quantity:
     return share.quantity
 
 
-def _alone(share: TableShare, method: str) -> Callable[[Floats], Limits]:
-    """Give the limits of one share whose method knows no other way."""
+def _alone(share: TableShare, method: IntervalMethod) -> Callable[[Floats], Limits]:
+    """Return the limits of one share whose method knows no other way."""
     wanted, design = _quantity(share), share.joint.design
 
     def at(levels: Floats) -> Limits:
         (level,) = levels.tolist()
         if design is None:
-            found = interval(wanted, method, level)
+            found = interval(wanted, method.name, level)
         else:
-            found = effective_interval(wanted, method, level, design.degrees_of_freedom)[0]
+            found = effective_interval(wanted, method.name, level, design.degrees_of_freedom)[0]
         return np.array([found.low]), np.array([found.high])
 
     return at
@@ -132,7 +139,7 @@ def _alone(share: TableShare, method: str) -> Callable[[Floats], Limits]:
 def table_rows(
     shares: Sequence[TableShare], level: float, together: int = 1
 ) -> list[tuple[float | str, ...]]:
-    """Give one row a share, in the order of `COLUMNS`."""
+    """Return one row a share, in the order of `COLUMNS`."""
     if not shares:
         return []
     many, each = ManyShares(shares, together), 1.0 - (1.0 - level) / together
@@ -140,19 +147,21 @@ def table_rows(
     shown = np.stack(shown_limits(many.estimates, low, high), axis=1)
     rows: list[tuple[float | str, ...]] = []
     for k, (share, method) in enumerate(zip(shares, many.methods, strict=True)):
-        found = Interval(float(low[k]), float(high[k]), method)
-        inside = _inside(share, found, each)
+        inside = None
+        if method is not None:
+            inside = _inside(share, Interval(float(low[k]), float(high[k]), method), each)
         if inside is not None:
             shown[k] = np.ravel(shown_limits(share.estimate, inside.low, inside.high))
-        rows.append((share.estimate, share.se, found.low, found.high, *shown[k].tolist(), method, share.note))
+        limits = (float(low[k]), float(high[k]), *shown[k].tolist())
+        rows.append((share.estimate, share.se, *limits, many.names[k], share.note))
     return rows
 
 
 def _inside(share: TableShare, found: Interval, level: float) -> Interval | None:
-    """Give the likelihood interval, where the interval has no width or lies wholly outside the possible values."""
+    """Return the likelihood interval, where the interval has no width or lies wholly outside the possible values."""
     wanted, design = share.quantity, share.joint.design
     if wanted is None or share.note or (found.high > found.low and not outside(wanted, found)):
         return None
     if design is not None:
-        wanted = effective_interval(wanted, found.method, level, design.degrees_of_freedom)[1]
+        wanted = effective_interval(wanted, found.method.name, level, design.degrees_of_freedom)[1]
     return fallback(wanted, found, level)

@@ -9,17 +9,18 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
-from hushpoll_analysis.data.drawn import Drawn
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.result import Drawn
 from hushpoll_analysis.shares.means import mean_difference, mean_of
-from hushpoll_analysis.shares.result import LinearEstimate
 from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.tidy import Tidy
 
 from .cells import FAINT
 
@@ -71,7 +72,7 @@ class GroupMeanDifference:
 
 
 @dataclass(frozen=True)
-class MeanComparison(Drawn):
+class MeanComparison(Tidy, Drawn):
     """Means within groups and their differences."""
 
     words = "difference of the means"
@@ -82,17 +83,19 @@ class MeanComparison(Drawn):
     differences: tuple[GroupMeanDifference, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row per difference, as a pandas table."""
+        """Return one row per difference, as a pandas table."""
         import pandas as pd
 
-        return pd.DataFrame([vars(one) for one in self.differences]).set_index(["group", "reference"])
+        return pd.DataFrame([vars(difference) for difference in self.differences]).set_index(
+            ["group", "reference"]
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the comparison as JSON values."""
+        """Return the comparison as JSON values."""
         return {
             "level": self.level,
-            "means": [vars(one) for one in self.means],
-            "differences": [vars(one) for one in self.differences],
+            "means": [vars(mean) for mean in self.means],
+            "differences": [vars(difference) for difference in self.differences],
         }
 
 
@@ -147,10 +150,10 @@ class Within(Protocol):
     """Means of groups at one level."""
 
     def mean(self, g: int) -> GroupMean:
-        """Give the mean of one group."""
+        """Return the mean of one group."""
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        """Give the mean of one group minus that of another; None where one of them has none."""
+        """Return the mean of one group minus that of another; None where one of them has none."""
 
 
 def mean_comparison(
@@ -169,20 +172,20 @@ def mean_comparison(
     return MeanComparison(
         level,
         tuple(alone.mean(g) for g in places),
-        tuple(one for one in differences if one is not None),
+        tuple(difference for difference in differences if difference is not None),
     )
 
 
 def small_group(groups: Variable, g: int) -> GroupMean:
-    """Give a group that has too few people for a mean."""
+    """Return a group that has too few people for a mean."""
     label = groups.labels[g]
     return GroupMean(label, *(math.nan,) * 4, "", f"{groups.name} = {label}: {TOO_FEW}")
 
 
 def faint_group(groups: Variable, g: int, size: float, error: float) -> GroupMean:
-    """Give a randomized group of which it is not clear that there is anybody in it."""
+    """Return a randomized group of which it is not clear that there is anybody in it."""
     label = groups.labels[g]
-    words = said(
+    words = msg(
         "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
         "{error:.3f}), so no mean within it can be given",
         name=groups.name,
@@ -206,7 +209,7 @@ class _Exact:
         rounding: float,
     ) -> None:
         self.groups = groups
-        self.found: list[LinearEstimate | None] = []
+        self.found: list[Estimate | None] = []
         whole = sampler(analysis_channel(outcome))
         for row in np.rint(table).astype(np.int64):
             enough = whole.total(row) >= 2
@@ -277,7 +280,7 @@ class _Randomized:
 def _moments(
     table: Floats, outcome: Channel | Mechanism, values: Floats
 ) -> tuple[float, Floats, Floats, Floats]:
-    """Give n, and of each report of the groups its share with the sums of b and of b^2 of the outcome's reports."""
+    """Return n, and of each report of the groups its share with the sums of b and of b^2 of the outcome's reports."""
     sets = set_view(outcome)
     if sets is None:
         n = float(table.sum())

@@ -70,7 +70,7 @@ class OptionTable(Cells):
 
     @property
     def unsettled(self) -> str:
-        """Say that one of the constrained estimates is not the maximum; empty when all are."""
+        """A note that one of the constrained estimates is not the maximum; empty when all are."""
         return next((part.unsettled for part in self.parts.values() if part.unsettled), "")
 
     @property
@@ -86,7 +86,7 @@ class OptionTable(Cells):
         )
 
     def marginal(self, name: str) -> pd.DataFrame:
-        """Give the shares of one variable, with intervals."""
+        """Return the shares of one variable, with intervals."""
         self._check(name)
         if name not in self._whole:
             if len({part.n for part in self.parts.values()}) > 1:
@@ -102,7 +102,8 @@ class OptionTable(Cells):
         return pd.DataFrame(rows).T.rename_axis(name)
 
     def conditional(self, of: str, given: str) -> pd.DataFrame:
-        """Give the shares of one variable within the answers of another: of options among all, or among who chose one.
+        """Return the shares of one variable within the answers of another: of options among all, or among who chose
+        one.
 
         Given a question that is taken apart, the groups are the people who chose or ticked each option.
         """
@@ -133,7 +134,7 @@ class OptionTable(Cells):
 
 
 def whole_lists(mechanisms: Mechanisms, names: Sequence[str], labels: Labels) -> list[str]:
-    """Give the variables whose reports speak of several options at once."""
+    """Return the variables whose reports speak of several options at once."""
     return [name for name in names if options_of(name, mechanisms, labels)]
 
 
@@ -174,7 +175,8 @@ def option_table(
         options_of(name, mechanisms, labels) if name in whole else first.labels[axis]
         for axis, name in enumerate(names)
     ]
-    arrays = {
+    test = _strongest(parts)
+    arrays: dict[str, Any] = {
         what: _assembled(parts, names, shown, attrgetter(what))
         for what in ("counts", "estimate", "se", "low", "high")
     }
@@ -186,9 +188,10 @@ def option_table(
         level=level,
         simultaneous=simultaneous,
         interval=", ".join(dict.fromkeys(part.interval for part in parts.values())),
-        test=_strongest(parts),
+        test=test,
         remarks=tuple(dict.fromkeys(note for part in parts.values() for note in part.remarks)),
         parts=parts,
+        untested="" if test is not None else first.untested,
         **arrays,
     )
 
@@ -212,7 +215,7 @@ def _check_size(reports: Any, whole: Sequence[str], options: Sequence[Sequence[s
             f"counts of {' and '.join(whole)} cannot tell two options together",
             "give a table of respondents",
         )
-    count = int(np.prod([len(one) for one in options]))
+    count = int(np.prod([len(option) for option in options]))
     if count > MOST_TABLES:
         raise AnalysisError(
             f"{' and '.join(whole)} have {count:,} combinations of options, each with a table of its own",
@@ -244,7 +247,7 @@ def _assembled(
 
 
 def _strongest(parts: Mapping[Chosen, CrossTable]) -> IndependenceTest | None:
-    """Give the smallest p-value of the options, times their number: a test that holds however they depend."""
+    """Return the smallest p-value of the options, times their number: a test that holds however they depend."""
     found = [part.test for part in parts.values() if part.test is not None]
     if not found:
         return None

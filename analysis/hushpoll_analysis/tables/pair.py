@@ -9,10 +9,10 @@ import numpy as np
 from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
 
+from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.shares.constrained import Maximum, maximise
 
 from .joint import JointReports
 
@@ -36,12 +36,12 @@ class PairReports(JointReports):
         return True
 
     def _weights(self, target: Floats) -> Floats:
-        """Give the weights of the reports whose mean is a.h, for a over the last two axes."""
+        """Return the weights of the reports whose mean is a.h, for a over the last two axes."""
         total = target.sum(axis=(-2, -1), keepdims=True)
         return np.asarray((target - self.low * total) / self.gap, dtype=np.float64)
 
     def _expected(self, values: Floats) -> Floats:
-        """Give the mean of a number per report for every true cell; the table is symmetric."""
+        """Return the mean of a number per report for every true cell; the table is symmetric."""
         total = values.sum(axis=(-2, -1), keepdims=True)
         return np.asarray(self.low * total + self.gap * values, dtype=np.float64)
 
@@ -51,7 +51,7 @@ class PairReports(JointReports):
         return np.asarray((self.frequencies - self.low) / self.gap, dtype=np.float64)
 
     def standard_errors(self) -> Floats:
-        """Give every cell's standard error."""
+        """Return every cell's standard error."""
         if self.design is not None:
             return np.asarray(np.sqrt(np.maximum(self._design_variances(self.design), 0.0)))
         self._need(2)
@@ -82,7 +82,7 @@ class PairReports(JointReports):
         return result
 
     def functional(self, rows: Sequence[Floats | None]) -> Floats:
-        """Give the weights of the joint reports that estimate the product of what `rows` estimate, one a variable."""
+        """Return the weights of the joint reports that estimate the product of what `rows` estimate, one a variable."""
         wanted = []
         for row, variable in zip(rows, self.variables, strict=True):
             answers = np.ones(variable.view.options) if row is None else variable.view.backward(row)
@@ -95,15 +95,15 @@ class PairReports(JointReports):
         return maximise(self.frequencies * self.n, self._expected, self._expected, start)
 
     def expected_reports(self, truth: Floats) -> Floats:
-        """Give the chance of each joint report where the true table is this one."""
+        """Return the chance of each joint report where the true table is this one."""
         return self._expected(truth)
 
 
 def _variables(
     names: Sequence[str], labels: Sequence[Sequence[str]], channel: Channel
 ) -> tuple[Variable, ...]:
-    """Give each of the two as it looks in the reports that asked both."""
-    sizes = [len(one) for one in labels]
+    """Return each of the two as it looks in the reports that asked both."""
+    sizes = [len(label) for label in labels]
     weight = channel.row(0)[1]
     found = []
     for name, own, other in zip(names, labels, reversed(sizes), strict=True):

@@ -10,8 +10,9 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.shares.interval.mover import Part, least_ratio, ratio_limits
-from hushpoll_analysis.shares.interval.roots import roots
+from hushpoll_analysis.interval import IntervalMethod, joint_method
+from hushpoll_analysis.interval.mover import Part, least_ratio, ratio_limits
+from hushpoll_analysis.interval.roots import roots
 
 from .many import ManyShares
 from .within import TableShare
@@ -52,7 +53,7 @@ class PairFigures:
 
 
 def pair_figures(pairs: Sequence[Pair], level: float, together: int) -> list[PairFigures]:
-    """Say everything about every pair."""
+    """Return everything about every pair."""
     usable = [pair for pair in pairs if not pair.note]
     found = iter(_Pairs(usable).figures(level, together) if usable else [])
     return [PairFigures((math.nan,) * 8, "", pair.note) if pair.note else next(found) for pair in pairs]
@@ -77,7 +78,7 @@ class _Pairs:
         count = len(self.pairs)
         many = self.many if together == 1 else ManyShares(self.many.shares, together)
         low, high = many.at(np.full(2 * count, 1.0 - (1.0 - level) / together))
-        methods = [_joining(pair) for pair in zip(many.methods[:count], many.methods[count:], strict=True)]
+        methods = [joint_method(pair) for pair in zip(many.names[:count], many.names[count:], strict=True)]
         ends = np.stack([self.gap, self.se, *self._limits(low, high), self._p_values(methods)], axis=1)
         parts = [Part(*row) for row in np.stack([many.estimates, low, high], axis=1).tolist()]
         found = []
@@ -85,7 +86,7 @@ class _Pairs:
             ratio, words = _ratio(parts[k], parts[k + count], float(self.correlation[k]))
             if math.isnan(row[-1]):
                 words = "; ".join(filter(None, (SAME_REPORTS, words)))
-            found.append(PairFigures((*row, *ratio), methods[k], words))
+            found.append(PairFigures((*row, *ratio), methods[k].name, words))
         return found
 
     def _limits(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -96,10 +97,10 @@ class _Pairs:
         up = over**2 + second**2 - 2.0 * self.correlation * over * second
         return self.gap - np.sqrt(np.maximum(down, 0.0)), self.gap + np.sqrt(np.maximum(up, 0.0))
 
-    def _p_values(self, methods: Sequence[str]) -> Floats:
-        """Give the level at which the interval of each difference reaches 0: 1 for equal shares."""
+    def _p_values(self, methods: Sequence[IntervalMethod]) -> Floats:
+        """Return the level at which the interval of each difference reaches 0: 1 for equal shares."""
         found = np.where(self.gap == 0.0, 1.0, self._normal())
-        searched = [k for k, method in enumerate(methods) if method != "wald" and self.gap[k] != 0.0]
+        searched = [k for k, method in enumerate(methods) if not method.normal and self.gap[k] != 0.0]
         if searched:
             found[searched] = _Pairs([self.pairs[k] for k in searched])._searched()
         return found
@@ -120,19 +121,14 @@ class _Pairs:
         return np.where(beyond, np.fmin(self._normal(), SMALLEST), found)
 
     def _normal(self) -> Floats:
-        """Give the p-values of normal differences, or those of t; none where the standard error is 0."""
+        """Return the p-values of normal differences, or those of t; none where the standard error is 0."""
         statistic = -np.abs(self.gap) / np.where(self.se > 0.0, self.se, math.nan)
         freedom = self.many.freedom[: len(self.pairs)]
         return np.asarray(2.0 * np.where(np.isnan(freedom), ndtr(statistic), stdtr(freedom, statistic)))
 
 
-def _joining(methods: tuple[str, str]) -> str:
-    """Name the method that joins two: normal parts have a normal difference."""
-    return "wald" if set(methods) == {"wald"} else "mover"
-
-
 def _ratio(one: Part, other: Part, correlation: float) -> tuple[tuple[float, float, float], str]:
-    """Give the ratio with its limits; where the reference is not clear of 0 the lower limit alone.
+    """Return the ratio with its limits; where the reference is not clear of 0 the lower limit alone.
 
     To give nothing there would leave the bounded ones as a selection, which covers less than it says.
     """

@@ -12,7 +12,7 @@ from hushpoll_client import Channel, Survey
 
 from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import (
-    MOST_GROUPS,
+    MAX_GROUPS,
     ExactView,
     Mechanisms,
     Variable,
@@ -96,7 +96,7 @@ def _from_block(
     channel: Channel,
 ) -> JointReports:
     """Read two questions of one block, from respondents who were asked both or from their table of counts."""
-    asked = [next(one for one in survey.questions if one.id == name) for name in names]
+    asked = [survey.question(name) for name in names]
     labels = [one.options for one in asked]
     shape = tuple(map(len, labels))
     if not isinstance(reports, pd.DataFrame):
@@ -150,7 +150,7 @@ def _from_counts(
 
 
 def _exact(name: str, labels: list[Any]) -> Variable:
-    """Give the variable of groups that were not randomized."""
-    if all(isinstance(one, str) for one in labels) and len(set(labels)) == len(labels) <= MOST_GROUPS:
+    """Return the variable of groups that were not randomized."""
+    if all(isinstance(label, str) for label in labels) and len(set(labels)) == len(labels) <= MAX_GROUPS:
         return Variable(name, tuple(labels), ExactView(len(labels)), False)
     return read_variable(pd.DataFrame({name: labels}), name, {}, labels)[0]

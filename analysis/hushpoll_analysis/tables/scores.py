@@ -27,17 +27,17 @@ from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.data.members import refuse_together
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.data.whiskers import draw_whiskers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval import AUTO, effective_interval, interval
+from hushpoll_analysis.interval.mover import Part, correlations, sum_limits
+from hushpoll_analysis.interval.quantity import known_shares, quantity
+from hushpoll_analysis.interval.wilson import Wilson
+from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.effective import effective_interval
 from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
 from hushpoll_analysis.sampling.weighted import WeightedReports
 from hushpoll_analysis.sampling.weighted_notes import heavy_notes
-from hushpoll_analysis.shares.interval import AUTO, interval
-from hushpoll_analysis.shares.interval.mover import Part, correlations, sum_limits
-from hushpoll_analysis.shares.interval.wilson import Wilson
-from hushpoll_analysis.shares.quantities import known_shares, quantity
+from hushpoll_analysis.summary import Summary
 
 __all__ = ["SumScore", "sum_score"]
 
@@ -46,7 +46,7 @@ _EVERYBODY = "everybody in the population was asked, and directly: this is its m
 
 
 @dataclass(frozen=True)
-class SumScore:
+class SumScore(Summary):
     """The mean of a sum over items with its interval, and how widely the true sums scatter.
 
     `sd` is the estimated standard deviation of the true scores between people (None where its square comes out below
@@ -66,12 +66,12 @@ class SumScore:
     """What the interval does not say by itself."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row."""
+        """Return one row."""
         row = {key: value for key, value in vars(self).items() if key not in ("items", "note")}
         return pd.DataFrame([row], index=pd.Index([" + ".join(self.items)], name="score"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the score as JSON values."""
+        """Return the score as JSON values."""
         return {**vars(self), "items": list(self.items)}
 
     def plot(self, axes: Any = None) -> Any:
@@ -129,7 +129,9 @@ def sum_score(
     if isinstance(items, str) or len(items) < 2 or len(set(items)) != len(items):
         raise AnalysisError("a sum score needs at least two items", "name each column once")
     refuse_together(mechanisms, items, "a sum score needs items that were randomized one by one")
-    refuse_skipped(mechanisms, [one for one in items if one not in given], "say what it counts with values=")
+    refuse_skipped(
+        mechanisms, [item for item in items if item not in given], "say what it counts with values="
+    )
     data, sample = sample.among_asked(check_frame(data), mechanisms, items)
     if len(data) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(data)}")
@@ -166,7 +168,7 @@ def sum_score(
 def _part(
     variable: Variable, codes: Codes, values: Floats, design: SampleDesign, simple: bool, level: float
 ) -> tuple[Part, float]:
-    """Give one item's mean with its own limits, and its standard error."""
+    """Return one item's mean with its own limits, and its standard error."""
     sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
     if simple:
         counts = np.bincount(codes, minlength=variable.view.outcomes)
@@ -183,7 +185,7 @@ def _part(
 def _decoy_variance(
     read: Sequence[tuple[Variable, Codes]], points: Sequence[Floats], design: SampleDesign
 ) -> float:
-    """Give what counted decoy shares add: the weights of their items move with them."""
+    """Return what counted decoy shares add: the weights of their items move with them."""
     total = 0.0
     for (variable, codes), values in zip(read, points, strict=True):
         if variable.decoy is not None:
@@ -213,7 +215,7 @@ def _noise(read: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> Any
 
 
 def _spread(firsts: Any, squares: Any, design: SampleDesign) -> tuple[float | None, float | None]:
-    """Give the standard deviation of the true sums, and alpha, from unbiased squares and products."""
+    """Return the standard deviation of the true sums, and alpha, from unbiased squares and products."""
     means = design.mean(firsts)
     own = design.mean(squares) - means**2
     products = firsts.T @ (design.weights[:, None] * firsts) / design.total - np.outer(means, means)

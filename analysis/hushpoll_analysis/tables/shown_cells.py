@@ -11,7 +11,9 @@ import pandas as pd
 
 from hushpoll_analysis.arguments import chosen
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.whiskers import draw_whiskers
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.tidy import Tidy
 
 from .independence import IndependenceTest
 from .within import shown_limits
@@ -20,7 +22,7 @@ __all__ = ["Cells"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(ABC):
+class Cells(Tidy, Summary, ABC):
     """Estimated shares of cells, an axis for each variable.
 
     Attributes
@@ -36,10 +38,12 @@ class Cells(ABC):
         The method of low and high: "score"; "clopper-pearson" for cells held together; "mover" beside a counted decoy;
         "wald" for very large tables.
     test
-        Test of independence; None where it cannot be made.
+        Test of independence; None where it cannot be made, and `untested` then says why.
     remarks
         What to know about the standard errors; `notes` has these and what to know about the constrained estimate.
     """
+
+    summary_columns = ("reported", "estimate", "se", "low", "high")
 
     names: tuple[str, ...]
     labels: tuple[tuple[Any, ...], ...]
@@ -55,6 +59,7 @@ class Cells(ABC):
     interval: str
     test: IndependenceTest | None
     remarks: tuple[str, ...]
+    untested: str = field(default="", kw_only=True)
 
     @property
     @abstractmethod
@@ -64,23 +69,35 @@ class Cells(ABC):
     @property
     @abstractmethod
     def unsettled(self) -> str:
-        """Say that the constrained estimate is not the maximum; empty when it is."""
+        """A note that the constrained estimate is not the maximum; empty when it is."""
 
     @abstractmethod
     def marginal(self, name: str) -> pd.DataFrame:
-        """Give the shares of one variable, with intervals."""
+        """Return the shares of one variable, with intervals."""
 
     @abstractmethod
     def conditional(self, of: str, given: str) -> pd.DataFrame:
-        """Give the shares of one variable within each answer of another, with intervals and a note where faint."""
+        """Return the shares of one variable within each answer of another, with intervals and a note where faint."""
+
+    def _title(self) -> str:
+        lines = [
+            f"{' by '.join(self.names)}: joint shares, n = {self.n:,}, {100 * self.level:g} % {self.interval} intervals"
+        ]
+        if self.test is not None:
+            df = ", ".join(f"{one:g}" for one in self.test.df)
+            lines.append(
+                f"Independence: {self.test.method} {self.test.statistic:.3f}, df = {df}, p = {self.test.p_value:.4f}"
+            )
+        return "\n".join(lines)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers do not say by themselves."""
-        return (*self.remarks, self.unsettled) if self.unsettled else self.remarks
+        untested = f"no test of independence: {self.untested}" if self.untested else ""
+        return (*self.remarks, *(note for note in (untested, self.unsettled) if note))
 
     def to_frame(self) -> pd.DataFrame:
-        """Give one row for each cell; `shown` columns are within [0, 1].
+        """Return one row for each cell; `shown` columns are within [0, 1].
 
         The reported count stands beside a cell only where reports and answers are of the same number.
         """
@@ -102,7 +119,7 @@ class Cells(ABC):
         return frame
 
     def table(self, what: str = "estimate") -> pd.DataFrame:
-        """Give one quantity as a table: the first variable down, the others across."""
+        """Return one quantity as a table: the first variable down, the others across."""
         frame = self.to_frame()
         chosen(what, "the quantity", list(frame.columns))
         across = list(self.names[1:])
@@ -115,7 +132,7 @@ class Cells(ABC):
         return wide.reindex(columns=pd.Index(self.labels[1], name=across[0]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the table as JSON values."""
+        """Return the table as JSON values."""
         test = None
         if self.test is not None:
             test = {**vars(self.test), "df": list(self.test.df)}

@@ -14,9 +14,9 @@ import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Mechanisms
-from hushpoll_analysis.data.drawn import Drawn, rows_as_json
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import Drawn, rows_as_json
 
 from .latent_table import LatentTable, read_latent
 
@@ -77,7 +77,7 @@ class Synthetic(Drawn):
         }
 
     def _estimates(self, axes: tuple[int, ...], others: tuple[int, ...]) -> tuple[Floats, Floats]:
-        """Give unbiased shares of one question or a pair, with standard errors, from their own reports."""
+        """Return unbiased shares of one question or a pair, with standard errors, from their own reports."""
         joint = self.table.joint
         if not others:
             return joint.estimate, joint.standard_errors()
@@ -121,11 +121,11 @@ class Synthetic(Drawn):
         return paths
 
     def to_frame(self) -> pd.DataFrame:
-        """Give the made-up respondents, one row each."""
+        """Return the made-up respondents, one row each."""
         return self.data
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the made-up respondents as JSON values, with what they do not keep."""
+        """Return the made-up respondents as JSON values, with what they do not keep."""
         return {
             "names": list(self.names),
             "n": self.n,
@@ -135,7 +135,7 @@ class Synthetic(Drawn):
         }
 
     def _picture(self) -> pd.DataFrame:
-        """Give how far the table is from the estimates, against what chance explains."""
+        """Return how far the table is from the estimates, against what chance explains."""
         kept = self.check()
         return kept.assign(low=0.0, high=1.96 * np.hypot(kept["se"], kept["drawing"]))
 

@@ -14,8 +14,8 @@ from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.row_designs import RowDesigns
-from hushpoll_analysis.sampling.effective import effective_quantity
-from hushpoll_analysis.shares.quantities import Quantity, quantity
+from hushpoll_analysis.interval.effective import effective_quantity
+from hushpoll_analysis.interval.quantity import Quantity, quantity
 
 from .group_ratio import GroupRatio, group_ratio
 from .joint import JointReports
@@ -56,7 +56,7 @@ class TableShare:
 
 
 def quantile(joint: JointReports, level: float) -> float:
-    """Give the normal quantile, or that of t with the design's degrees of freedom."""
+    """Return the normal quantile, or that of t with the design's degrees of freedom."""
     tail = (1.0 - level) / 2.0
     if joint.design is None:
         return -float(ndtri(tail))
@@ -77,19 +77,19 @@ def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLik
 
 
 def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
-    """Give the share of one answer of one variable among all respondents."""
+    """Return the share of one answer of one variable among all respondents."""
     return share_with(joint, axis, option, joint.mean({axis: option}), share_error(joint, axis, option))
 
 
 def share_with(joint: JointReports, axis: int, option: int, estimate: float, error: float) -> TableShare:
-    """Give that share where its estimate and standard error are known; the others may not be determined."""
+    """Return that share where its estimate and standard error are known; the others may not be determined."""
     others = tuple(other for other in range(joint.counts.ndim) if other != axis)
     frequencies = joint.frequencies.sum(axis=others) * joint.n
     return _table_share(joint, axis, option, estimate, error, frequencies, None)
 
 
 def share_error(joint: JointReports, axis: int, option: int) -> float:
-    """Give the standard error of the share of one answer of one variable."""
+    """Return the standard error of the share of one answer of one variable."""
     rows: list[Floats | None] = [None] * joint.counts.ndim
     rows[axis] = joint.matrices[axis][option]
     estimate = joint.mean({axis: option})
@@ -106,7 +106,7 @@ def within_group(
     found: tuple[float, float],
     note: str,
 ) -> TableShare:
-    """Give one answer's share of the outcome within group `places` = (axis, number), from estimate and variance."""
+    """Return one answer's share of the outcome within group `places` = (axis, number), from estimate and variance."""
     group, number = places
     estimate, error = found[0], math.sqrt(found[1])
     if note:
@@ -167,14 +167,14 @@ def _table_share(
 
 
 def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
-    """Give the most answers that a share can be worth; no limit where the population is finite."""
+    """Return the most answers that a share can be worth; no limit where the population is finite."""
     assert joint.design is not None
     # The linearised variance, which a finite population makes smaller, then decides alone.
     return math.inf if joint.design.fractions is not None else _kish_of(joint, places)
 
 
 def _kish_of(joint: JointReports, places: tuple[int, int] | None) -> float:
-    """Give (sum w)^2 / sum w^2 of all respondents, or of one group."""
+    """Return (sum w)^2 / sum w^2 of all respondents, or of one group."""
     assert joint.design is not None
     weights, squared = joint.design.weights, joint.design.squared
     if places is not None:

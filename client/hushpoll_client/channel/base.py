@@ -2,7 +2,7 @@
 
 A question has true answers x = 0..K-1 and reports z = 0..M-1. A channel is the table C[x, z] = P(report z | truth x),
 kept as integers out of SCALE = 2^53, so that what is published, what is drawn and what is proven are the same numbers.
-Each form below writes such a table in its own short way; everybody else asks the channel and never its form.
+Each form below writes such a table in its own short way; other code asks the channel and never its form.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.exact import Number, is_whole, log_below
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .profile import largest_excess, profile
 from .wire import Code, Whole, Wire
@@ -60,32 +60,32 @@ class Channel(ABC):
 
     @staticmethod
     def matrix(rows: Sequence[Sequence[int]]) -> Channel:
-        """Make a table given weight by weight; every row sums to 2^53."""
-        made: Channel = Channel.forms["matrix"].of(rows)
-        return made
+        """Return a table given weight by weight; every row sums to 2^53."""
+        channel: Channel = Channel.forms["matrix"].of(rows)
+        return channel
 
     @staticmethod
     def columns(options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]) -> Channel:
-        """Make a channel whose reports each have two weights, one for the answers of a set and one for the others."""
-        made: Channel = Channel.forms["columns"].of(options, sets, low, high)
-        return made
+        """Return a channel whose reports each have two weights, one for the answers of a set and one for the others."""
+        channel: Channel = Channel.forms["columns"].of(options, sets, low, high)
+        return channel
 
     @staticmethod
     def identity(options: int) -> Channel:
-        """Make the channel that reports the truth: unbounded epsilon."""
+        """Return the channel that reports the truth: unbounded epsilon."""
         return Channel.matrix([[SCALE if x == z else 0 for z in range(options)] for x in range(options)])
 
     @staticmethod
     def from_probabilities(rows: Sequence[Sequence[Number]]) -> Channel:
         """Round a table of probabilities toward privacy: the result's epsilon never exceeds the table's."""
-        made: Channel = Channel.forms["matrix"].from_probabilities(rows)
-        return made
+        channel: Channel = Channel.forms["matrix"].from_probabilities(rows)
+        return channel
 
     @staticmethod
     def from_weights(rows: Sequence[Sequence[Number]]) -> Channel:
-        """Do the same with a table of weights, which are normalised row by row first."""
-        made: Channel = Channel.forms["matrix"].from_weights(rows)
-        return made
+        """Return the channel of a table of weights, which are normalised row by row first."""
+        channel: Channel = Channel.forms["matrix"].from_weights(rows)
+        return channel
 
     @staticmethod
     def from_json(value: object) -> Channel:
@@ -93,17 +93,17 @@ class Channel(ABC):
         if not isinstance(value, Mapping):
             raise ChannelError("a channel is an object with a form")
         name, keys = value.get("form"), set(value)
-        form = Channel.forms.get(name) if isinstance(name, str) else None
+        form = None
+        if isinstance(name, str):
+            form = Channel.forms.get(name)
         if form is None or keys != form.keys | {"form"}:
-            known = ", ".join(f'"{one}"' for one in Channel.forms)
+            form_names = ", ".join(f'"{form_name}"' for form_name in Channel.forms)
             raise ChannelError(
-                said(
-                    "unknown channel form {name!r} with keys {keys}", name=name, keys=sorted(map(str, keys))
-                ),
-                said("known: {known}", known=known),
+                msg("unknown channel form {name!r} with keys {keys}", name=name, keys=sorted(map(str, keys))),
+                msg("known: {known}", known=form_names),
             )
-        made: Channel = form.read(value)
-        return made
+        channel: Channel = form.read(value)
+        return channel
 
     # What a form says -------------------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class Channel(ABC):
 
     @abstractmethod
     def row(self, answer: int) -> tuple[int, ...]:
-        """Give the weights of all reports when `answer` is true."""
+        """Return the weights of all reports when `answer` is true."""
 
     @abstractmethod
     def pick(self, answer: Any, draws: Draws) -> Code:
@@ -127,7 +127,7 @@ class Channel(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Give the published form."""
+        """Return the published form."""
 
     @property
     def wire(self) -> Wire:
@@ -154,7 +154,9 @@ class Channel(ABC):
     def epsilon(self) -> float:
         """ln(ratio) as a double rounded down; infinity when unbounded."""
         ratio = self.ratio
-        return float("inf") if ratio is None else log_below(ratio)
+        if ratio is None:
+            return float("inf")
+        return log_below(ratio)
 
     @property
     def kept(self) -> int:
@@ -162,15 +164,15 @@ class Channel(ABC):
         return min(self.row(x)[x] for x in range(self.options))
 
     def chances(self, answer: Any) -> dict[Any, Fraction]:
-        """Give the exact chance of every report when `answer` is true."""
+        """Return the exact chance of every report when `answer` is true."""
         return {report: Fraction(weight, SCALE) for report, weight in enumerate(self.row(answer))}
 
     def excess(self, factor: Fraction) -> Fraction:
-        """Give the exact delta that belongs to a factor, at least 1, by which odds may change."""
+        """Return the exact delta that belongs to a factor, at least 1, by which odds may change."""
         return largest_excess(self.rows, factor) / SCALE
 
     def profile(self, epsilons: Iterable[Number]) -> tuple[tuple[float, float], ...]:
-        """Give the smallest delta for each epsilon with which the channel is (epsilon, delta)-private, rounded up."""
+        """Return the smallest delta for each epsilon with which the channel is (epsilon, delta)-private, rounded up."""
         return profile(self.excess, epsilons)
 
     def report(self, answer: Any, *draws: int) -> Code:
@@ -181,13 +183,13 @@ class Channel(ABC):
     def check_answer(self, answer: Any) -> None:
         """Refuse what is not a true answer of this channel; the message never repeats it."""
         if not is_whole(answer) or not 0 <= answer < self.options:
-            raise ChannelError(said("answer must be an integer from 0 to {last}", last=self.options - 1))
+            raise ChannelError(msg("answer must be an integer from 0 to {last}", last=self.options - 1))
 
     def then(self, after: Channel) -> Channel:
         """Send this channel's reports through another one (post-processing: epsilon cannot grow)."""
         if self.outcomes != after.options:
             raise ChannelError(
-                said(
+                msg(
                     "{outcomes} reports do not fit a channel of {answers} answers",
                     outcomes=self.outcomes,
                     answers=after.options,
@@ -215,16 +217,14 @@ def below(limit: int, draws: Draws) -> int:
 def whole(value: object, what: str, low: int, below: int | None = None) -> int:
     """Read a whole number of any integer type; a bool is not a number."""
     if not is_whole(value):
-        raise ChannelError(said("{what} must be an integer, got {value!r}", what=what, value=value))
+        raise ChannelError(msg("{what} must be an integer, got {value!r}", what=what, value=value))
     number = int(value)  # type: ignore[call-overload]
     if number < low or (below is not None and number >= below):
-        limits = (
-            said("from {low} to {last}", low=low, last=below - 1)
-            if below
-            else said("at least {low}", low=low)
-        )
+        limits = msg("at least {low}", low=low)
+        if below:
+            limits = msg("from {low} to {last}", low=low, last=below - 1)
         raise ChannelError(
-            said("{what} must be {limits}, got {number}", what=what, limits=limits, number=number)
+            msg("{what} must be {limits}, got {number}", what=what, limits=limits, number=number)
         )
     return int(number)
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import SCALE, Channel, Draws, whole
 from .table import largest_ratio
@@ -42,33 +42,33 @@ class ColumnsChannel(Channel):
         options = whole(options, "options", 2, MAX_TABLE + 1)
         if not 1 <= len(sets) < MAX_TABLE or not len(sets) == len(low) == len(high):
             raise ChannelError(
-                said("sets, low and high need equally many entries, 1 to {most}", most=MAX_TABLE - 1)
+                msg("sets, low and high need equally many entries, 1 to {most}", most=MAX_TABLE - 1)
             )
-        made = cls(
+        channel = cls(
             options,
-            tuple(whole(one, "set", 0, 1 << options) for one in sets),
-            tuple(whole(one, "low", 1, SCALE) for one in low),
-            tuple(whole(one, "high", 1, SCALE) for one in high),
+            tuple(whole(weight, "set", 0, 1 << options) for weight in sets),
+            tuple(whole(weight, "low", 1, SCALE) for weight in low),
+            tuple(whole(weight, "high", 1, SCALE) for weight in high),
         )
-        for number, row in enumerate(made.rows, 1):
+        for number, row in enumerate(channel.rows, 1):
             if row[-1] < 1:
-                raise ChannelError(said("row {number} leaves nothing for the last report", number=number))
-        return made
+                raise ChannelError(msg("row {number} leaves nothing for the last report", number=number))
+        return channel
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> ColumnsChannel:
         """Read the published form, whose sets are lower-case hexadecimal digits."""
         for key in ("sets", "low", "high"):
             if not isinstance(value[key], list):
-                raise ChannelError(said("{key} must be a list", key=key))
+                raise ChannelError(msg("{key} must be a list", key=key))
         options = whole(value["options"], "options", 2, MAX_TABLE + 1)
         mask = re.compile(f"[0-9a-f]{{{_digits(options)}}}")
-        for one in value["sets"]:
-            if not isinstance(one, str) or not mask.fullmatch(one):
+        for text in value["sets"]:
+            if not isinstance(text, str) or not mask.fullmatch(text):
                 raise ChannelError(
-                    said("a set must be {digits} lower-case hexadecimal digits", digits=_digits(options))
+                    msg("a set must be {digits} lower-case hexadecimal digits", digits=_digits(options))
                 )
-        return cls.of(options, [int(one, 16) for one in value["sets"]], value["low"], value["high"])
+        return cls.of(options, [int(text, 16) for text in value["sets"]], value["low"], value["high"])
 
     @property
     def outcomes(self) -> int:
@@ -80,8 +80,8 @@ class ColumnsChannel(Channel):
         columns = list(zip(self.sets, self.low, self.high, strict=True))
         table = []
         for answer in range(self.options):
-            given = [high if one >> answer & 1 else low for one, low, high in columns]
-            table.append((*given, SCALE - sum(given)))
+            weights = [high if mask >> answer & 1 else low for mask, low, high in columns]
+            table.append((*weights, SCALE - sum(weights)))
         return tuple(table)
 
     @property
@@ -95,7 +95,7 @@ class ColumnsChannel(Channel):
         return largest_ratio(self._table)
 
     def row(self, answer: int) -> tuple[int, ...]:
-        """Give the weights of all reports when `answer` is true."""
+        """Return the weights of all reports when `answer` is true."""
         self.check_answer(answer)
         return self._table[answer]
 
@@ -105,8 +105,8 @@ class ColumnsChannel(Channel):
         return next(z for z, edge in enumerate(accumulate(row)) if draw < edge)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the published form."""
-        sets = [f"{one:0{_digits(self.options)}x}" for one in self.sets]
+        """Return the published form."""
+        sets = [f"{mask:0{_digits(self.options)}x}" for mask in self.sets]
         return {
             "form": self.form,
             "options": self.options,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import SCALE, Channel, Draws, whole
 from .wire import Code
@@ -33,7 +33,7 @@ class KaryChannel(Channel):
         options, weight = whole(options, "options", 2), whole(weight, "weight", 1)
         if (options - 1) * weight >= SCALE:
             raise ChannelError(
-                said(
+                msg(
                     "weight {weight} is too large: {options} options leave nothing for the true one",
                     weight=weight,
                     options=options,
@@ -67,12 +67,12 @@ class KaryChannel(Channel):
         return Fraction(max(self.truth_weight, self.weight), min(self.truth_weight, self.weight))
 
     def excess(self, factor: Fraction) -> Fraction:
-        """Give the delta at a factor: one report tells two answers apart."""
+        """Return the delta at a factor: one report tells two answers apart."""
         more, less = max(self.truth_weight, self.weight), min(self.truth_weight, self.weight)
         return max(Fraction(0), more - factor * less) / SCALE
 
     def row(self, answer: int) -> tuple[int, ...]:
-        """Give the weights of all reports when `answer` is true."""
+        """Return the weights of all reports when `answer` is true."""
         self.check_answer(answer)
         return tuple(self.truth_weight if z == answer else self.weight for z in range(self.options))
 
@@ -80,9 +80,11 @@ class KaryChannel(Channel):
         """Draw once: 0..T-1 give the truth, then each of the others in turn has W draws, around the circle."""
         self.check_answer(answer)
         draw, truth = draws(), self.truth_weight
-        offset = 0 if draw < truth else 1 + (draw - truth) // self.weight
+        offset = 0
+        if draw >= truth:
+            offset = 1 + (draw - truth) // self.weight
         return int((answer + offset) % self.options)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the published form."""
+        """Return the published form."""
         return {"form": self.form, "options": self.options, "weight": self.weight}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_OPTIONS
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import SCALE, Channel, Draws, below, whole
 from .wire import Code
@@ -50,12 +50,12 @@ class PaddedChannel(Channel):
 
     @property
     def ratio(self) -> Fraction:
-        """How much likelier an item is reported by somebody whose set holds it."""
+        """How much likelier an item is reported by people whose set holds it."""
         out, held = self.member(0)
         return max(out, held) / min(out, held)
 
     def excess(self, factor: Fraction) -> Fraction:
-        """Give the delta at a factor, for sets that share nothing: c items against none, which is c dummies."""
+        """Return the delta at a factor, for sets that share nothing: c items against none, which is c dummies."""
         out, held = self.member(0)
         return self.at_most * max(Fraction(0), max(out, held) - factor * min(out, held))
 
@@ -67,16 +67,16 @@ class PaddedChannel(Channel):
         )
 
     def member(self, option: int) -> tuple[Fraction, Fraction]:
-        """Give the chance that an item is reported by somebody whose set does not hold it, and whose set does."""
+        """Return the chance that an item is reported by people whose set does not hold it, and whose set does."""
         held = Fraction(self.weight, SCALE * self.at_most)
         return Fraction(SCALE - self.weight, SCALE * self.options), held
 
     def check_answer(self, answer: Any) -> None:
         """Refuse what is not a set of at most c items in increasing order; the message never repeats it."""
         if not isinstance(answer, tuple | list) or len(answer) > self.at_most:
-            raise ChannelError(said("at most {at_most} items can be ticked", at_most=self.at_most))
-        if any(type(one) is not int or not 0 <= one < self.options for one in answer):
-            raise ChannelError(said("an item must be an integer from 0 to {last}", last=self.options - 1))
+            raise ChannelError(msg("at most {at_most} items can be ticked", at_most=self.at_most))
+        if any(type(item) is not int or not 0 <= item < self.options for item in answer):
+            raise ChannelError(msg("an item must be an integer from 0 to {last}", last=self.options - 1))
         if list(answer) != sorted(set(answer)):
             raise ChannelError("items must be different and in increasing order")
 
@@ -85,11 +85,11 @@ class PaddedChannel(Channel):
         chosen = self._padded(answer)
         if draws() < self.weight:
             return chosen[below(self.at_most, draws)]
-        others = [item for item in range(self.outcomes) if item not in set(chosen)]
-        return others[below(self.options, draws)]
+        remaining = [item for item in range(self.outcomes) if item not in set(chosen)]
+        return remaining[below(self.options, draws)]
 
     def chances(self, answer: Any) -> dict[int, Fraction]:
-        """Give the exact chance of every report when `answer` is true."""
+        """Return the exact chance of every report when `answer` is true."""
         chosen, (out, held) = set(self._padded(answer)), self.member(0)
         return {item: held if item in chosen else out for item in range(self.outcomes)}
 
@@ -101,17 +101,17 @@ class PaddedChannel(Channel):
     def tally(self, fields: bytes) -> Counter[int]:
         """Count for each item who names it and who does not."""
         named = super().tally(fields)
-        total, found = named.total(), Counter[int]()
+        total, counts = named.total(), Counter[int]()
         for item in range(self.options):
-            found[2 * item], found[2 * item + 1] = total - named[item], named[item]
-        return found
+            counts[2 * item], counts[2 * item + 1] = total - named[item], named[item]
+        return counts
 
     def _padded(self, answer: Any) -> list[int]:
         self.check_answer(answer)
         return [*answer, *range(self.options, self.options + self.at_most - len(answer))]
 
     def to_json(self) -> dict[str, Any]:
-        """Give the published form."""
+        """Return the published form."""
         return {
             "form": self.form,
             "options": self.options,

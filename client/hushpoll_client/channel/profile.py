@@ -19,19 +19,19 @@ __all__ = ["largest_excess", "profile"]
 def profile(
     excess: Callable[[Fraction], Fraction], epsilons: Iterable[Number]
 ) -> tuple[tuple[float, float], ...]:
-    """Give pairs of epsilon and delta; `excess` gives the exact delta at a factor that stands for e^epsilon."""
+    """Return pairs of epsilon and delta; `excess` gives the exact delta at a factor that stands for e^epsilon."""
     return tuple((float(epsilon), _up(excess(_factor(epsilon)))) for epsilon in epsilons)
 
 
 def largest_excess(rows: Sequence[Sequence[int]], factor: Fraction) -> Fraction:
-    """Give the largest sum over reports of what one row exceeds `factor` times another by."""
+    """Return the largest sum over reports of what one row exceeds `factor` times another by."""
     top, bottom = factor.numerator, factor.denominator
     worst = 0
-    for one in rows:
-        raised = [bottom * weight for weight in one]
+    for row in rows:
+        raised = [bottom * weight for weight in row]
         for other in rows:
             beyond = (a - top * b for a, b in zip(raised, other, strict=True))
-            worst = max(worst, sum(part for part in beyond if part > 0))
+            worst = max(worst, sum(excess for excess in beyond if excess > 0))
     return Fraction(worst, bottom)
 
 
@@ -45,4 +45,6 @@ def _factor(epsilon: Number) -> Fraction:
 
 def _up(exact: Fraction) -> float:
     nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    if Fraction(nearest) >= exact:
+        return nearest
+    return math.nextafter(nearest, math.inf)

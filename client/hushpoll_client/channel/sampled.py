@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import SCALE, Channel, Draws, below, whole
 from .wire import Code, Ranked, Whole, Wire
@@ -57,7 +57,7 @@ class SampledChannel(Channel):
             pairs.append((whole(pair[0], "joint size", 2), whole(pair[1], "weight", 1, SCALE)))
         if [size for size, _ in pairs] != joint:
             raise ChannelError(
-                said(
+                msg(
                     "weights must name every joint size once, in increasing order: {sizes}",
                     sizes=", ".join(map(str, joint)),
                 )
@@ -90,7 +90,7 @@ class SampledChannel(Channel):
 
     @cached_property
     def largest(self) -> int:
-        """The largest joint size, by which a report's two parts are told apart."""
+        """The largest joint size, which separates a report's two parts."""
         return self.weights[-1][0]
 
     @property
@@ -101,7 +101,9 @@ class SampledChannel(Channel):
     @property
     def wire(self) -> Wire:
         """A whole number: the rank of the members drawn, times the largest joint size, plus the joint answer."""
-        return Whole(self.outcomes) if len(self.weights) == 1 else Ranked(self.outcomes, self._holds)
+        if len(self.weights) == 1:
+            return Whole(self.outcomes)
+        return Ranked(self.outcomes, self._holds)
 
     @property
     def ratio(self) -> Fraction:
@@ -109,7 +111,7 @@ class SampledChannel(Channel):
         return max(Fraction(SCALE - (size - 1) * weight, weight) for size, weight in self.weights)
 
     def excess(self, factor: Fraction) -> Fraction:
-        """Give the delta at a factor, for people who differ in every answer: the mean over what may be asked."""
+        """Return the delta at a factor, for people who differ in every answer: the mean over what may be asked."""
         chance = self.classes(())
         parts = (
             chance[size] * max(Fraction(0), SCALE - (size - 1) * weight - factor * weight)
@@ -125,27 +127,27 @@ class SampledChannel(Channel):
         )
 
     def members(self, rank: int) -> tuple[int, ...]:
-        """Give the members asked at a rank, which is the sum of C(c_i, i) over them in increasing order."""
-        left, found = rank, []
-        for place in range(self.ask, 0, -1):
-            one = _largest_below(place, left, len(self.sizes))
-            found.append(one)
-            left -= comb(one, place)
-        return tuple(reversed(found))
+        """Return the members asked at a rank, which is the sum of C(c_i, i) over them in increasing order."""
+        remainder, members = rank, []
+        for position in range(self.ask, 0, -1):
+            member = _largest_below(position, remainder, len(self.sizes))
+            members.append(member)
+            remainder -= comb(member, position)
+        return tuple(reversed(members))
 
     def joint(self, members: Sequence[int]) -> tuple[int, int]:
-        """Give joint size and weight of the members asked."""
-        size = prod(self.sizes[one] for one in members)
+        """Return joint size and weight of the members asked."""
+        size = prod(self.sizes[member] for member in members)
         return size, dict(self.weights)[size]
 
     def check_answer(self, answer: Any) -> None:
         """Refuse what is not one answer of each member; the message never repeats it."""
         if not isinstance(answer, tuple | list) or len(answer) != len(self.sizes):
             raise ChannelError(
-                said("{members} answers are needed, one for each member", members=len(self.sizes))
+                msg("{members} answers are needed, one for each member", members=len(self.sizes))
             )
-        for given, size in zip(answer, self.sizes, strict=True):
-            if type(given) is not int or not 0 <= given < size:
+        for code, size in zip(answer, self.sizes, strict=True):
+            if type(code) is not int or not 0 <= code < size:
                 raise ChannelError("an answer must be an integer below its member's size")
 
     def pick(self, answer: Any, draws: Draws) -> Code:
@@ -158,123 +160,131 @@ class SampledChannel(Channel):
         members = self.members(rank)
         size, weight = self.joint(members)
         truth, draw = SCALE - (size - 1) * weight, draws()
-        offset = 0 if draw < truth else 1 + (draw - truth) // weight
+        offset = 0
+        if draw >= truth:
+            offset = 1 + (draw - truth) // weight
         joint = 0
-        for one in members:
-            joint = joint * self.sizes[one] + answer[one]
+        for member in members:
+            joint = joint * self.sizes[member] + answer[member]
         return rank * self.largest + (joint + offset) % size
 
     def chances(self, answer: Any) -> dict[int, Fraction]:
-        """Give the exact chance of every report when `answer` is true: for few members, to enumerate."""
+        """Return the exact chance of every report when `answer` is true: for few members, to enumerate."""
         self.check_answer(answer)
-        found = {}
+        chances = {}
         for rank in range(self.ranks):
             members = self.members(rank)
             size, weight = self.joint(members)
             true = 0
-            for one in members:
-                true = true * self.sizes[one] + answer[one]
+            for member in members:
+                true = true * self.sizes[member] + answer[member]
             for joint in range(size):
-                kept = SCALE - (size - 1) * weight if joint == true else weight
-                found[rank * self.largest + joint] = Fraction(kept, SCALE * self.ranks)
-        return found
+                probability = weight
+                if joint == true:
+                    probability = SCALE - (size - 1) * weight
+                chances[rank * self.largest + joint] = Fraction(probability, SCALE * self.ranks)
+        return chances
 
     def classes(self, members: Sequence[int]) -> dict[int, Fraction]:
-        """Give the chance of each joint size among the draws that ask all of `members`."""
-        rest = [size for one, size in enumerate(self.sizes) if one not in members]
-        start = prod(self.sizes[one] for one in members)
+        """Return the chance of each joint size among the draws that ask all of `members`."""
+        rest = [size for member, size in enumerate(self.sizes) if member not in members]
+        start = prod(self.sizes[member] for member in members)
         counts = _products(rest, self.ask - len(members))
         total = sum(counts.values())
         return {start * size: Fraction(count, total) for size, count in sorted(counts.items())}
 
     def told_apart(self, members: Sequence[int]) -> tuple[int, ...]:
-        """Give the joint sizes by which reports about these members are told apart; none where they are not."""
+        """Return the joint sizes that separate reports about these members; none where nothing does."""
         if len(members) > 1 or len(self.weights) == 1:
             return ()
-        sizes, own = tuple(self.classes(members)), self.sizes[members[0]]
-        return sizes if len(sizes) > 1 and own * len(sizes) <= MAX_TABLE else ()
+        sizes, own_size = tuple(self.classes(members)), self.sizes[members[0]]
+        if len(sizes) > 1 and own_size * len(sizes) <= MAX_TABLE:
+            return sizes
+        return ()
 
     @cached_property
     def layout(self) -> dict[tuple[int, ...], tuple[int, tuple[int, ...]]]:
         """Where the counts of each member, and of each pair asked together, begin, and what tells them apart."""
-        groups = [(one,) for one in range(self.options)]
+        groups = [(member,) for member in range(self.options)]
         pairs = combinations(range(self.options), 2) if self.ask > 1 and self.options <= PAIRED else ()
-        found, start = dict[tuple[int, ...], tuple[int, tuple[int, ...]]](), 0
+        layout, start = dict[tuple[int, ...], tuple[int, tuple[int, ...]]](), 0
         for members in (*groups, *pairs):
             apart = self.told_apart(members)
-            found[members] = start, apart
-            start += prod(self.sizes[one] for one in members) * max(1, len(apart))
-        return found
+            layout[members] = start, apart
+            start += prod(self.sizes[member] for member in members) * max(1, len(apart))
+        return layout
 
     @property
     def cells(self) -> int:
         """Each answer of every member, and each joint answer of every pair that is asked together."""
         members, (start, apart) = next(reversed(self.layout.items()))
-        return start + prod(self.sizes[one] for one in members) * max(1, len(apart))
+        return start + prod(self.sizes[member] for member in members) * max(1, len(apart))
 
     def tally(self, fields: bytes) -> Counter[int]:
         """Count what the reports say of every member, and of every pair of members that was asked together."""
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         paired = self.ask > 1 and self.options <= PAIRED
         for report, times in super().tally(fields).items():
-            told, size = self._taken_apart(report)
-            for member, answer in told:
-                found[self._cell((member,), answer, size)] += times
-            for (one, answer), (other, second) in combinations(told, 2) if paired else ():
-                found[self._cell((one, other), answer * self.sizes[other] + second, size)] += times
-        return found
+            answers, size = self._taken_apart(report)
+            for member, answer in answers:
+                counts[self._cell((member,), answer, size)] += times
+            for (first, answer), (other, second) in combinations(answers, 2) if paired else ():
+                counts[self._cell((first, other), answer * self.sizes[other] + second, size)] += times
+        return counts
 
-    def said(self, member: int, report: int) -> int | None:
-        """Give what a report says of a member, as a report of its own channel; None where it was not asked."""
-        told, size = self._taken_apart(report)
-        answer = dict(told).get(member)
+    def member_report(self, member: int, report: int) -> int | None:
+        """Return what a report says of a member, as a report of the member's channel; None where it was not asked."""
+        answers, size = self._taken_apart(report)
+        answer = dict(answers).get(member)
         if answer is None:
             return None
         return self._cell((member,), answer, size) - self.layout[member,][0]
 
     def _taken_apart(self, report: int) -> tuple[list[tuple[int, int]], int]:
-        """Give the members asked, in increasing order, with their answers, and the joint size."""
+        """Return the members asked, in increasing order, with their answers, and the joint size."""
         rank, joint = divmod(report, self.largest)
-        members, told, size = self.members(rank), [], 1
-        for one in reversed(members):
-            joint, answer = divmod(joint, self.sizes[one])
-            told.append((one, answer))
-            size *= self.sizes[one]
-        return told[::-1], size
+        members, answers, size = self.members(rank), [], 1
+        for member in reversed(members):
+            joint, answer = divmod(joint, self.sizes[member])
+            answers.append((member, answer))
+            size *= self.sizes[member]
+        return answers[::-1], size
 
     def _cell(self, members: tuple[int, ...], answer: int, size: int) -> int:
         start, apart = self.layout[members]
         return start + answer + (apart.index(size) * self.sizes[members[0]] if apart else 0)
 
     def marginal(self, members: Sequence[int]) -> Channel:
-        """Give the channel from these members' joint answer to what the reports that asked them say of it.
+        """Return the channel from these members' joint answer to what the reports that asked them say of it.
 
-        Draws of several joint sizes keep the truth with several chances. For one member its reports are told apart by
+        Draws of several joint sizes keep the truth with several chances. For one member, reports are separated by
         the joint size, one block of columns for each; for more members, or where a table would be too large, not.
         """
-        own = prod(self.sizes[one] for one in members)
+        joint_size = prod(self.sizes[member] for member in members)
         weights = dict(self.weights)
-        parts = [(chance, weights[size] * (size // own)) for size, chance in self.classes(members).items()]
+        parts = [
+            (chance, weights[size] * (size // joint_size)) for size, chance in self.classes(members).items()
+        ]
         if self.told_apart(members):
             return Channel.from_weights(
                 [
                     [
-                        chance * (SCALE - (own - 1) * other if z == x else other)
+                        chance * (SCALE - (joint_size - 1) * other if z == x else other)
                         for chance, other in parts
-                        for z in range(own)
+                        for z in range(joint_size)
                     ]
-                    for x in range(own)
+                    for x in range(joint_size)
                 ]
             )
-        made: Channel = Channel.krr(own, ceil(sum(chance * other for chance, other in parts)))
-        return made
+        channel: Channel = Channel.krr(joint_size, ceil(sum(chance * other for chance, other in parts)))
+        return channel
 
     def _holds(self, report: int) -> bool:
         rank, joint = divmod(report, self.largest)
         return rank < self.ranks and joint < self.joint(self.members(rank))[0]
 
     def to_json(self) -> dict[str, Any]:
-        """Give the published form."""
+        """Return the published form."""
         return {
             "form": self.form,
             "sizes": list(self.sizes),
@@ -284,11 +294,11 @@ class SampledChannel(Channel):
 
 
 def joint_sizes(sizes: Sequence[int], ask: int) -> list[int]:
-    """Give the distinct products of the sizes of `ask` members, in increasing order."""
+    """Return the distinct products of the sizes of `ask` members, in increasing order."""
     largest = prod(sorted(sizes)[-ask:])
     if largest > MAX_JOINT:
         raise ChannelError(
-            said(
+            msg(
                 "the members asked together have {largest:,} joint answers, more than {most:,}",
                 largest=largest,
                 most=MAX_JOINT,
@@ -308,17 +318,17 @@ def _products(sizes: Sequence[int], ask: int) -> Counter[int]:
     return ways[ask]
 
 
-def _largest_below(place: int, rank: int, members: int) -> int:
-    """Give the largest member c with C(c, place) at most the rank."""
-    low, high = place - 1, members - 1
+def _largest_below(position: int, rank: int, members: int) -> int:
+    """Return the largest member c with C(c, place) at most the rank."""
+    low, high = position - 1, members - 1
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if comb(middle, place) <= rank else (low, middle - 1)
+        low, high = (middle, high) if comb(middle, position) <= rank else (low, middle - 1)
     return low
 
 
 def _check_members(sizes: Sequence[int]) -> None:
     if not 2 <= len(sizes) <= _MAX_MEMBERS:
         raise ChannelError(
-            said("2 to {most} members are needed, got {members}", most=_MAX_MEMBERS, members=len(sizes))
+            msg("2 to {most} members are needed, got {members}", most=_MAX_MEMBERS, members=len(sizes))
         )

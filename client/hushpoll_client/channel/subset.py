@@ -60,7 +60,7 @@ class SubsetChannel(Channel):
         return max(inside, outside) / min(inside, outside)
 
     def excess(self, factor: Fraction) -> Fraction:
-        """Give the delta at a factor: the sets that hold one of two answers tell them apart."""
+        """Return the delta at a factor: the sets that hold one of two answers tell them apart."""
         inside = Fraction(self.weight, comb(self.options - 1, self.size - 1))
         outside = Fraction(SCALE - self.weight, comb(self.options - 1, self.size))
         more, less = max(inside, outside), min(inside, outside)
@@ -74,7 +74,7 @@ class SubsetChannel(Channel):
         )
 
     def chances(self, answer: int) -> dict[str, Fraction]:
-        """Give the exact chance of every report when `answer` is true: for few options, to enumerate."""
+        """Return the exact chance of every report when `answer` is true: for few options, to enumerate."""
         self.check_answer(answer)
         inside = Fraction(self.weight, SCALE * comb(self.options - 1, self.size - 1))
         outside = Fraction(SCALE - self.weight, SCALE * comb(self.options - 1, self.size))
@@ -84,21 +84,21 @@ class SubsetChannel(Channel):
         }
 
     def member(self, option: int) -> tuple[Fraction, Fraction]:
-        """Give the chance that a report holds `option` when it is not true, and when it is."""
+        """Return the chance that a report holds `option` when it is not true, and when it is."""
         self.check_answer(option)
-        kept = Fraction(self.weight, SCALE)
-        others = kept * (self.size - 1) + (1 - kept) * self.size
-        return others / (self.options - 1), kept
+        held = Fraction(self.weight, SCALE)
+        total = held * (self.size - 1) + (1 - held) * self.size
+        return total / (self.options - 1), held
 
     def pick(self, answer: Any, draws: Draws) -> Code:
         """Draw whether the truth is in, then always `size` of the others; the last one drawn makes room for it."""
         self.check_answer(answer)
         inside = draws() < self.weight
-        others = [option for option in range(self.options) if option != answer]
-        for place in range(self.size):
-            other = place + below(len(others) - place, draws)
-            others[place], others[other] = others[other], others[place]
-        chosen = [*others[: self.size - 1], answer if inside else others[self.size - 1]]
+        remaining = [option for option in range(self.options) if option != answer]
+        for position in range(self.size):
+            other = position + below(len(remaining) - position, draws)
+            remaining[position], remaining[other] = remaining[other], remaining[position]
+        chosen = [*remaining[: self.size - 1], answer if inside else remaining[self.size - 1]]
         return self._written(chosen)
 
     @property
@@ -108,21 +108,21 @@ class SubsetChannel(Channel):
 
     def tally(self, fields: bytes) -> Counter[int]:
         """Count eight options at a time: each byte of a bitmap has few values, however many sets there are."""
-        width, found = self.wire.width, Counter[int]()
+        width, counts = self.wire.width, Counter[int]()
         total = len(fields) // width
-        for place in range(width):
+        for byte in range(width):
             held = [0] * 8
-            for value, times in Counter(fields[place::width]).items():
+            for value, times in Counter(fields[byte::width]).items():
                 for bit in range(8):
                     held[bit] += times * (value >> bit & 1)
-            for bit, times in enumerate(held[: self.options - 8 * place]):
-                found[2 * (8 * place + bit)], found[2 * (8 * place + bit) + 1] = total - times, times
-        return found
+            for bit, times in enumerate(held[: self.options - 8 * byte]):
+                counts[2 * (8 * byte + bit)], counts[2 * (8 * byte + bit) + 1] = total - times, times
+        return counts
 
     def _written(self, chosen: Any) -> str:
         bits = sum(1 << option for option in chosen)
         return f"{bits:0{-(-self.options // 4)}x}"
 
     def to_json(self) -> dict[str, Any]:
-        """Give the published form."""
+        """Return the published form."""
         return {"form": self.form, "options": self.options, "size": self.size, "weight": self.weight}

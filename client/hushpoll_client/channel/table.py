@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.exact import Number, read_number
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import SCALE, Channel, Draws, whole
 from .wire import Code
@@ -32,34 +32,32 @@ class TableChannel(Channel):
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[int]]) -> TableChannel:
-        """Make one of rows of weights."""
+        """Return one of rows of weights."""
         if len(rows) < 2:
             raise ChannelError(
-                said(
-                    "a channel has at least two rows, one for each true answer, got {count}", count=len(rows)
-                )
+                msg("a channel has at least two rows, one for each true answer, got {count}", count=len(rows))
             )
         width = len(rows[0])
         if width < 2:
             raise ChannelError(
-                said("a channel has at least two columns, one for each report, got {width}", width=width)
+                msg("a channel has at least two columns, one for each report, got {width}", width=width)
             )
         table = []
         for number, row in enumerate(rows, 1):
             if len(row) != width:
                 raise ChannelError(
-                    said(
+                    msg(
                         "row {number} has {count} weights, row 1 has {width}",
                         number=number,
                         count=len(row),
                         width=width,
                     )
                 )
-            what = said("weight in row {number}", number=number)
+            what = msg("weight in row {number}", number=number)
             weights = tuple(whole(weight, what, 0) for weight in row)
             if sum(weights) != SCALE:
                 raise ChannelError(
-                    said(
+                    msg(
                         "row {number} sums to {total}, not to 2^53 = {scale}",
                         number=number,
                         total=sum(weights),
@@ -76,7 +74,7 @@ class TableChannel(Channel):
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise ChannelError("rows must be a list of lists of integers")
         if len(rows) > MAX_TABLE or any(len(row) > MAX_TABLE for row in rows):
-            raise ChannelError(said("a table has at most {most} rows and columns", most=MAX_TABLE))
+            raise ChannelError(msg("a table has at most {most} rows and columns", most=MAX_TABLE))
         return cls.of(rows)
 
     @classmethod
@@ -87,7 +85,7 @@ class TableChannel(Channel):
             total = sum(row, Fraction(0))
             if abs(total - 1) > _CLOSE and total != SCALE:
                 raise ChannelError(
-                    said(
+                    msg(
                         "row {number} sums to {total:.10g}, not to 1 (or to 2^53)",
                         number=number,
                         total=float(total),
@@ -143,7 +141,7 @@ class TableChannel(Channel):
         return largest_ratio(self.table)
 
     def row(self, answer: int) -> tuple[int, ...]:
-        """Give the weights of all reports when `answer` is true."""
+        """Return the weights of all reports when `answer` is true."""
         self.check_answer(answer)
         return self.table[answer]
 
@@ -154,12 +152,12 @@ class TableChannel(Channel):
         return next(z for z, edge in enumerate(accumulate(self.table[answer])) if draw < edge)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the published form."""
+        """Return the published form."""
         return {"form": self.form, "rows": [list(row) for row in self.table]}
 
 
 def largest_ratio(rows: Sequence[Sequence[int]] | Sequence[Sequence[Fraction]]) -> Fraction | None:
-    """Give the largest ratio within a column; None where a zero meets a non-zero."""
+    """Return the largest ratio within a column; None where a zero meets a non-zero."""
     worst = Fraction(1)
     for column in zip(*rows, strict=True):
         low, high = min(column), max(column)
@@ -184,11 +182,11 @@ def _same_zeros(table: Sequence[Sequence[int]], exact: Sequence[Sequence[Fractio
 
 
 def _numbers(row: Sequence[Number], number: int) -> list[Fraction]:
-    what = said("probability in row {number}", number=number)
+    what = msg("probability in row {number}", number=number)
     numbers = [read_number(p, what) for p in row]
     if any(p < 0 for p in numbers) or sum(numbers) <= 0:
         raise ChannelError(
-            said("row {number} needs probabilities that are not negative and not all zero", number=number)
+            msg("row {number} needs probabilities that are not negative and not all zero", number=number)
         )
     return numbers
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 __all__ = ["SHAPES", "Bitmap", "Code", "Ranked", "Whole", "Wire"]
 
@@ -43,7 +43,7 @@ class Wire(ABC):
 
     @abstractmethod
     def legal(self, report: object) -> bool:
-        """Tell whether some answer could have led to this report."""
+        """Return whether some answer could have led to this report."""
 
     @abstractmethod
     def read(self, text: bytes) -> Code:
@@ -51,17 +51,17 @@ class Wire(ABC):
 
     @abstractmethod
     def pack(self, report: Code) -> int | bytes:
-        """Give what `struct` packs for a legal report."""
+        """Return what `struct` packs for a legal report."""
 
     @abstractmethod
     def unpack(self, stored: int | bytes) -> Code:
-        """Give the report that was packed."""
+        """Return the report that was packed."""
 
     def column(self, fields: bytes) -> Sequence[Any]:
         """Take the fields of many records, one after the other, apart: what `struct` packed of each."""
         if self.width == 1 and self.below is not None:
             return fields  # bytes are whole numbers already
-        return tuple(one for (one,) in struct.iter_unpack("<" + self.code, fields))
+        return tuple(value for (value,) in struct.iter_unpack("<" + self.code, fields))
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class Whole(Wire):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return said("a whole number from 0 to {last}", last=self.outcomes - 1)
+        return msg("a whole number from 0 to {last}", last=self.outcomes - 1)
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """Give the bytes of the narrowest column that holds every outcome."""
+        """Return the bytes of the narrowest column that holds every outcome."""
         return next(width for width in _STRUCT if self.outcomes <= 256**width)
 
     @property
@@ -122,7 +122,7 @@ class Ranked(Whole):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return said("a whole number that stands for the questions asked and a joint answer to them")
+        return msg("a whole number that stands for the questions asked and a joint answer to them")
 
     def legal(self, report: object) -> bool:
         return super().legal(report) and self.holds(report)  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ class Bitmap(Wire):
 
     @property
     def digits(self) -> int:
-        """Give the number of hexadecimal digits."""
+        """Return the number of hexadecimal digits."""
         return -(-self.options // 4)
 
     @property
@@ -148,7 +148,7 @@ class Bitmap(Wire):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        return said(
+        return msg(
             "{digits} lower-case hexadecimal digits with {size} of {options} bits set",
             digits=self.digits,
             size=self.size,
@@ -161,7 +161,7 @@ class Bitmap(Wire):
 
     @property
     def width(self) -> int:  # type: ignore[override]
-        """Give the bytes of the field: eight options each."""
+        """Return the bytes of the field: eight options each."""
         return -(-self.options // 8)
 
     @property

@@ -1,8 +1,6 @@
 // A channel: row x holds the chances, in integers out of 2^53, of each report when x is true. The twin of channel/ and
 // randomize.py. BigInt where doubles cannot tell 2^53 + 1 from 2^53.
 
-import { ChannelError, RandomnessError } from "./errors.js";
-
 export const SCALE = 2 ** 53;
 export const MAX_TABLE = 64; // rows and columns of a published table
 
@@ -23,8 +21,7 @@ export class Channel {
     return Channel.matrix(count(options).map((x) => count(options).map((z) => (x === z ? SCALE : 0))));
   }
 
-  // Rounds a table of BigInt weights, normalised per row: the ratio never grows, since every row is mixed with the
-  // average row if need be, and zeros stay zeros.
+  // Rounds BigInt weights, normalised per row. The ratio never grows: if need be every row is mixed with the average row.
   static fromProbabilities(rows) {
     const totals = rows.map(sum);
     const common = [...new Set(totals)].reduce((a, b) => a * b);
@@ -36,9 +33,9 @@ export class Channel {
       const own = power === 54n || !bound ? 1n : BigInt(rows.length) * (2n ** power - 1n);
       const total = own === 1n ? common : BigInt(rows.length) * common << power;
       const table = exact.map((row) => rounded(row.map((w, z) => (own === 1n ? w : own * w + mean[z])), total));
-      const kept = table.every((row, x) => row.every((weight, z) => !weight === !exact[x][z]));
+      const sameZeros = table.every((row, x) => row.every((weight, z) => !weight === !exact[x][z]));
       const ratio = worst(columns(table));
-      if (kept && (!bound || (ratio && ratio[0] * bound[1] <= bound[0] * ratio[1]))) {
+      if (sameZeros && (!bound || (ratio && ratio[0] * bound[1] <= bound[0] * ratio[1]))) {
         return Channel.matrix(table.map((row) => row.map(Number)));
       }
     }
@@ -53,7 +50,13 @@ export class Channel {
     return form.of(...form.keys.map((key) => value[key]));
   }
 
-  /** What a report is on the wire: a whole number, of which a form may rule out some; `longest` has as many digits as any. */
+  /** The published form. */
+  toJson() {
+    const form = Object.keys(FORMS).find((name) => FORMS[name] === this.constructor);
+    return { form, ...Object.fromEntries(this.constructor.keys.map((key) => [key, this[key]])) };
+  }
+
+  /** A report on the wire: a whole number, of which a form may rule out some; `longest` has the most digits. */
   get wire() {
     return {
       legal: (report) => Number.isInteger(report) && report >= 0 && report < this.outcomes && this.holds(report),
@@ -65,12 +68,12 @@ export class Channel {
     return true;
   }
 
-  /** What kind of thing is sent where it is not an answer, and how many of the options it is about. */
+  /** What is sent if it is no answer, and about how many of the options. */
   get sends() {
     return null;
   }
 
-  /** What a report consists of where it is not simply one of the answers: a set, an item, or answers of some members. */
+  /** What a report consists of if it is no single answer: a set, an item, or answers of some members. */
   told() {
     return {};
   }
@@ -79,7 +82,7 @@ export class Channel {
     return count(this.options).map((x) => this.row(x));
   }
 
-  /** For display, as is epsilon: claims are checked with the exact ratio. */
+  /** For display, as is epsilon. */
   probability(x, z) {
     return this.row(x)[z] / SCALE;
   }
@@ -141,10 +144,6 @@ class KaryChannel extends Channel {
   get ratio() {
     return worst([[BigInt(this.truth), BigInt(this.weight)]]);
   }
-
-  toJson() {
-    return { form: "krr", options: this.options, weight: this.weight };
-  }
 }
 
 /** Any channel, weight by weight. */
@@ -182,13 +181,9 @@ export class TableChannel extends Channel {
   get ratio() {
     return worst(columns(this.table.map((row) => row.map(BigInt))));
   }
-
-  toJson() {
-    return { form: "matrix", rows: this.table };
-  }
 }
 
-/** Every form; more.js adds those that most surveys do without. */
+/** Every form; extra_channels.js adds some. */
 export const FORMS = { krr: KaryChannel, matrix: TableChannel };
 
 export const count = (n) => [...Array(n).keys()];
@@ -248,4 +243,47 @@ export function draw(source = systemSource) {
 
 export function randomize(channel, answer, source = systemSource) {
   return channel.pick(answer, () => draw(source));
+}
+
+// Errors, the twin of errors.py: here, because each module is a request of the page.
+
+export class HushpollError extends Error {
+  constructor(problem, remedy = "", where = "") {
+    super((where && `${where}: `) + problem + (remedy && `; ${remedy}`));
+    Object.assign(this, { problem, remedy });
+  }
+
+  get name() {
+    return this.constructor.name;
+  }
+}
+export class ChannelError extends HushpollError {}
+/** Integers that are not what their mechanism promises. */
+export class BrokenPromise extends ChannelError {}
+/** A mechanism that this client cannot honour; `field` is the parameter at fault. */
+export class MechanismError extends HushpollError {
+  constructor(problem, field) {
+    super(problem);
+    this.field = field;
+  }
+}
+export class DocumentError extends HushpollError {}
+/** No safe source of chance: nothing is drawn. */
+export class RandomnessError extends HushpollError {}
+export class ReportError extends HushpollError {}
+
+/** A survey document that breaks a rule at `path`, such as ["questions", 1, "channel"]. */
+export class SurveyError extends HushpollError {
+  constructor(path, problem, remedy = "ask the owner to publish it again") {
+    super(problem, remedy, spell(path));
+    this.path = path;
+  }
+}
+
+// Writes a path as people count: question 2, mechanism.epsilon.
+function spell(path) {
+  const [first, index, ...rest] = path;
+  if (first !== "questions" || typeof index !== "number") return path.join(".") || "survey";
+  const place = rest.map((part) => (typeof part === "number" ? part + 1 : part)).join(".");
+  return `question ${index + 1}` + (place && `, ${place}`);
 }

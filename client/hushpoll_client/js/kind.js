@@ -1,6 +1,6 @@
 // The kinds of question: one object each. The twin of kind/ and of document.py, which reads the parts of a document.
 
-import { SurveyError } from "./errors.js";
+import { SurveyError } from "./channel.js";
 import { MECHANISMS, named } from "./mechanism.js";
 
 export const MAX_OPTIONS = 1000;
@@ -37,7 +37,7 @@ export const ANSWERS = {
   row: (answer) => answer,
 };
 
-/** Every kind, of which more.js adds some; `read` gives a question's answers. */
+/** Every kind, of which extra_kinds.js adds some; `read` gives a question's answers. */
 export const KINDS = named({
   yes_no: {
     __proto__: KIND,
@@ -63,25 +63,25 @@ export function readOptions(options, at) {
 }
 
 export function readDifferent(texts, at) {
-  texts.forEach((text, place) => readText(text, [...at, place], "option"));
+  texts.forEach((text, index) => readText(text, [...at, index], "option"));
   const first = new Map();
-  texts.forEach((text, place) => {
-    if (first.has(text)) throw new SurveyError([...at, place], "appears twice");
-    first.set(text, place);
+  texts.forEach((text, index) => {
+    if (first.has(text)) throw new SurveyError([...at, index], "appears twice");
+    first.set(text, index);
   });
   return texts;
 }
 
 /** Check an object's keys: all of them, and no other; those of `later` only where they say something. */
-export function readFields(value, at, known, later = []) {
+export function readFields(value, at, required, later = []) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new SurveyError(at, "must be an object");
   }
   for (const [key, item] of Object.entries(value)) {
-    if (![...known, ...later].includes(key)) throw new SurveyError(at, "has an unknown key");
+    if (![...required, ...later].includes(key)) throw new SurveyError(at, "has an unknown key");
     if (later.includes(key) && isEmpty(item)) throw new SurveyError([...at, key], "is empty");
   }
-  for (const key of [...known].sort()) {
+  for (const key of [...required].sort()) {
     if (!Object.hasOwn(value, key)) throw new SurveyError([...at, key], "is missing");
   }
   return value;

@@ -1,8 +1,7 @@
 // The mechanisms, the twin of mechanism/ and exact.py. A published channel counts only if it is what its mechanism
 // compiles to or, where nothing is compiled, if its exact ratio keeps the epsilon stated.
 
-import { BrokenPromise, MechanismError } from "./errors.js";
-import { Channel, count, MAX_TABLE, SCALE } from "./channel.js";
+import { BrokenPromise, Channel, count, MAX_TABLE, MechanismError, SCALE } from "./channel.js";
 
 export const MAX_EPSILON = 20;
 export const D = BigInt(SCALE);
@@ -18,8 +17,8 @@ export const MECHANISM = {
   tellsOnly: null, // the one target that its reports can tell of more than two answers
 
   /** Make it from published parameters and integers; `about` is what the question says of itself. */
-  check(given, options, channel, about) {
-    const { device, analysis = device } = this.compile(given, options, about);
+  check(parameters, options, channel, about) {
+    const { device, analysis = device } = this.compile(parameters, options, about);
     if (JSON.stringify(device.toJson()) !== JSON.stringify(channel.toJson())) broken("is not the channel of this mechanism");
     return { device, analysis };
   },
@@ -49,8 +48,8 @@ export const MECHANISM = {
 
   decoyTold(report) {
     const fits = (decoy) => [0, 1].some((answer) => this.device.row(this.combined(answer, decoy))[report]);
-    const told = this.hasDecoy ? [0, 1].filter(fits) : [];
-    return told.length === 1 ? told[0] : null;
+    const possible = this.hasDecoy ? [0, 1].filter(fits) : [];
+    return possible.length === 1 ? possible[0] : null;
   },
 
   /** What the device's channel randomizes. */
@@ -73,7 +72,7 @@ export const DECOY = {
   },
 };
 
-/** Every mechanism that surveys use; more.js adds some. */
+/** Every mechanism that surveys use; extra_channels.js adds some. */
 export const MECHANISMS = named({
   warner: {
     __proto__: MECHANISM,
@@ -84,9 +83,9 @@ export const MECHANISMS = named({
       if (truth === undefined) return { device: krrChannel(2, epsilon) };
       const [top, bottom] = readShare(truth, "truth");
       // Toward 1/2 is toward privacy, on either side of it.
-      const kept = 2n * top > bottom ? (top * D) / bottom : ceil(top * D, bottom);
-      if (kept === 0n || kept === D || 2n * kept === D) refuse("truth");
-      return { device: Channel.krr(2, Number(D - kept)) };
+      const weight = 2n * top > bottom ? (top * D) / bottom : ceil(top * D, bottom);
+      if (weight === 0n || weight === D || 2n * weight === D) refuse("truth");
+      return { device: Channel.krr(2, Number(D - weight)) };
     },
   },
 
@@ -115,9 +114,9 @@ export const MECHANISMS = named({
     combine: "or",
     takesCombined: true,
     combined: (answer, decoy) => answer | decoy,
-    compile(given) {
-      const [yes, of] = decoyShare(given);
-      const device = flip(given);
+    compile(parameters) {
+      const [yes, of] = decoyShare(parameters);
+      const device = flip(parameters);
       return { device, analysis: Channel.fromProbabilities([[of - yes, yes], [0n, of]]).then(device) };
     },
   },
@@ -125,7 +124,7 @@ export const MECHANISMS = named({
 
 /** Let objects carry their own names. */
 export function named(mechanisms) {
-  for (const [name, one] of Object.entries(mechanisms)) Object.assign(one, { name });
+  for (const [name, mechanism] of Object.entries(mechanisms)) Object.assign(mechanism, { name });
   return mechanisms;
 }
 
@@ -134,10 +133,10 @@ export function named(mechanisms) {
  * `parameters`, `device` (what is drawn from) and `analysis` (from the true answer to the report).
  */
 export function resolve(fitting, options, { name, ...parameters }, channel, about = {}) {
-  const found = fitting.find((one) => one.name === name);
-  if (!found || (found.twoAnswers && options !== 2)) refuse("name", "is not a mechanism for this question");
-  for (const key of Object.keys(parameters)) if (!found.takes.includes(key)) refuse(key, "is not known here");
-  return Object.freeze({ __proto__: found, parameters, ...found.check(parameters, options, channel, about) });
+  const mechanism = fitting.find((candidate) => candidate.name === name);
+  if (!mechanism || (mechanism.twoAnswers && options !== 2)) refuse("name", "is not a mechanism for this question");
+  for (const key of Object.keys(parameters)) if (!mechanism.takes.includes(key)) refuse(key, "is not known here");
+  return Object.freeze({ __proto__: mechanism, parameters, ...mechanism.check(parameters, options, channel, about) });
 }
 
 // W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly.
@@ -160,8 +159,8 @@ export const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2
 export function decoyShare({ decoy_share: share, decoy_counts: counts }) {
   if ((share === undefined) === (counts === undefined)) refuse("decoy_share");
   if (counts === undefined) return inside(share, "decoy_share");
-  const whole = Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger);
-  if (!whole || !(0 < counts[0] && counts[0] < counts[1] && counts[1] < SCALE)) refuse("decoy_counts");
+  const valid = Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger);
+  if (!valid || !(0 < counts[0] && counts[0] < counts[1] && counts[1] < SCALE)) refuse("decoy_counts");
   return counts.map(BigInt);
 }
 
@@ -177,9 +176,9 @@ export function inside(text, field) {
 function readNumber(text, field) {
   const match = typeof text === "string" && /^(0|[1-9]\d{0,19})(?:\.(\d{0,39}[1-9])|\/([1-9]\d{0,17}))?$/.exec(text);
   if (!match) refuse(field);
-  const [, whole, decimals = "", divisor] = match;
-  if (!divisor) return [BigInt(whole + decimals), 10n ** BigInt(decimals.length)];
-  const [top, bottom] = [BigInt(whole), BigInt(divisor)];
+  const [, integer, decimals = "", divisor] = match;
+  if (!divisor) return [BigInt(integer + decimals), 10n ** BigInt(decimals.length)];
+  const [top, bottom] = [BigInt(integer), BigInt(divisor)];
   if (common(top, bottom) > 1n || 10n ** 40n % bottom === 0n) refuse(field);
   return [top, bottom];
 }

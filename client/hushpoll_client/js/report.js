@@ -1,8 +1,7 @@
 // The report: all that leaves the device; no field of it could hold a true answer. The twin of report.py,
 // memory.py and send.py: drawn once, kept, then sent, always the same bytes.
 
-import { draw, systemSource } from "./channel.js";
-import { RandomnessError, ReportError } from "./errors.js";
+import { draw, RandomnessError, ReportError, systemSource } from "./channel.js";
 import { canonical } from "./survey.js";
 
 const TIMEOUT = 30_000;
@@ -19,7 +18,9 @@ export function newReport(survey, answers, source = systemSource, ranks = null, 
   }
   if (!isGroup(survey, group)) throw new ReportError("has no such group");
   const { questions, entries } = survey;
-  const given = entries.map((one) => one.take?.(answers, ranks) ?? trueAnswer(one, answers[questions.indexOf(one)]));
+  const trueAnswers = entries.map(
+    (entry) => entry.take?.(answers, ranks) ?? trueAnswer(entry, answers[questions.indexOf(entry)]),
+  );
   const bytes = new Uint8Array(16);
   source(bytes);
   // A generator that leaves its array empty would report the truth each time; by chance this happens once in 2^128.
@@ -27,10 +28,10 @@ export function newReport(survey, answers, source = systemSource, ranks = null, 
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const next = () => draw(source);
   const reports = entries.map((entry, index) => {
-    if (entry.take) return entry.pick(given[index], next, ranks);
-    const { answers: kept, mechanism, channel } = entry;
-    const taken = kept.row(given[index], next);
-    return channel.pick(mechanism.hasDecoy ? taken : mechanism.deviceAnswer(taken), next);
+    if (entry.take) return entry.pick(trueAnswers[index], next, ranks);
+    const { answers: possible, mechanism, channel } = entry;
+    const row = possible.row(trueAnswers[index], next);
+    return channel.pick(mechanism.hasDecoy ? row : mechanism.deviceAnswer(row), next);
   });
   return { id, reports, group };
 }
@@ -45,21 +46,21 @@ export function isShown({ after }, answers) {
 
 /** The bytes to send: the same ones each time, with spaces as many as of any other report of the survey. */
 export function reportBytes({ groups, entries }, { id, reports, group }, invitation = null) {
-  const written = (values, place) =>
-    canonical({ id, reports: values, ...(groups && { group: place }), ...(invitation && { invitation }) });
+  const written = (values, index) =>
+    canonical({ id, reports: values, ...(groups && { group: index }), ...(invitation && { invitation }) });
   const longest = written(entries.map(({ channel }) => channel.wire.longest), groups?.length - 1);
   return new TextEncoder().encode(written(reports, group).padEnd(longest.length));
 }
 
 // Checks every answer before anything is drawn, so that a refusal costs no randomness and reveals nothing.
-function trueAnswer({ id, answers, mechanism, channel }, given) {
-  if (mechanism.hasDecoy && typeof given === "object" && given !== null) {
-    return mechanism.deviceAnswer(given.answer, given.decoy);
+function trueAnswer({ id, answers, mechanism, channel }, answer) {
+  if (mechanism.hasDecoy && typeof answer === "object" && answer !== null) {
+    return mechanism.deviceAnswer(answer.answer, answer.decoy);
   }
-  if (!mechanism.takesCombined || !answers.fits(given, channel.options)) {
+  if (!mechanism.takesCombined || !answers.fits(answer, channel.options)) {
     throw new ReportError(`question "${id}" has no answer`);
   }
-  return given;
+  return answer;
 }
 
 /**
@@ -69,6 +70,7 @@ function trueAnswer({ id, answers, mechanism, channel }, given) {
 export class Memory {
   #volatile = null; // the record, where the browser keeps nothing
   drawn = null; // see block.js
+  traceless = false; // keep nothing of a report that has arrived, not even that it has
 
   constructor(survey, storage = () => localStorage, session = () => sessionStorage) {
     Object.assign(this, { survey, storage, session, key: `hushpoll:${survey.hash}` });
@@ -87,13 +89,13 @@ export class Memory {
     const read = (storage) => JSON.parse(storage.getItem(this.key));
     const { id, reports, group, state } = this.#volatile ?? this.#attempt(read) ?? {};
     if (!/^[0-9a-f]{32}$/.test(id) || !/^(waiting|sent)$/.test(state)) return null;
-    if (this.#whole(reports, group)) return { id, reports, group, state };
+    if (this.#isComplete(reports, group)) return { id, reports, group, state };
     if (state === "waiting" || reports !== undefined) return null;
     const here = this.#attempt(read, this.session);
-    return here?.id === id && this.#whole(here.reports, here.group) ? { ...here, state } : { id, reports: null, state };
+    return here?.id === id && this.#isComplete(here.reports, here.group) ? { ...here, state } : { id, reports: null, state };
   }
 
-  #whole(reports, group) {
+  #isComplete(reports, group) {
     const { entries } = this.survey;
     const fits = ({ channel }, index) => channel.wire.legal(reports[index]);
     return Array.isArray(reports) && reports.length === entries.length && entries.every(fits) && isGroup(this.survey, group);
@@ -102,7 +104,9 @@ export class Memory {
   /** Keep a report before it is sent, or note that it has arrived. */
   keep({ id, reports, group }, state = "waiting") {
     const record = { id, reports, group, state };
+    if (this.traceless && state === "sent") this.forget();
     this.#volatile = record;
+    if (this.traceless && state === "sent") return;
     if (state === "sent") this.#attempt((session) => session.setItem(this.key, JSON.stringify(record)), this.session);
     this.#attempt((storage) => {
       storage.setItem(this.key, JSON.stringify(state === "sent" ? { id, state } : record));
@@ -114,12 +118,12 @@ export class Memory {
   forget(...more) {
     this.#volatile = this.drawn = null;
     const clear = (storage) => [this.key, `${this.key}:drawn`, ...more].forEach((key) => storage.removeItem(key));
-    for (const place of [this.storage, this.session]) this.#attempt(clear, place);
+    for (const area of [this.storage, this.session]) this.#attempt(clear, area);
   }
 
-  #attempt(work, place = this.storage) {
+  #attempt(work, area = this.storage) {
     try {
-      return work(place());
+      return work(area());
     } catch {
       return null; // a private window may keep nothing
     }

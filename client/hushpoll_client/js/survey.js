@@ -1,8 +1,7 @@
 // Reading a published survey: the twin of survey.py and strict_json.py. Nothing that the server states is believed:
 // the hash is recomputed, every channel is held against its mechanism, the total epsilon against this client's own cap.
 
-import { Channel } from "./channel.js";
-import { BrokenPromise, DocumentError, HushpollError, SurveyError } from "./errors.js";
+import { BrokenPromise, Channel, DocumentError, HushpollError, SurveyError } from "./channel.js";
 import { KINDS, readFields, readText } from "./kind.js";
 import { expBelow, readDecimal, resolve } from "./mechanism.js";
 import { sha256 } from "./sha256.js";
@@ -14,10 +13,13 @@ export const MAX_BYTES = 1 << 20;
 const MAX_DEPTH = 8;
 const DO_NOT_ANSWER = "do not answer; ask for a fresh link";
 
-// Keys that few surveys have, by the module that reads them: loaded for these, each puts itself among the extras.
+// Keys that few surveys have, by the module that reads them.
 const LATER = {
-  block: ["blocks", "anchor", "groups", "series"],
-  about: ["language", "translations", "asked_by", "consent", "thanks", "help", "sections", "look"],
+  block: ["blocks"],
+  anchor: ["anchor"],
+  group: ["groups"],
+  series: ["series"],
+  presentation: ["language", "translations", "asked_by", "consent", "thanks", "help", "sections", "look"],
 };
 export const EXTRAS = {};
 
@@ -49,17 +51,17 @@ export const tierOf = (ratio) => ratio && TIERS[passed(ratio, ODDS)];
 
 function assurance({ entries, questions }, total) {
   const limited = entries.filter(({ channel }) => channel.ratio);
-  const larger = (one, other) => (one[0] * other[1] > other[0] * one[1] ? one : other);
+  const larger = (first, second) => (first[0] * second[1] > second[0] * first[1] ? first : second);
   const worst = limited.map(({ channel }) => channel.ratio).reduce(larger, [1n, 1n]);
   const same = ({ channel: { ratio } }) => ratio[0] * worst[1] === worst[0] * ratio[1];
-  const atFault = limited.filter((one) => passed(worst, ODDS) > 1 && same(one));
-  const kept = [...new Set(atFault.map(keptOf100))];
+  const atFault = limited.filter((entry) => passed(worst, ODDS) > 1 && same(entry));
+  const percentages = [...new Set(atFault.map(keptOf100))];
   return {
     tier: TIERS[Math.max(passed(worst, ODDS), passed(total, ["5", "10"].map((epsilon) => expBelow(readDecimal(epsilon)))))],
     oneSided: limited.length < entries.length,
-    weakest: atFault.flatMap((one) => one.places?.map((place) => place + 1) ?? [questions.indexOf(one) + 1]),
+    weakest: atFault.flatMap((entry) => entry.places?.map((index) => index + 1) ?? [questions.indexOf(entry) + 1]),
     factor: atFault.length ? worst : total,
-    kept: kept.length === 1 ? kept[0] : null,
+    kept: percentages.length === 1 ? percentages[0] : null,
   };
 }
 
@@ -88,16 +90,19 @@ function readSurvey(value) {
   const title = readText(fields.title, ["title"], "title");
   const intro = readText(fields.intro, ["intro"], "intro");
   for (const [name, keys] of Object.entries(LATER)) {
-    const key = keys.find((one) => fields[one]);
+    const key = keys.find((field) => fields[field]);
     if (key && !EXTRAS[name]) throw Object.assign(new SurveyError([key], "cannot be read"), { needs: name });
   }
   const blocks = fields.blocks && EXTRAS.block.blocks(fields, listed);
   const questions = [];
-  for (const one of listed) questions.push(blocks?.member(one, questions.length) ?? readQuestion(one, questions));
+  while (questions.length < listed.length) {
+    const index = questions.length;
+    questions.push(...(blocks?.read(listed, index) ?? [readQuestion(listed[index], questions)]));
+  }
   const ids = questions.map(({ id }) => id);
   const twice = ids.findIndex((id, index) => ids.indexOf(id) < index);
   if (twice >= 0) throw new SurveyError(["questions", twice, "id"], "is used twice");
-  const entries = blocks?.compile(questions) ?? questions;
+  const entries = blocks?.entries(questions) ?? questions;
   const more = Object.values(EXTRAS).map(({ check }) => check(fields, questions));
   return Object.assign({ title, intro, questions, entries, blocks, settings }, ...more);
 }
@@ -107,8 +112,8 @@ function readQuestion(value, earlier) {
   const named = value?.kind;
   const kind = typeof named === "string" && Object.hasOwn(KINDS, named) && KINDS[named];
   if (named !== undefined && !kind) throw new SurveyError([...at, "kind"], "is not known");
-  const known = ["channel", "id", "kind", "mechanism", "text", ...(kind?.keys ?? [])];
-  const fields = readFields(value, at, known, [...(kind?.later ?? []), "after"]);
+  const required = ["channel", "id", "kind", "mechanism", "text", ...(kind?.keys ?? [])];
+  const fields = readFields(value, at, required, [...(kind?.later ?? []), "after"]);
   const { id } = fields;
   if (typeof id !== "string" || !/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is not an id");
   const text = readText(fields.text, [...at, "text"], "text");
@@ -123,9 +128,9 @@ function readQuestion(value, earlier) {
 function readAfter(value, at, kind, earlier) {
   if (!kind.maySkip) throw new SurveyError(at, "a question of this kind is always asked");
   const { question: id, answers } = readFields(value, at, ["question", "answers"]);
-  const question = earlier.findIndex((one) => one.id === id);
+  const question = earlier.findIndex((other) => other.id === id);
   const decider = earlier[question];
-  if (!decider?.kind.maySkip || decider.decoy !== null) {
+  if (!decider?.kind.maySkip || decider.decoy !== null || decider.block) {
     throw new SurveyError([...at, "question"], "is not an earlier question that can decide this");
   }
   const here = [...at, "answers"];
@@ -134,18 +139,18 @@ function readAfter(value, at, kind, earlier) {
   const wrong = chosen.indexOf(-1);
   if (wrong >= 0) throw new SurveyError([...here, wrong], "is not an answer of that question");
   if (new Set(chosen).size === decider.options.length && !decider.after) throw new SurveyError(here, "are all answers");
-  if (chosen.some((answer, place) => answer <= chosen[place - 1])) throw new SurveyError(here, "must appear once each, in order");
+  if (chosen.some((answer, index) => answer <= chosen[index - 1])) throw new SurveyError(here, "must appear once each, in order");
   return Object.freeze({ question, answers: chosen });
 }
 
 function readMechanism({ mechanism: value, channel }, at, kind, answers, after) {
   const here = [...at, "mechanism"];
-  const { decoy = null, ...given } = readFields(value, here, Object.keys(value ?? {}));
+  const { decoy = null, ...parameters } = readFields(value, here, Object.keys(value ?? {}));
   if (decoy !== null || Object.hasOwn(value, "decoy")) readText(decoy, [...here, "decoy"], "decoy");
-  for (const key of kind.inMechanism) delete given[key];
+  for (const key of kind.inMechanism) delete parameters[key];
   const published = placed(() => Channel.fromJson(channel), at);
   const rows = answers.labels.length + (after ? 1 : 0);
-  const mechanism = placed(() => resolve(kind.mechanisms, rows, given, published, answers), at, here);
+  const mechanism = placed(() => resolve(kind.mechanisms, rows, parameters, published, answers), at, here);
   if (mechanism.tellsOnly && mechanism.tellsOnly !== value.target && rows > 2) {
     throw new SurveyError([...here, "target"], "cannot be told by these reports");
   }

@@ -7,7 +7,7 @@ from typing import Any
 
 from hushpoll_client.channel import Channel
 from hushpoll_client.mechanism import Mechanism, resolve
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Answers, Kind
 from .choice import Choice
@@ -30,11 +30,11 @@ def compile_mechanism(
     parameters: Mapping[str, Any],
     channel: Channel | None = None,
 ) -> Mechanism:
-    """Make the mechanism of a question whose answers have so many rows; an epsilon alone means the recommended one."""
-    own = (*kind.in_mechanism, *kind.wishes)
-    given = {key: value for key, value in parameters.items() if key not in own}
-    if "name" not in given and "epsilon" in given:
-        given = {**given, **kind.recommend(answers, rows, given["epsilon"])}
+    """Return the mechanism of a question with `rows` answers; an epsilon alone means the recommended one."""
+    kind_keys = (*kind.in_mechanism, *kind.wishes)
+    remaining = {key: value for key, value in parameters.items() if key not in kind_keys}
+    if "name" not in remaining and "epsilon" in remaining:
+        remaining = {**remaining, **kind.recommend(answers, rows, remaining["epsilon"])}
     return resolve(
-        kind.mechanisms, said("a {kind} question", kind=kind.name), rows, given, channel, answers.about()
+        kind.mechanisms, msg("a {kind} question", kind=kind.name), rows, remaining, channel, answers.about()
     )

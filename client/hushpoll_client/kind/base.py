@@ -1,6 +1,6 @@
 """A kind of question: what a document says about it, what its true answers are, and how one is given.
 
-Every file beside this one is one kind. Everybody else asks the kind; nobody asks for its name to decide anything.
+Every other file of this folder is one kind. Other code asks the kind, and never decides by its name.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from hushpoll_client.channel.base import Draws
-from hushpoll_client.document import Place, short
 from hushpoll_client.errors import ReportError, SurveyError
+from hushpoll_client.fields import Place, short
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 __all__ = ["Answers", "Kind", "read_target", "unknown_option"]
 
@@ -66,6 +66,11 @@ class Answers:
         return False
 
     @property
+    def upward(self) -> bool:
+        """Whether shares are reported from each answer upwards, as in "4 or more"."""
+        return False
+
+    @property
     def pairs(self) -> bool:
         """Whether two options shall be seen together, so that people are asked about two or more."""
         return False
@@ -81,33 +86,33 @@ class Answers:
         return "shares", False
 
     def document(self) -> dict[str, Any]:
-        """Give the kind's own keys of the question."""
+        """Return the kind's own keys of the question."""
         return {}
 
     def in_mechanism(self) -> dict[str, Any]:
-        """Give the kind's own keys of the mechanism's object."""
+        """Return the kind's own keys of the mechanism's object."""
         return {}
 
     def wishes(self) -> dict[str, Any]:
-        """Give the keys of a draft's mechanism that has no name: what the recommended one shall give."""
+        """Return the keys of a draft's mechanism that has no name: what the recommended one shall give."""
         return {}
 
     def about(self) -> dict[str, Any]:
-        """Give what a mechanism may need to know of the question."""
+        """Return what a mechanism may need to know of the question."""
         return {}
 
-    def read(self, name: str, given: object) -> Any:
-        """Turn what somebody chose, in a file or at a terminal, into a true answer of question `name`."""
-        if isinstance(given, str) and given in self.labels:
-            return self.labels.index(given)
-        raise unknown_option(name, given, self.labels)
+    def read(self, name: str, value: object) -> Any:
+        """Return the true answer of question `name` for what a person chose, in a file or at a terminal."""
+        if isinstance(value, str) and value in self.labels:
+            return self.labels.index(value)
+        raise unknown_option(name, value, self.labels)
 
     def row(self, answer: Any, draws: Draws) -> Any:
-        """Give what the mechanism takes for a true answer; how many draws that needs never depends on it."""
+        """Return what the mechanism takes for a true answer; how many draws that needs never depends on it."""
         return answer
 
     def mixture(self, answer: Any) -> tuple[tuple[int, Fraction], ...]:
-        """Give the rows that `row` may give for a true answer, each with its chance."""
+        """Return the rows that `row` may give for a true answer, each with its chance."""
         return ((answer, Fraction(1)),)
 
 
@@ -150,67 +155,73 @@ class Kind(ABC):
 
     @abstractmethod
     def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
-        """Give name and parameters of the mechanism that a document means which gives an epsilon and no name."""
+        """Return name and parameters of the mechanism that a document means which gives an epsilon and no name."""
 
     def optimum(self, target: str | None) -> tuple[str, bool]:
-        """Give what the best channel for a target is best for, and whether at the worst truth, as in `Answers`."""
+        """Return what the best channel for a target is best for, and whether at the worst truth, as in `Answers`."""
         return target or Answers(()).optimum[0], False
 
     @property
     def mechanisms(self) -> tuple[type[Mechanism], ...]:
         """The mechanisms that can carry its answers."""
         return tuple(
-            one
-            for one in MECHANISMS.values()
-            if one.in_surveys and one.fits in self.takes and (self.yes_or_no or not one.has_decoy)
+            mechanism
+            for mechanism in MECHANISMS.values()
+            if mechanism.in_surveys
+            and mechanism.fits in self.takes
+            and (self.yes_or_no or not mechanism.has_decoy)
         )
 
     def fitting(self, options: int) -> tuple[type[Mechanism], ...]:
-        """Give those of them that take so many answers."""
-        return tuple(one for one in self.mechanisms if one.takes_so_many(options))
+        """Return the mechanisms that take `options` answers."""
+        return tuple(mechanism for mechanism in self.mechanisms if mechanism.takes_so_many(options))
 
     def shown(self, options: int) -> tuple[int, ...]:
-        """Give the answers whose shares are worth a line of their own."""
+        """Return the answers whose shares are worth a line of their own."""
         return tuple(range(options))
 
 
-def unknown_option(name: str, given: object, labels: tuple[str, ...]) -> ReportError:
+def unknown_option(name: str, value: object, labels: tuple[str, ...]) -> ReportError:
     """Name the options there are; of a long list those that look like what was given."""
     if len(labels) <= MOST_NAMED:
         return ReportError(
-            said(
+            msg(
                 'question "{name}": {given} is not one of: {labels}',
                 name=name,
-                given=short(given),
+                given=short(value),
                 labels=", ".join(labels),
             )
         )
-    problem = said(
+    problem = msg(
         'question "{name}": {given} is not one of its {options:,} options',
         name=name,
-        given=short(given),
+        given=short(value),
         options=len(labels),
     )
     alike = {label.casefold(): label for label in reversed(labels)}
-    near = get_close_matches(given.casefold(), alike, 3) if isinstance(given, str) else []
+    near = []
+    if isinstance(value, str):
+        near = get_close_matches(value.casefold(), alike, 3)
     if not near:
         return ReportError(problem, "write one as the survey spells it")
     return ReportError(
-        problem, said("did you mean {near}?", near=" or ".join(short(alike[one]) for one in near))
+        problem, msg("did you mean {near}?", near=" or ".join(short(alike[key]) for key in near))
     )
 
 
 def read_target(kind: type[Kind] | Kind, fields: Mapping[str, Any], at: Place, published: bool) -> str:
     """Read what will be reported, from the mechanism's object; the default where a draft says nothing."""
-    given = fields.get("mechanism")
-    found = given.get("target") if isinstance(given, Mapping) else None
+    mechanism = fields.get("mechanism")
+    target = None
+    if isinstance(mechanism, Mapping):
+        target = mechanism.get("target")
     # A question of a block has no mechanism of its own: its reports tell all that can be asked for.
-    if found is None and (not published or "mechanism" not in fields):
+    if target is None and (not published or "mechanism" not in fields):
         return kind.targets[0]
-    if found not in kind.targets:
+    if target not in kind.targets:
         raise SurveyError(
             (*at, "mechanism", "target"),
-            said("{found} cannot be reported of a {kind}", found=short(found), kind=kind.name),
-            said("use one of: {known}", known=", ".join(kind.targets)),
+            msg("{found} cannot be reported of a {kind}", found=short(target), kind=kind.name),
+            msg("use one of: {known}", known=", ".join(kind.targets)),
         )
-    return str(found)
+    return str(target)

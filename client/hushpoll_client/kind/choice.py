@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hushpoll_client.document import Place, read_text
 from hushpoll_client.errors import SurveyError
+from hushpoll_client.fields import Place, read_text
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism.subset import recommended_subset
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Answers, Kind
 
 __all__ = ["Choice", "ChoiceAnswers", "read_options"]
 
-_DECLINED = (said("No"), said("Yes"), said("Prefer not to say"))
+_DECLINED = (msg("No"), msg("Yes"), msg("Prefer not to say"))
 """What a yes/no question offers that may be declined: words of ours, which every page says in its own language."""
 
 
@@ -25,7 +25,7 @@ class ChoiceAnswers(Answers):
     """Options, one of them chosen."""
 
     def document(self) -> dict[str, Any]:
-        """Give the options."""
+        """Return the options."""
         return {"options": list(self.labels)}
 
 
@@ -47,38 +47,55 @@ class Choice(Kind):
 
     def recommend(self, answers: Answers, rows: int, epsilon: Any) -> dict[str, Any]:
         """Recommend what is best for all shares: subset selection, or K-ary response where sets of one are best."""
-        made = recommended_subset(rows, epsilon)
-        return {"name": made.name, **made.parameters}
+        mechanism = recommended_subset(rows, epsilon)
+        return {"name": mechanism.name, **mechanism.parameters}
 
 
 def _own_words(options: tuple[str, ...]) -> tuple[str, ...]:
-    """Give options with the words that are ours as sentences, which can be said in another language."""
+    """Return options with the words that are ours as sentences, which can be said in another language."""
     if options == _DECLINED:
         return _DECLINED
-    return tuple(_DECLINED[-1] if one == _DECLINED[-1] else one for one in options)
+    return tuple(_DECLINED[-1] if option == _DECLINED[-1] else option for option in options)
 
 
 def read_options(value: object, at: Place, published: bool) -> tuple[str, ...]:
     """Read a list of options, all different."""
     if not isinstance(value, list) or len(value) < 2:
-        count = len(value) if isinstance(value, list) else 0
+        count = 0
+        if isinstance(value, list):
+            count = len(value)
         raise SurveyError(
             at,
-            said("needs at least two options, has {count}", count=count),
+            msg("needs at least two options, has {count}", count=count),
             "list two or more different options",
         )
     if len(value) > MAX_OPTIONS:
         raise SurveyError(
-            at, said("has {count} options", count=len(value)), said("keep at most {most}", most=MAX_OPTIONS)
+            at, msg("has {count} options", count=len(value)), msg("keep at most {most}", most=MAX_OPTIONS)
         )
     options = tuple(
-        read_text(option, (*at, place), "option", published) for place, option in enumerate(value)
+        read_text(option, (*at, index), "option", published) for index, option in enumerate(value)
     )
     seen: set[str] = set()
-    for place, option in enumerate(options):
+    for index, option in enumerate(options):
         if option in seen:
             raise SurveyError(
-                (*at, place), said('"{option}" appears twice', option=option), "make every option different"
+                (*at, index), msg('"{option}" appears twice', option=option), "make every option different"
             )
         seen.add(option)
+    # Published surveys keep their hash, whatever their options are.
+    if not published:
+        _check_case(options, at)
     return options
+
+
+def _check_case(options: tuple[str, ...], at: Place) -> None:
+    first: dict[str, str] = {}
+    for index, option in enumerate(options):
+        other = first.setdefault(option.casefold(), option)
+        if other != option:
+            raise SurveyError(
+                (*at, index),
+                msg('"{option}" and "{other}" differ only in case', option=option, other=other),
+                "make every option different",
+            )

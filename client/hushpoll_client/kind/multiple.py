@@ -9,15 +9,15 @@ from math import comb
 from typing import Any
 
 from hushpoll_client.channel.base import Draws
-from hushpoll_client.document import Place, short
 from hushpoll_client.errors import ChannelError, ReportError, SurveyError
 from hushpoll_client.exact import is_whole
+from hushpoll_client.fields import Place, short
 from hushpoll_client.mechanism import padded, sampled
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.mechanism.padded import unit_variance as padded_variance
 from hushpoll_client.mechanism.sampled import best_ask
 from hushpoll_client.mechanism.sampled import unit_variance as sampled_variance
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Answers, Kind, unknown_option
 from .choice import read_options
@@ -27,7 +27,7 @@ __all__ = ["Multiple", "MultipleAnswers"]
 
 @dataclass(frozen=True)
 class MultipleAnswers(Answers):
-    """Options, any of them ticked, or at most so many; a true answer is the ticked ones in increasing order."""
+    """Options, any of them ticked, or at most `at_most`; a true answer is the ticked ones in increasing order."""
 
     at_most: int | None
     together: bool = field(default=False, compare=False)
@@ -46,46 +46,51 @@ class MultipleAnswers(Answers):
         return (Fraction(holding, sum(comb(options, size) for size in range(most + 1))),) * options
 
     def document(self) -> dict[str, Any]:
-        """Give the options, and how many may be ticked where that is limited."""
-        return {"options": list(self.labels)} | ({"at_most": self.at_most} if self.at_most else {})
+        """Return the options, and how many may be ticked where that is limited."""
+        value: dict[str, Any] = {"options": list(self.labels)}
+        if self.at_most:
+            value["at_most"] = self.at_most
+        return value
 
     def wishes(self) -> dict[str, Any]:
-        """Give the wish for pairs of options."""
-        return {"pairs": True} if self.together else {}
+        """Return the wish for pairs of options."""
+        if self.together:
+            return {"pairs": True}
+        return {}
 
     def about(self) -> dict[str, Any]:
-        """Give how many may be ticked."""
+        """Return how many may be ticked."""
         return {"at_most": self.at_most}
 
-    def read(self, name: str, given: object) -> tuple[int, ...]:
+    def read(self, name: str, value: object) -> tuple[int, ...]:
         """Read a list of options; at a terminal they are separated by semicolons, and nothing means none."""
-        if isinstance(given, str):
-            given = [part.strip() for part in given.split(";") if part.strip()]
-        if not isinstance(given, list):
+        if isinstance(value, str):
+            value = [item.strip() for item in value.split(";") if item.strip()]
+        if not isinstance(value, list):
             raise ReportError(
-                said('question "{name}": {given} is not a list of options', name=name, given=short(given)),
+                msg('question "{name}": {given} is not a list of options', name=name, given=short(value)),
                 'write for example ["a", "b"]',
             )
-        for one in given:
-            if one not in self.labels:
-                raise unknown_option(name, one, self.labels)
-        ticked = tuple(sorted({self.labels.index(one) for one in given}))
-        if len(ticked) != len(given):
+        for option in value:
+            if option not in self.labels:
+                raise unknown_option(name, option, self.labels)
+        ticked = tuple(sorted({self.labels.index(option) for option in value}))
+        if len(ticked) != len(value):
             raise ReportError(
-                said('question "{name}": an option appears twice', name=name), "name each option once"
+                msg('question "{name}": an option appears twice', name=name), "name each option once"
             )
         if self.at_most is not None and len(ticked) > self.at_most:
             raise ReportError(
-                said('question "{name}": {ticked} options are ticked', name=name, ticked=len(ticked)),
-                said("tick at most {at_most}", at_most=self.at_most),
+                msg('question "{name}": {ticked} options are ticked', name=name, ticked=len(ticked)),
+                msg("tick at most {at_most}", at_most=self.at_most),
             )
         return ticked
 
     def row(self, answer: Any, draws: Draws) -> Any:
         """Refuse what is not a set of options, each once, in increasing order; the message never repeats it."""
         items: list[Any] = list(answer) if isinstance(answer, tuple | list) else [None]
-        whole = all(type(item) is int and 0 <= item < len(self.labels) for item in items)
-        if not whole or items != sorted(set(items)) or len(items) > (self.at_most or len(items)):
+        valid = all(type(item) is int and 0 <= item < len(self.labels) for item in items)
+        if not valid or items != sorted(set(items)) or len(items) > (self.at_most or len(items)):
             raise ChannelError("answer must be the ticked options, at most so many, in increasing order")
         return tuple(items)
 
@@ -110,10 +115,12 @@ class Multiple(Kind):
         if at_most is not None and (not is_whole(at_most) or not 1 <= at_most <= len(options)):
             raise SurveyError(
                 (*at, "at_most"),
-                said("{at_most} is not a number of options that may be ticked", at_most=short(at_most)),
-                said("write 1 to {options}, or leave it out", options=len(options)),
+                msg("{at_most} is not a number of options that may be ticked", at_most=short(at_most)),
+                msg("write 1 to {options}, or leave it out", options=len(options)),
             )
-        most = None if at_most is None else int(at_most)
+        most = None
+        if at_most is not None:
+            most = int(at_most)
         return MultipleAnswers(options, most, _wants_pairs(fields.get("mechanism"), at))
 
     def recommend(self, answers: Answers, rows: int, epsilon: Any) -> dict[str, Any]:
@@ -123,14 +130,14 @@ class Multiple(Kind):
         """
         at_most, number = answers.about()["at_most"], float(positive_epsilon(epsilon))
         if answers.pairs:
-            made = sampled([2] * rows, epsilon, best_ask(rows, number, 2))
-            return {"name": made.name, **made.parameters}
-        made = sampled([2] * rows, epsilon)
+            mechanism = sampled([2] * rows, epsilon, best_ask(rows, number, 2))
+            return {"name": mechanism.name, **mechanism.parameters}
+        mechanism = sampled([2] * rows, epsilon)
         if at_most is not None:
             ask = best_ask(rows, number)
             if padded_variance(rows, at_most, number) < sampled_variance(rows, ask, number):
-                made = padded(rows, epsilon, at_most)
-        return {"name": made.name, **made.parameters}
+                mechanism = padded(rows, epsilon, at_most)
+        return {"name": mechanism.name, **mechanism.parameters}
 
 
 def _wants_pairs(mechanism: object, at: Place) -> bool:

@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from hushpoll_client.channel.base import Draws, below
-from hushpoll_client.document import Place, read_text, short
 from hushpoll_client.errors import ChannelError, MechanismError, ReportError, SurveyError
 from hushpoll_client.exact import MAX_DECIMALS, MAX_DIGITS, is_whole, read_decimal, spell
+from hushpoll_client.fields import Place, read_text, short
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import Said, said
+from hushpoll_client.messages import Message, msg
 
 from .base import Answers, Kind, read_target
 
@@ -40,21 +40,23 @@ class NumberAnswers(Answers):
         return int((self.high - self.low) / self.step)
 
     def document(self) -> dict[str, Any]:
-        """Give the range in its published spelling, and the unit where there is one."""
+        """Return the range in its published spelling, and the unit where there is one."""
         value: dict[str, Any] = {"min": spell(self.low), "max": spell(self.high), "step": spell(self.step)}
-        return value | ({"unit": self.unit} if self.unit else {})
+        if self.unit:
+            value["unit"] = self.unit
+        return value
 
-    def read(self, name: str, given: object) -> int:
+    def read(self, name: str, value: object) -> int:
         """Read a number that lies on the grid."""
         try:
-            steps = (read_decimal(_number(given), "number") - self.low) / self.step
+            steps = (read_decimal(_number(value), "number") - self.low) / self.step
         except MechanismError:
             steps = Fraction(-1)
         if steps.denominator == 1 and 0 <= steps <= self.steps:
             return int(steps)
         raise ReportError(
-            said('question "{name}": {given} is not a number on its grid', name=name, given=short(given)),
-            said(
+            msg('question "{name}": {given} is not a number on its grid', name=name, given=short(value)),
+            msg(
                 "give {low} to {high} in steps of {step}",
                 low=spell(self.low),
                 high=spell(self.high),
@@ -67,7 +69,7 @@ class NumberAnswers(Answers):
 
     def _check(self, answer: Any) -> int:
         if type(answer) is not int or not 0 <= answer <= self.steps:
-            raise ChannelError(said("answer must be a number of steps from 0 to {steps}", steps=self.steps))
+            raise ChannelError(msg("answer must be a number of steps from 0 to {steps}", steps=self.steps))
         return answer
 
 
@@ -96,7 +98,9 @@ class Grid(NumberAnswers):
     def spacing(self) -> Fraction:
         """The distance of two grid points; 0 where every number is one."""
         between = Fraction(self.steps, len(self.labels) - 1)
-        return self.step * between if between > 1 else Fraction(0)
+        if between > 1:
+            return self.step * between
+        return Fraction(0)
 
     @property
     def ordered(self) -> bool:
@@ -104,7 +108,7 @@ class Grid(NumberAnswers):
         return not self.spacing
 
     def in_mechanism(self) -> dict[str, Any]:
-        """Give the target."""
+        """Return the target."""
         return {"target": self.target}
 
     def row(self, answer: Any, draws: Draws) -> int:
@@ -113,10 +117,12 @@ class Grid(NumberAnswers):
         return int(point + (below(self.steps, draws) < rest))
 
     def mixture(self, answer: Any) -> tuple[tuple[int, Fraction], ...]:
-        """Give the grid points below and above, each with its chance."""
+        """Return the grid points below and above, each with its chance."""
         point, rest = divmod(self._check(answer) * (len(self.labels) - 1), self.steps)
         above = Fraction(rest, self.steps)
-        return ((point, 1 - above), (point + 1, above)) if rest else ((point, Fraction(1)),)
+        if rest:
+            return ((point, 1 - above), (point + 1, above))
+        return ((point, Fraction(1)),)
 
 
 @dataclass(frozen=True)
@@ -140,8 +146,10 @@ class Bins(NumberAnswers):
 
     @property
     def values(self) -> tuple[Fraction, ...] | None:
-        """The numbers, where each has a bin of its own."""
-        return tuple(first for first, _ in self.edges) if len(self.labels) == self.steps + 1 else None
+        """The numbers, where each has its own bin."""
+        if len(self.labels) == self.steps + 1:
+            return tuple(first for first, _ in self.edges)
+        return None
 
     @property
     def chances(self) -> tuple[Fraction, ...]:
@@ -155,19 +163,19 @@ class Bins(NumberAnswers):
         """The first and the last number of each bin."""
         bins, numbers = len(self.labels), self.steps + 1
         # A bin b holds the steps k with k * bins div numbers = b.
-        starts = [-(-one * numbers // bins) for one in range(bins + 1)]
+        starts = [-(-number * numbers // bins) for number in range(bins + 1)]
         return tuple((self._at(first), self._at(after - 1)) for first, after in pairwise(starts))
 
     def in_mechanism(self) -> dict[str, Any]:
-        """Give target and number of bins."""
+        """Return target and number of bins."""
         return {"target": self.target, "bins": len(self.labels)}
 
     def row(self, answer: Any, draws: Draws) -> int:
-        """Give the bin."""
+        """Return the bin."""
         return self._bin(answer)
 
     def mixture(self, answer: Any) -> tuple[tuple[int, Fraction], ...]:
-        """Give the bin."""
+        """Return the bin."""
         return ((self._bin(answer), Fraction(1)),)
 
     def _bin(self, answer: Any) -> int:
@@ -191,24 +199,30 @@ class Number(Kind):
         """Read range, step and unit, and what will be reported."""
         low, high, step = (_decimal(fields[key], (*at, key), published) for key in self.keys)
         if low >= high:
-            raise SurveyError((*at, "min"), "is not below max", "write a smaller min or a larger max")
+            raise SurveyError(
+                (*at, "min"), "must be less than the maximum", "write a smaller minimum or a larger maximum"
+            )
         _check_steps(low, high, step, at)
-        unit = read_text(fields["unit"], (*at, "unit"), "unit", published) if "unit" in fields else ""
+        unit = ""
+        if "unit" in fields:
+            unit = read_text(fields["unit"], (*at, "unit"), "unit", published)
         target = read_target(self, fields, at, published)
         numbers = int((high - low) / step) + 1
-        given = fields["mechanism"]
+        mechanism = fields["mechanism"]
         if target == "mean":
-            if isinstance(given, Mapping) and "bins" in given:
+            if isinstance(mechanism, Mapping) and "bins" in mechanism:
                 raise SurveyError((*at, "mechanism", "bins"), "a mean has no bins", "remove it")
             points = Grid(("",) * min(numbers, MAX_GRID), low, high, step, unit).values
             return Grid(tuple(_short_decimal(value) for value in points), low, high, step, unit)
-        bins = _bins(given, (*at, "mechanism", "bins"), numbers, published)
+        bins = _bins(mechanism, (*at, "mechanism", "bins"), numbers, published)
         edges = Bins(("",) * bins, low, high, step, unit).edges
         return Bins(tuple(_range(*ends) for ends in edges), low, high, step, unit)
 
     def optimum(self, target: str | None) -> tuple[str, bool]:
-        """Give the mean whatever the truth, or the cumulative shares of the bins."""
-        return ("mean", True) if target == "mean" else ("cumulative", False)
+        """Return the mean whatever the truth, or the cumulative shares of the bins."""
+        if target == "mean":
+            return ("mean", True)
+        return ("cumulative", False)
 
     def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
         """Recommend the channel that was computed for the target."""
@@ -220,33 +234,33 @@ def _decimal(value: object, at: Place, published: bool) -> Fraction:
         number = read_decimal(_number(value), str(at[-1]))
     except MechanismError as error:
         problem, remedy = _why(value, error.remedy)
-        raise SurveyError(
-            at, said("{value} {problem}", value=short(value), problem=problem), remedy
-        ) from None
+        raise SurveyError(at, msg("{value} {problem}", value=short(value), problem=problem), remedy) from None
     if published and value != spell(number):
         raise SurveyError(at, "is not in its published spelling", "ask the owner to publish it again")
     return number
 
 
 def _why(value: object, remedy: str) -> tuple[str, str]:
-    """Tell a number that cannot be published from what is none."""
+    """Return a number that cannot be published from what is none."""
     try:
         number = Decimal(str(_number(value)))
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite():
-        return said("is not a number"), remedy or said("write a number such as 0.5")
+        return msg("is not a number"), remedy or msg("write a number such as 0.5")
     if number.adjusted() >= MAX_DIGITS:
-        return said("is too large"), said(
+        return msg("is too large"), msg(
             "write at most {most} digits, in a larger unit if need be", most=MAX_DIGITS
         )
-    return said("has too many decimals"), said(
+    return msg("has too many decimals"), msg(
         "write at most {most}, in a smaller unit if need be", most=MAX_DECIMALS
     )
 
 
 def _number(value: object) -> Any:
-    return None if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal) else value
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    return value
 
 
 def _check_steps(low: Fraction, high: Fraction, step: Fraction, at: Place) -> None:
@@ -262,37 +276,39 @@ def _check_steps(low: Fraction, high: Fraction, step: Fraction, at: Place) -> No
     if steps > MAX_STEPS:
         raise SurveyError(
             (*at, "step"),
-            said("makes more than {most:,} steps", most=MAX_STEPS),
+            msg("makes more than {most:,} steps", most=MAX_STEPS),
             "choose a larger step or a smaller range",
         )
 
 
-def _bins(given: Any, at: Place, numbers: int, published: bool) -> int:
-    bins: Any = given.get("bins") if isinstance(given, Mapping) else None
+def _bins(mechanism: Any, at: Place, numbers: int, published: bool) -> int:
+    bins: Any = mechanism.get("bins") if isinstance(mechanism, Mapping) else None
     if bins is None and not published:
         return min(BINS, numbers)
     if not is_whole(bins) or not 2 <= bins <= min(MAX_TABLE, numbers):
         raise SurveyError(
             at,
-            said("{bins} is not a number of bins", bins=short(bins)),
-            said("write 2 to {most}", most=min(MAX_TABLE, numbers)),
+            msg("{bins} is not a number of bins", bins=short(bins)),
+            msg("write 2 to {most}", most=min(MAX_TABLE, numbers)),
         )
     return int(bins)
 
 
-def _short_decimal(value: Fraction) -> Said:
+def _short_decimal(value: Fraction) -> Message:
     text = spell(value)
     is_short = "/" not in text and len(text) <= 8
-    return _written(value) if is_short else said("{value:.4g}", value=float(value))
+    if is_short:
+        return _written(value)
+    return msg("{value:.4g}", value=float(value))
 
 
-def _range(first: Fraction, last: Fraction) -> Said:
+def _range(first: Fraction, last: Fraction) -> Message:
     """Name a bin by its first and its last number."""
     if first == last:
         return _written(first)
-    return said("{low} to {high}", low=_written(first), high=_written(last))
+    return msg("{low} to {high}", low=_written(first), high=_written(last))
 
 
-def _written(value: Fraction) -> Said:
+def _written(value: Fraction) -> Message:
     """Write a number so that another language can write it its own way."""
-    return said("{value:f}", value=Decimal(spell(value)))
+    return msg("{value:f}", value=Decimal(spell(value)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hushpoll_client.document import Place
-from hushpoll_client.said import said
+from hushpoll_client.fields import Place
+from hushpoll_client.messages import msg
 
 from .base import Answers, Kind
 
 __all__ = ["YesNo"]
 
-LABELS = (said("No"), said("Yes"))
+LABELS = (msg("No"), msg("Yes"))
 
 
 class YesNo(Kind):
@@ -29,7 +29,7 @@ class YesNo(Kind):
     in_blocks = True
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
-        """Give the two answers: the document says nothing more."""
+        """Return the two answers: the document says nothing more."""
         return Answers(LABELS)
 
     def recommend(self, answers: Answers, rows: int, epsilon: object) -> dict[str, Any]:
@@ -38,4 +38,6 @@ class YesNo(Kind):
 
     def shown(self, options: int) -> tuple[int, ...]:
         """Show Yes alone: No is what remains, unless the question may also not apply."""
-        return (1,) if options == 2 else tuple(range(options))
+        if options == 2:
+            return (1,)
+        return tuple(range(options))

@@ -11,7 +11,7 @@ from typing import Any
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.limits import MAX_EPSILON, MAX_OPTIONS
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import BrokenPromise, Fact, Mechanism, krr_channel
 from .by_hand import Branch, Instruction
@@ -72,8 +72,8 @@ __all__ = [
 ]
 
 MECHANISMS: dict[str, type[Mechanism]] = {
-    one.name: one
-    for one in (
+    mechanism.name: mechanism
+    for mechanism in (
         Warner,
         Krr,
         Forced,
@@ -106,49 +106,51 @@ def resolve(
     channel: Channel | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Mechanism:
-    """Make the mechanism that a document names, if it fits; `channel` is what the document publishes.
+    """Return the mechanism that a document names, if it fits; `channel` is what the document publishes.
 
     `described` says what has to be fitted, for the message: "a yes_no question"; `about` is what the question says of
     itself that some mechanisms need.
     """
-    given = dict(parameters)
-    name = given.pop("name", None)
+    values = dict(parameters)
+    name = values.pop("name", None)
     if name is None:
         raise MechanismError(
             "is missing", "write a mechanism's name, or an epsilon for the recommended one", "name"
         )
-    found = next((one for one in fitting if one.name == name), None)
-    if found is None:
-        known = ", ".join(one.name for one in fitting)
+    mechanism = next((candidate for candidate in fitting if candidate.name == name), None)
+    if mechanism is None:
+        names = ", ".join(candidate.name for candidate in fitting)
         raise MechanismError(
-            said("{name!r} is not a mechanism for {described}", name=name, described=described),
-            said("use one of: {known}", known=known),
+            msg("{name!r} is not a mechanism for {described}", name=name, described=described),
+            msg("use one of: {known}", known=names),
             "name",
         )
-    if found.two_answers and options != 2:
-        other = next(one.name for one in fitting if not one.two_answers)
+    if mechanism.two_answers and options != 2:
+        other = next(candidate.name for candidate in fitting if not candidate.two_answers)
         raise MechanismError(
-            said("{name} takes exactly two options, this question has {options}", name=name, options=options),
-            said("use {other}", other=other),
+            msg("{name} takes exactly two options, this question has {options}", name=name, options=options),
+            msg("use {other}", other=other),
             "name",
         )
-    check_keys(found, given)
-    given |= {key: (about or {}).get(key) for key in found.needs}
-    return found.compile(options, given) if channel is None else found.check(options, given, channel)
+    check_keys(mechanism, values)
+    values |= {key: (about or {}).get(key) for key in mechanism.needs}
+    if channel is None:
+        return mechanism.compile(options, values)
+    return mechanism.check(options, values, channel)
 
 
-def check_keys(mechanism: type[Mechanism], given: Mapping[str, Any]) -> None:
+def check_keys(mechanism: type[Mechanism], values: Mapping[str, Any]) -> None:
     """Refuse parameters that a mechanism does not take, that have another shape, or that are missing."""
-    for key, value in given.items():
+    for key, value in values.items():
         parameter = mechanism.takes_key(key)
         if parameter is None:
-            known = ", ".join(sorted(one.name for one in mechanism.takes))
+            names = ", ".join(sorted(parameter.name for parameter in mechanism.takes))
             raise MechanismError(
-                said("unknown key {key!r}", key=key),
-                said("{mechanism} takes: {known}", mechanism=mechanism.name, known=known),
+                msg("unknown key {key!r}", key=key),
+                msg("{mechanism} takes: {known}", mechanism=mechanism.name, known=names),
                 key,
             )
         parameter.check(value)
     for parameter in mechanism.takes:
-        if parameter.missing and parameter.name not in given:
+        if parameter.missing and parameter.name not in values:
             raise MechanismError.about(parameter.name, "is missing", parameter.missing)

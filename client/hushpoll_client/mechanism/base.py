@@ -1,7 +1,7 @@
 """A mechanism: what a respondent's device does with an answer, and what the analysis undoes.
 
-Every file beside this one is one mechanism: a class that declares what it is called, what it takes, where it fits and
-what it gives away. Everybody else asks it; nobody asks for its name to decide anything.
+Most other files of this folder are one mechanism each: a class that declares what it is called, what it takes, where
+it fits and what it gives away. Other code asks it, and never decides by its name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import ChannelError, MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, read_decimal, spell
 from hushpoll_client.limits import MAX_EPSILON
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .by_hand import Instruction
 from .parameters import Parameter
@@ -114,50 +114,58 @@ class Mechanism(ABC):
     epsilon_note: str = ""
     decoy_share: Fraction | None = None
     decoy_counts: tuple[int, int] | None = None
+    planning_shares: tuple[float, ...] | None = None
+    """The true shares at which estimates vary least; None means all answers alike. Never published."""
 
     @classmethod
     @abstractmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it for a question with so many answers from a document's parameters."""
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism of a question with `options` answers, from a document's parameters."""
 
     @classmethod
-    def check(cls, options: int, given: Mapping[str, Any], channel: Channel) -> Mechanism:
-        """Make it from published parameters and integers, which must be the ones that it compiles to."""
-        for one in cls.takes:
+    def check(cls, options: int, parameters: Mapping[str, Any], channel: Channel) -> Mechanism:
+        """Return the mechanism from published parameters and integers, which must be the ones that it compiles to."""
+        for parameter in cls.takes:
             # A client recomputes weights, never a designer's choice: it would have to guess as the designer did.
-            if one.chosen and one.name not in given:
+            if parameter.chosen and parameter.name not in parameters:
                 raise MechanismError(
-                    said("{name} is missing", name=one.name), "ask the owner to publish it again", one.name
+                    msg("{name} is missing", name=parameter.name),
+                    "ask the owner to publish it again",
+                    parameter.name,
                 )
-        made = cls.compile(options, given)
-        if made.device != channel:
-            raise BrokenPromise(said("is not the channel of this {name}", name=cls.name))
-        return made
+        mechanism = cls.compile(options, parameters)
+        if mechanism.device != channel:
+            raise BrokenPromise(msg("is not the channel of this {name}", name=cls.name))
+        return mechanism
 
     @classmethod
     def takes_key(cls, key: str) -> Parameter | None:
-        """Give the parameter of that name."""
-        return next((one for one in cls.takes if one.name == key), None)
+        """Return the parameter of that name."""
+        return next((parameter for parameter in cls.takes if parameter.name == key), None)
 
     @classmethod
-    def answers_in(cls, given: Mapping[str, Any]) -> int | None:
-        """Give the number of answers that a list with one entry for each tells; None where there is no such list."""
-        lists = [one.name for one in cls.takes if one.shape.listed and one.shape.length is None]
-        return next((len(given[name]) for name in lists if name in given), None)
+    def answers_in(cls, parameters: Mapping[str, Any]) -> int | None:
+        """Return the number of answers that a list with one entry for each tells; None where there is no such list."""
+        lists = [
+            parameter.name
+            for parameter in cls.takes
+            if parameter.shape.listed and parameter.shape.length is None
+        ]
+        return next((len(parameters[name]) for name in lists if name in parameters), None)
 
     @classmethod
-    def fixes_epsilon(cls, given: Mapping[str, Any]) -> bool:
-        """Tell whether these parameters leave no epsilon to choose."""
-        return any(one.alone and given.get(one.name) is not None for one in cls.takes)
+    def fixes_epsilon(cls, parameters: Mapping[str, Any]) -> bool:
+        """Return whether these parameters leave no epsilon to choose."""
+        return any(parameter.alone and parameters.get(parameter.name) is not None for parameter in cls.takes)
 
     @classmethod
     def takes_so_many(cls, options: int) -> bool:
-        """Tell whether it can carry so many answers."""
+        """Return whether it can carry `options` answers."""
         return options == 2 or not cls.two_answers
 
     @classmethod
     def has_epsilon(cls) -> bool:
-        """Tell whether an epsilon is among the parameters."""
+        """Return whether an epsilon is among the parameters."""
         return cls.takes_key("epsilon") is not None
 
     @property
@@ -167,7 +175,7 @@ class Mechanism(ABC):
 
     @property
     def epsilon_conditional(self) -> float | None:
-        """For a decoy: the epsilon against somebody who knows only the decoy's share; None where it is unbounded."""
+        """For a decoy: the epsilon against people who know only the decoy's share; None where it is unbounded."""
         return None
 
     @property
@@ -188,34 +196,36 @@ class Mechanism(ABC):
 
     @property
     def recorded_as_chosen(self) -> float | None:
-        """The chance that somebody is recorded with the answer they chose, the smallest over the answers."""
-        return self.analysis.kept / SCALE if self.reports_are_answers else None
+        """The chance that a person is recorded with the answer they chose, the smallest over the answers."""
+        if self.reports_are_answers:
+            return self.analysis.kept / SCALE
+        return None
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
         """What reports give away for certain, whatever their epsilon says about chance."""
         if self.analysis.ratio is not None:
             return ()
-        found = []
+        facts = []
         for report, column in enumerate(zip(*self.analysis.rows, strict=True)):
             leaves = tuple(answer for answer, weight in enumerate(column) if weight)
             if 0 < len(leaves) < len(column):
-                found.append(Fact(report, leaves, self._decoy_told(report)))
-        return tuple(found)
+                facts.append(Fact(report, leaves, self._decoy_told(report)))
+        return tuple(facts)
 
     @property
     def known_decoy_tells(self) -> bool:
-        """Whether somebody who knows a person's decoy answer can learn more than the odds allow."""
+        """Whether knowing a person's decoy answer tells more than the odds allow."""
         return False
 
     def device_answer(self, answer: Any, decoy: int | None = None) -> Any:
         """Combine a true answer with the decoy's; the result is what the device's channel randomizes."""
         if decoy is not None:
-            raise ChannelError(said("{name} asks no decoy question", name=self.name))
+            raise ChannelError(msg("{name} asks no decoy question", name=self.name))
         return answer
 
     def given_decoy(self, decoy: int) -> tuple[tuple[int, ...], ...]:
-        """Give the table for people whose decoy answer is known: without a decoy the device's own."""
+        """Return the table for people whose decoy answer is known: without a decoy the device's own."""
         return self.device.rows
 
     def by_hand(self) -> Instruction | None:
@@ -224,13 +234,13 @@ class Mechanism(ABC):
 
     @classmethod
     def points_by_hand(cls, options: int) -> tuple[dict[str, Any], ...]:
-        """Give parameters at which coins or dice make the odds of so many options, the most private first."""
+        """Return parameters at which coins or dice make the odds of `options` options, the most private first."""
         return ()
 
     def at(self, epsilon: Number) -> Mechanism:
-        """Make the same mechanism with another epsilon."""
-        given = {key: value for key, value in self.parameters.items() if key != "epsilon"}
-        return self.compile(self.options, {**given, "epsilon": epsilon})
+        """Return the same mechanism with another epsilon."""
+        parameters = {key: value for key, value in self.parameters.items() if key != "epsilon"}
+        return self.compile(self.options, {**parameters, "epsilon": epsilon})
 
     def _decoy_told(self, report: int) -> int | None:
         return None
@@ -241,12 +251,12 @@ def positive_epsilon(value: Number) -> Fraction:
     epsilon = read_decimal(value, "epsilon")
     if epsilon <= 0:
         raise MechanismError.about(
-            "epsilon", said("must be greater than 0, got {epsilon}", epsilon=spell(epsilon)), "try 1.0"
+            "epsilon", msg("must be greater than 0, got {epsilon}", epsilon=spell(epsilon)), "try 1.0"
         )
     if epsilon > MAX_EPSILON:
         raise MechanismError.about(
             "epsilon",
-            said("must be at most {most}, got {epsilon}", most=MAX_EPSILON, epsilon=spell(epsilon)),
+            msg("must be at most {most}, got {epsilon}", most=MAX_EPSILON, epsilon=spell(epsilon)),
             "clients refuse more",
         )
     return epsilon
@@ -256,7 +266,7 @@ def whole_options(options: object) -> int:
     """Read the number of options, an integer of any type."""
     if not is_whole(options):
         raise MechanismError(
-            said("the number of options must be a whole number, got {options!r}", options=options),
+            msg("the number of options must be a whole number, got {options!r}", options=options),
             field="options",
         )
     return int(options)  # type: ignore[call-overload, no-any-return]
@@ -267,14 +277,14 @@ def krr_channel(options: int, epsilon: Number) -> Channel:
     options = whole_options(options)
     if options < 2:
         raise MechanismError(
-            said("a question needs at least two options, got {options!r}", options=options), field="options"
+            msg("a question needs at least two options, got {options!r}", options=options), field="options"
         )
     exponent = positive_epsilon(epsilon)
     weight = -int(-SCALE // (exp_below(exponent) + options - 1))
     truth = SCALE - (options - 1) * weight
     if truth <= weight:
         raise MechanismError(
-            said(
+            msg(
                 "{options} options at epsilon {exponent} are too many for integers out of 2^53",
                 options=options,
                 exponent=spell(exponent),
@@ -282,5 +292,5 @@ def krr_channel(options: int, epsilon: Number) -> Channel:
             "use fewer options or a larger epsilon",
             "options",
         )
-    made: Channel = Channel.krr(options, weight)
-    return made
+    channel: Channel = Channel.krr(options, weight)
+    return channel

@@ -33,7 +33,7 @@ class Instruction:
     Attributes
     ----------
     coins, heads : int
-        Toss so many coins; the first branch is for exactly so many heads. 0 coins means a die, or nothing at all.
+        Coins to toss; the first branch is for exactly `heads` heads. 0 coins means a die, or nothing at all.
     rolls : int
         Roll a die so often; the digits side by side are the number. Numbers above `last` are rolled again.
     """
@@ -56,16 +56,16 @@ def coins_or_dice(share: Fraction, rare: str, often: str) -> Instruction | None:
 
 def dice(branches: Sequence[tuple[Fraction, str, int | None]], otherwise: str) -> Instruction | None:
     """Deal the outcomes of one to three rolls out to the branches; what is left over is rolled again."""
-    whole = math.lcm(*(share.denominator for share, _what, _option in branches))
+    denominator = math.lcm(*(share.denominator for share, _what, _option in branches))
     # An exact fit first, then the fewest rolls.
     rolls = min(
-        (rolls for rolls in range(1, _MOST_ROLLS + 1) if 6**rolls >= whole),
-        key=lambda rolls: (6**rolls % whole != 0, rolls),
+        (rolls for rolls in range(1, _MOST_ROLLS + 1) if 6**rolls >= denominator),
+        key=lambda rolls: (6**rolls % denominator != 0, rolls),
         default=0,
     )
     if rolls == 0:
         return None
-    used = 6**rolls // whole * whole
+    used = 6**rolls // denominator * denominator
     dealt, start = [], 0
     for share, what, option in branches:
         end = start + int(share * used)
@@ -77,4 +77,4 @@ def dice(branches: Sequence[tuple[Fraction, str, int | None]], otherwise: str) -
 
 def _face(outcome: int, rolls: int) -> str:
     """Write the outcome 0..6^rolls-1 as the faces that a die shows, 1 to 6 each."""
-    return "".join(str(outcome // 6**place % 6 + 1) for place in reversed(range(rolls)))
+    return "".join(str(outcome // 6**position % 6 + 1) for position in reversed(range(rolls)))

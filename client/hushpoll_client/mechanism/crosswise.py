@@ -9,7 +9,7 @@ from typing import Any
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .decoy import KNOWN_DECOY, UNCONDITIONAL, DecoyMechanism, coin, decoy_share_of
@@ -35,12 +35,12 @@ class Crosswise(DecoyMechanism):
     )
     combine = "same"
     reports_answers = False
-    report_words = (said("different"), said("same"))
+    report_words = (msg("different"), msg("same"))
 
     @classmethod
-    def make(cls, **given: Any) -> Mechanism:
-        """Make it from its own parameters."""
-        return crosswise(**given)
+    def make(cls, **parameters: Any) -> Mechanism:
+        """Return the mechanism from its own parameters."""
+        return crosswise(**parameters)
 
     @staticmethod
     def combined(answer: int, decoy: int) -> int:
@@ -53,7 +53,7 @@ def crosswise(
     decoy_counts: Sequence[int] | None = None,
     epsilon: Number | None = None,
 ) -> Mechanism:
-    """Make the crosswise model: report whether two answers are the same (1) or different (0) (Yu, Tian, Tang 2008)."""
+    """Return the crosswise model: are the two answers the same (1) or different (0)? (Yu, Tian, Tang 2008)."""
     share, counts, parameters = decoy_share_of(decoy_share, decoy_counts)
     if share == Fraction(1, 2):
         raise MechanismError(
@@ -61,5 +61,7 @@ def crosswise(
         )
     device, flip = coin(epsilon)
     mixed = Channel.from_probabilities([[share, 1 - share], [1 - share, share]]).then(device)
-    note = KNOWN_DECOY if epsilon is None else UNCONDITIONAL
+    note = UNCONDITIONAL
+    if epsilon is None:
+        note = KNOWN_DECOY
     return Crosswise(parameters | flip, device, mixed, note, share, counts)

@@ -1,8 +1,8 @@
 """Mechanisms that hide an answer behind a harmless second question, the decoy.
 
 The device runs a fixed function of two true answers and then, where an epsilon is given, a coin. Without the coin the
-privacy is only as good as everybody's ignorance of this person's decoy answer: the epsilon of `analysis`, the channel
-for somebody who knows only the decoy's share, is conditional and always named so.
+privacy is only as good as other people's ignorance of this person's decoy answer: the epsilon of `analysis`, the
+channel for people who know only the decoy's share, is conditional and always named so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import ChannelError, MechanismError
 from hushpoll_client.exact import Number, is_whole, read_decimal, read_share, spell
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, krr_channel
 from .by_hand import Instruction
@@ -32,14 +32,14 @@ __all__ = [
     "decoy_share_of",
 ]
 
-CONDITION = said(
+CONDITION = msg(
     "holds only if nobody knows more about this person's answer to the decoy question than its share"
 )
-UNBOUNDED_IF_KNOWN = said("unbounded against somebody who knows the decoy's answer")
-KNOWN_DECOY = said(
+UNBOUNDED_IF_KNOWN = msg("unbounded against somebody who knows the decoy's answer")
+KNOWN_DECOY = msg(
     "{unbounded}; epsilon_conditional {condition}", unbounded=UNBOUNDED_IF_KNOWN, condition=CONDITION
 )
-UNCONDITIONAL = said("unconditional; epsilon_conditional {condition}", condition=CONDITION)
+UNCONDITIONAL = msg("unconditional; epsilon_conditional {condition}", condition=CONDITION)
 
 
 class DecoyMechanism(Mechanism):
@@ -52,25 +52,27 @@ class DecoyMechanism(Mechanism):
     takes_combined = False
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters."""
-        return cls.make(**given)
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters."""
+        return cls.make(**parameters)
 
     @classmethod
     @abstractmethod
-    def make(cls, **given: Any) -> Mechanism:
-        """Make it from its own parameters."""
+    def make(cls, **parameters: Any) -> Mechanism:
+        """Return the mechanism from its own parameters."""
 
     @staticmethod
     @abstractmethod
     def combined(answer: int, decoy: int) -> int:
-        """Give what the device's channel randomizes."""
+        """Return what the device's channel randomizes."""
 
     @property
     def epsilon_conditional(self) -> float | None:
-        """The epsilon against somebody who knows only the decoy's share."""
+        """The epsilon against people who know only the decoy's share."""
         conditional = self.analysis.epsilon
-        return None if conditional == inf else conditional
+        if conditional == inf:
+            return None
+        return conditional
 
     @property
     def known_decoy_tells(self) -> bool:
@@ -81,7 +83,7 @@ class DecoyMechanism(Mechanism):
         """Combine a true answer with the decoy's."""
         if answer not in (0, 1) or decoy not in (0, 1):
             raise ChannelError(
-                said(
+                msg(
                     "{name} needs two answers, to the question and to the decoy, each No (0) or Yes (1)",
                     name=self.name,
                 )
@@ -89,20 +91,24 @@ class DecoyMechanism(Mechanism):
         return self.combined(answer, decoy)
 
     def given_decoy(self, decoy: int) -> tuple[tuple[int, ...], ...]:
-        """Give the table of this mechanism for people whose decoy answer is known: one row for each true answer."""
+        """Return the table of this mechanism for people whose decoy answer is known: one row for each true answer."""
         return tuple(self.device.row(self.combined(answer, decoy)) for answer in (0, 1))
 
     def by_hand(self) -> Instruction | None:
         """Ask nothing of coins: the two answers are combined in the respondent's head."""
-        return None if "epsilon" in self.parameters else Instruction()
+        if "epsilon" in self.parameters:
+            return None
+        return Instruction()
 
     def _decoy_told(self, report: int) -> int | None:
-        told = {decoy for decoy in (0, 1) if any(row[report] for row in self.given_decoy(decoy))}
-        return told.pop() if len(told) == 1 else None
+        possible = {decoy for decoy in (0, 1) if any(row[report] for row in self.given_decoy(decoy))}
+        if len(possible) == 1:
+            return possible.pop()
+        return None
 
 
 def coin(epsilon: Number | None) -> tuple[Channel, dict[str, Any]]:
-    """Give the device's channel on the combined bit and its parameter: the bit as it is, or flipped by a coin."""
+    """Return the device's channel on the combined bit and its parameter: the bit as it is, or flipped by a coin."""
     if epsilon is None:
         return Channel.identity(2), {}
     return krr_channel(2, epsilon), {"epsilon": spell(read_decimal(epsilon, "epsilon"))}
@@ -133,6 +139,6 @@ def _from_counts(counts: Sequence[int]) -> tuple[Fraction, tuple[int, int], dict
     yes, of = map(int, counts)
     if not 0 < yes < of or of >= SCALE:
         raise MechanismError.about(
-            "decoy_counts", said("need 0 < yes < of, got [{yes}, {of}]", yes=yes, of=of)
+            "decoy_counts", msg("need 0 < yes < of, got [{yes}, {of}]", yes=yes, of=of)
         )
     return Fraction(yes, of), (yes, of), {"decoy_counts": [yes, of]}

@@ -40,9 +40,9 @@ class Designed(Mechanism):
     reports_answers = False
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
         """Refuse: finding the channel needs a solver, which clients do not have."""
-        positive_epsilon(given["epsilon"])
+        positive_epsilon(parameters["epsilon"])
         raise MechanismError(
             "a designed channel is computed by hushpoll_analysis",
             "run `hushpoll survey check`, or use hushpoll_analysis.resolve, which adds the channel",
@@ -50,9 +50,9 @@ class Designed(Mechanism):
         )
 
     @classmethod
-    def check(cls, options: int, given: Mapping[str, Any], channel: Channel) -> Mechanism:
+    def check(cls, options: int, parameters: Mapping[str, Any], channel: Channel) -> Mechanism:
         """Take the integers as they are, unless they break the epsilon that the document states."""
-        epsilon = check_bound(options, given, channel)
+        epsilon = check_bound(options, parameters, channel)
         return cls({"epsilon": spell(epsilon)}, channel, channel)
 
 

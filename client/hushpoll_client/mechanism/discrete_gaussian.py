@@ -11,7 +11,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_decimal, spell
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, whole_options
 from .ordered import PRECISE, rational
@@ -43,9 +43,9 @@ class DiscreteGaussian(Mechanism):
     in_surveys = False
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from the width of the noise."""
-        return discrete_gaussian(options, given["sigma"])
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from the width of the noise."""
+        return discrete_gaussian(options, parameters["sigma"])
 
 
 def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
@@ -53,7 +53,7 @@ def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
     options = whole_options(options)
     if not 2 <= options <= MAX_TABLE:
         raise MechanismError(
-            said(
+            msg(
                 "discrete_gaussian takes 2 to {most} options, got {options!r}",
                 most=MAX_TABLE,
                 options=options,
@@ -64,7 +64,7 @@ def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
     width = read_decimal(sigma, "sigma")
     if not Fraction(1, 10) <= width <= _LARGEST:
         raise MechanismError(
-            said("sigma must lie between 0.1 and {most}, got {width}", most=_LARGEST, width=spell(width)),
+            msg("sigma must lie between 0.1 and {most}, got {width}", most=_LARGEST, width=spell(width)),
             "it counts steps",
             "sigma",
         )
@@ -82,16 +82,18 @@ def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
 
 
 def _weights(width: Fraction, last: int) -> list[Fraction]:
-    """Give e^(-k^2 / 2 sigma^2) from k = 0 until nothing is left that could be written."""
+    """Return e^(-k^2 / 2 sigma^2) from k = 0 until nothing is left that could be written."""
     twice = 2 * width * width
-    found: list[Fraction] = []
-    while len(found) <= last or found[-1] > 0:
-        square = Fraction(len(found) ** 2) / twice
+    weights: list[Fraction] = []
+    while len(weights) <= last or weights[-1] > 0:
+        square = Fraction(len(weights) ** 2) / twice
         exponent = PRECISE.divide(Decimal(-square.numerator), Decimal(square.denominator))
-        found.append(rational(PRECISE.exp(exponent)))
-    return found
+        weights.append(rational(PRECISE.exp(exponent)))
+    return weights
 
 
 def _kept(chance: Fraction) -> Fraction:
     """Leave out what is too small for an integer out of 2^53, and more digits than that needs."""
-    return Fraction(int(chance * 2**90), 2**90) if chance * SCALE >= 1 else Fraction(0)
+    if chance * SCALE >= 1:
+        return Fraction(int(chance * 2**90), 2**90)
+    return Fraction(0)

@@ -32,12 +32,12 @@ class Exponential(Ordered):
 
     @classmethod
     def weights(cls, options: int, epsilon: Fraction) -> list[list[Fraction]]:
-        """Give exp(-epsilon |x - z| / m); the textbook's factor 2 would spend only half of epsilon here."""
+        """Return exp(-epsilon |x - z| / m); the textbook's factor 2 would spend only half of epsilon here."""
         step = PRECISE.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator * (options - 1)))
         powers = [rational(PRECISE.exp(-step * k)) for k in range(options)]
         return [[powers[abs(x - z)] for z in range(options)] for x in range(options)]
 
 
 def exponential(options: int, epsilon: Number) -> Mechanism:
-    """Make the exponential mechanism (McSherry and Talwar 2007) with the distance on a scale as its loss."""
+    """Return the exponential mechanism (McSherry and Talwar 2007) with the distance on a scale as its loss."""
     return Exponential.of(options, epsilon)

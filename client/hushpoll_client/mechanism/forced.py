@@ -10,7 +10,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_share, spell
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, krr_channel
 from .by_hand import Instruction, dice
@@ -41,16 +41,16 @@ class Forced(Mechanism):
     takes: ClassVar[tuple[Parameter, ...]] = (FORCED,)
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters; an epsilon instead of shares makes all shares equal."""
-        if "epsilon" in given and "forced" not in given:
-            weight = krr_channel(options, given["epsilon"]).row(0)[1]
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters; an epsilon instead of shares makes all shares equal."""
+        if "epsilon" in parameters and "forced" not in parameters:
+            weight = krr_channel(options, parameters["epsilon"]).row(0)[1]
             return forced([Fraction(weight, SCALE)] * options)
-        shares = given.get("forced") or ()
+        shares = parameters.get("forced") or ()
         if len(shares) != options:
             raise MechanismError.about(
                 "forced",
-                said(
+                msg(
                     "needs one share for each of {options} options, has {count}",
                     options=options,
                     count=len(shares),
@@ -72,9 +72,13 @@ class Forced(Mechanism):
         shares = (Fraction(1, 6), Fraction(1, 9), Fraction(1, 12), Fraction(1, 18))
         # Below a third of truth there is little left to estimate; above ten-fold odds there is little protection.
         useful = [
-            one for one in shares if 1 - options * one >= Fraction(1, 3) and 1 / one - options + 1 <= 10
+            share
+            for share in shares
+            if 1 - options * share >= Fraction(1, 3) and 1 / share - options + 1 <= 10
         ]
-        return tuple({"forced": [spell(one)] * options} for one in useful) if options > 2 else ()
+        if options > 2:
+            return tuple({"forced": [spell(share)] * options} for share in useful)
+        return ()
 
 
 def forced(shares: Sequence[Number] | None = None, *, forced: Sequence[Number] | None = None) -> Mechanism:
@@ -84,8 +88,10 @@ def forced(shares: Sequence[Number] | None = None, *, forced: Sequence[Number] |
     """
     if shares is not None and forced is not None:
         raise MechanismError.about("forced", "is given twice", "give shares or forced, not both")
-    given = forced if shares is None else shares
-    exact = [read_share(share, "forced") for share in (() if given is None else given)]
+    listed = shares
+    if shares is None:
+        listed = forced
+    exact = [read_share(share, "forced") for share in (() if listed is None else listed)]
     if len(exact) < 2:
         raise MechanismError.about("forced", "needs one share for each option, at least two")
     if sum(exact) == 0:
@@ -94,13 +100,15 @@ def forced(shares: Sequence[Number] | None = None, *, forced: Sequence[Number] |
         )
     if sum(exact) >= 1:
         raise MechanismError(
-            said("forced shares sum to {total}", total=spell(sum(exact, Fraction(0)))),
+            msg("forced shares sum to {total}", total=spell(sum(exact, Fraction(0)))),
             "they must leave room for the truth",
             "forced",
         )
     weights = [-int(-share * SCALE // 1) for share in exact]
     channel = _channel(weights)
-    note = "" if channel.ratio else _note(weights)
+    note = ""
+    if not channel.ratio:
+        note = _note(weights)
     return Forced({"forced": [spell(share) for share in exact]}, channel, channel, note)
 
 
@@ -109,11 +117,11 @@ def _channel(weights: Sequence[int]) -> Channel:
     if truth < 1:
         raise MechanismError("forced shares leave no room for the truth out of 2^53", "lower one", "forced")
     if len(set(weights)) == 1:
-        made: Channel = Channel.krr(len(weights), weights[0])
-        return made
+        channel: Channel = Channel.krr(len(weights), weights[0])
+        return channel
     if len(weights) > MAX_TABLE:
         raise MechanismError(
-            said("more than {most} options need equal forced shares", most=MAX_TABLE),
+            msg("more than {most} options need equal forced shares", most=MAX_TABLE),
             "make them equal or choose K-ary response",
             "forced",
         )
@@ -124,12 +132,10 @@ def _channel(weights: Sequence[int]) -> Channel:
 
 def _note(weights: Sequence[int]) -> str:
     if len(weights) == 2:
-        return (
-            said("unbounded: nobody is forced to say Yes, so a Yes reveals the Yes")
-            if weights[0]
-            else said("unbounded: nobody is forced to say No, so a No reveals the No")
-        )
+        if weights[0]:
+            return msg("unbounded: nobody is forced to say Yes, so a Yes reveals the Yes")
+        return msg("unbounded: nobody is forced to say No, so a No reveals the No")
     bare = ", ".join(str(number) for number, weight in enumerate(weights, 1) if weight == 0)
-    return said(
+    return msg(
         "unbounded: nobody is forced to say option {bare}, so that report reveals the answer", bare=bare
     )

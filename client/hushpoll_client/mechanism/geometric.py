@@ -32,7 +32,7 @@ class Geometric(Ordered):
 
     @classmethod
     def weights(cls, options: int, epsilon: Fraction) -> list[list[Fraction]]:
-        """Give alpha^|x - z| with (1 - alpha) inside, where both tails were added at the ends."""
+        """Return alpha^|x - z| with (1 - alpha) inside, where both tails were added at the ends."""
         last = options - 1
         step = PRECISE.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator * last))
         powers = [rational(PRECISE.exp(-step * k)) for k in range(options)]

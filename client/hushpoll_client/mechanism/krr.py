@@ -32,9 +32,9 @@ class Krr(Mechanism):
     takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters."""
-        return krr(options, **given)
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters."""
+        return krr(options, **parameters)
 
 
 def krr(options: int, epsilon: Number) -> Mechanism:

@@ -10,7 +10,7 @@ from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, is_whole, read_share, spell
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .parameters import DRAWS, RED, Parameter
@@ -34,17 +34,17 @@ class Kuk(Mechanism):
     count_linear = True
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from the two shares of red cards and the number of draws."""
-        red = given["red"]
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from the two shares of red cards and the number of draws."""
+        red = parameters["red"]
         if len(red) != 2:
             raise MechanismError.about(
                 "red",
-                said(
+                msg(
                     "takes two probabilities, if Yes and if No, such as 4/5,1/5, got {count}", count=len(red)
                 ),
             )
-        return kuk(red[0], red[1], given.get("draws", 1))
+        return kuk(red[0], red[1], parameters.get("draws", 1))
 
 
 def kuk(red_if_yes: Number, red_if_no: Number, draws: int = 1) -> Mechanism:
@@ -57,7 +57,7 @@ def kuk(red_if_yes: Number, red_if_no: Number, draws: int = 1) -> Mechanism:
     if not is_whole(draws) or not 1 <= draws <= MAX_TABLE - 1:
         raise MechanismError.about(
             "draws",
-            said("must be a whole number from 1 to {most}, got {draws!r}", most=MAX_TABLE - 1, draws=draws),
+            msg("must be a whole number from 1 to {most}, got {draws!r}", most=MAX_TABLE - 1, draws=draws),
         )
     draws = int(draws)
     channel = Channel.from_probabilities(
@@ -66,6 +66,6 @@ def kuk(red_if_yes: Number, red_if_no: Number, draws: int = 1) -> Mechanism:
             for p in (no, yes)
         ]
     )
-    bare = said("unbounded: one deck has cards of one colour only, so some counts reveal the answer")
+    bare = msg("unbounded: one deck has cards of one colour only, so some counts reveal the answer")
     parameters = {"red_if_yes": spell(yes), "red_if_no": spell(no), "draws": draws}
     return Kuk(parameters, channel, channel, "" if channel.ratio else bare)

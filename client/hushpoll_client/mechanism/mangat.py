@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_share, spell
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .by_hand import Instruction, dice
@@ -44,9 +44,9 @@ class Mangat(Mechanism):
     two_answers = True
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters."""
-        return mangat(**given)
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters."""
+        return mangat(**parameters)
 
     def by_hand(self) -> Instruction | None:
         """Roll a die: some numbers force a Yes, which is what a true Yes says anyway."""
@@ -55,10 +55,10 @@ class Mangat(Mechanism):
 
 def mangat(truth: Number) -> Mechanism:
     """Mangat (1994): who has the trait says Yes; who has not says No with probability `truth`, else Yes."""
-    kept = read_share(truth, "truth")
-    if kept in (0, 1):
+    phi = read_share(truth, "truth")
+    if phi in (0, 1):
         raise MechanismError.about(
             "truth", "must lie between 0 and 1: at 0 nothing is learnt, at 1 nothing is hidden"
         )
-    channel = Channel.from_probabilities([[kept, 1 - kept], [0, 1]])
-    return Mangat({"truth": spell(kept)}, channel, channel, said("unbounded: a No reveals the No"))
+    channel = Channel.from_probabilities([[phi, 1 - phi], [0, 1]])
+    return Mangat({"truth": spell(phi)}, channel, channel, msg("unbounded: a No reveals the No"))

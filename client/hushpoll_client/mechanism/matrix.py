@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, log_below, spell
-from hushpoll_client.said import said
-from hushpoll_client.words import epsilon_text
+from hushpoll_client.formatting import epsilon_text
+from hushpoll_client.messages import msg
 
 from .base import BrokenPromise, Mechanism, positive_epsilon
 from .parameters import EPSILON, Parameter
@@ -19,7 +19,7 @@ __all__ = ["Matrix", "check_bound", "matrix"]
 
 
 class Matrix(Mechanism):
-    """A table that somebody else made: its integers are checked against the epsilon it states, nothing more."""
+    """A table made elsewhere: its integers are checked against the epsilon it states, nothing more."""
 
     name = "matrix"
     label = "A table of your own"
@@ -35,37 +35,35 @@ class Matrix(Mechanism):
     needs_channel = True
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
         """Refuse to guess: the table itself has to come along."""
         raise MechanismError(
             "matrix is published with its table", 'add "channel" to the question, in a published form', "name"
         )
 
     @classmethod
-    def check(cls, options: int, given: Mapping[str, Any], channel: Channel) -> Mechanism:
+    def check(cls, options: int, parameters: Mapping[str, Any], channel: Channel) -> Mechanism:
         """Take the integers as they are, unless they break the epsilon that the document states."""
-        epsilon = check_bound(options, given, channel)
+        epsilon = check_bound(options, parameters, channel)
         return cls({"epsilon": spell(epsilon)}, channel, channel)
 
 
-def check_bound(options: int, given: Mapping[str, Any], channel: Channel) -> Fraction:
+def check_bound(options: int, parameters: Mapping[str, Any], channel: Channel) -> Fraction:
     """Hold integers that are not computed anew against the answers they serve and the epsilon that is stated."""
-    epsilon = positive_epsilon(given["epsilon"])
+    epsilon = positive_epsilon(parameters["epsilon"])
     if channel.several:
         raise BrokenPromise("takes several answers at once")
     if channel.options != options:
         raise BrokenPromise(
-            said("has {rows} rows for {options} answers", rows=channel.options, options=options)
+            msg("has {rows} rows for {options} answers", rows=channel.options, options=options)
         )
     ratio = channel.ratio
     if ratio is None or ratio > exp_below(epsilon):
-        found = (
-            said("is unbounded")
-            if ratio is None
-            else said("has epsilon {found}", found=epsilon_text(log_below(ratio), 6))
-        )
+        problem = msg("is unbounded")
+        if ratio is not None:
+            problem = msg("has epsilon {found}", found=epsilon_text(log_below(ratio), 6))
         raise BrokenPromise(
-            said("{found}, more than the {epsilon} that is stated", found=found, epsilon=spell(epsilon))
+            msg("{found}, more than the {epsilon} that is stated", found=problem, epsilon=spell(epsilon))
         )
     return epsilon
 
@@ -77,7 +75,7 @@ def matrix(
     if (rows is None) == (weights is None):
         raise MechanismError("matrix takes either rows or weights, one of the two", field="rows")
     channel = Channel.from_probabilities(rows) if rows is not None else Channel.from_weights(weights or ())
-    bare = said("unbounded: some report is impossible for one true answer and possible for another")
+    bare = msg("unbounded: some report is impossible for one true answer and possible for another")
     return Matrix(
         {"rows": [list(row) for row in channel.rows]}, channel, channel, "" if channel.ratio else bare
     )

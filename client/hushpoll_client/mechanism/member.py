@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .parameters import Parameter
@@ -46,37 +46,40 @@ class Member(Mechanism):
     in_surveys: ClassVar[bool] = False
     reports_answers: ClassVar[bool] = False
 
-    whole: Channel | None = None
+    block_channel: Channel = field(kw_only=True)
     """The block's channel, from which the device draws."""
-    place: int = 0
-    """Which of the block's questions it is."""
+    position: int = field(kw_only=True)
+    """The question's position in the block, counted from 0."""
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
         """Refuse: a block makes it."""
         raise MechanismError("a question has this mechanism only as part of a block", "put it in one")
 
     @classmethod
-    def of(cls, block: Mechanism, place: int) -> Member:
-        """Make the mechanism of one member of a block."""
-        own: Channel = block.device.marginal((place,))  # type: ignore[attr-defined]
-        note = said("of the block: all answers that a person gives in it together")
-        return cls(dict(block.parameters), own, own, note, whole=block.device, place=place)
+    def of(cls, block: Mechanism, position: int) -> Member:
+        """Return the mechanism of one question of a block."""
+        marginal: Channel = block.device.marginal((position,))  # type: ignore[attr-defined]
+        return cls(
+            parameters=dict(block.parameters),
+            device=marginal,
+            analysis=marginal,
+            epsilon_note=msg("of the block: all answers that a person gives in it together"),
+            block_channel=block.device,
+            position=position,
+        )
 
     def at(self, epsilon: Number) -> Mechanism:
-        """Make the same question of the block with another epsilon of the whole block, which asks as many."""
-        assert self.whole is not None
-        sizes: tuple[int, ...] = self.whole.sizes  # type: ignore[attr-defined]
-        return Member.of(sampled(sizes, epsilon, int(self.parameters["ask"])), self.place)
+        """Return the same question with another epsilon of the whole block, which asks as many."""
+        sizes: tuple[int, ...] = self.block_channel.sizes  # type: ignore[attr-defined]
+        return Member.of(sampled(sizes, epsilon, int(self.parameters["ask"])), self.position)
 
     @property
     def asked(self) -> Fraction:
         """The share of people who are asked this question of the block."""
-        assert self.whole is not None
-        return Fraction(int(self.parameters["ask"]), self.whole.options)
+        return Fraction(int(self.parameters["ask"]), self.block_channel.options)
 
     @property
     def epsilon(self) -> float:
-        """The block's: whoever knows a person's other answers learns this much about this one."""
-        assert self.whole is not None
-        return self.whole.epsilon
+        """The block's epsilon: a person's other answers, once known, let a report tell this much about this one."""
+        return self.block_channel.epsilon

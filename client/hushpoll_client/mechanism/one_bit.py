@@ -35,11 +35,11 @@ class OneBit(Ordered):
 
     @classmethod
     def weights(cls, options: int, epsilon: Fraction) -> list[list[Fraction]]:
-        """Give rows that lead evenly from 1 : L at one end to L : 1 at the other."""
+        """Return rows that lead evenly from 1 : L at one end to L : 1 at the other."""
         limit, last = exp_below(epsilon), options - 1
         return [[(last - x) * limit + x, last - x + x * limit] for x in range(options)]
 
 
 def one_bit(options: int, epsilon: Number) -> Mechanism:
-    """Make the one bit for the mean of a scale (Duchi, Jordan, Wainwright 2018)."""
+    """Return the one bit for the mean of a scale (Duchi, Jordan, Wainwright 2018)."""
     return OneBit.of(options, epsilon)

@@ -7,8 +7,8 @@ from typing import Any
 
 from hushpoll_client.channel import Channel
 from hushpoll_client.exact import Number
-from hushpoll_client.said import said
-from hushpoll_client.words import at_most
+from hushpoll_client.formatting import at_most
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .decoy import CONDITION, UNCONDITIONAL, DecoyMechanism, coin, decoy_share_of
@@ -37,9 +37,9 @@ class OrPoll(DecoyMechanism):
     takes_combined = True
 
     @classmethod
-    def make(cls, **given: Any) -> Mechanism:
-        """Make it from its own parameters."""
-        return or_poll(**given)
+    def make(cls, **parameters: Any) -> Mechanism:
+        """Return the mechanism from its own parameters."""
+        return or_poll(**parameters)
 
     @staticmethod
     def combined(answer: int, decoy: int) -> int:
@@ -56,14 +56,12 @@ def or_poll(
     share, counts, parameters = decoy_share_of(decoy_share, decoy_counts)
     device, flip = coin(epsilon)
     mixed = Channel.from_probabilities([[1 - share, share], [0, 1]]).then(device)
-    note = (
-        UNCONDITIONAL
-        if epsilon is not None
-        else said(
+    note = UNCONDITIONAL
+    if epsilon is None:
+        note = msg(
             "unbounded: a No reveals that both answers are No; a Yes multiplies the odds by at most "
             "{factor}, which {condition}; add an epsilon to bound it",
             factor=at_most(float(1 / share), 4),
             condition=CONDITION,
         )
-    )
     return OrPoll(parameters | flip, device, mixed, note, share, counts)

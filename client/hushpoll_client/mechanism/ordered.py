@@ -12,7 +12,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, spell
 from hushpoll_client.limits import MAX_TABLE
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, positive_epsilon, whole_options
 from .matrix import check_bound
@@ -36,26 +36,26 @@ class Ordered(Mechanism):
     @classmethod
     @abstractmethod
     def weights(cls, options: int, epsilon: Fraction) -> list[list[Fraction]]:
-        """Give the table before it is rounded, one row for each answer."""
+        """Return the table before it is rounded, one row for each answer."""
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make the table for so many answers."""
-        return cls.of(options, given["epsilon"])
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the table for `options` answers."""
+        return cls.of(options, parameters["epsilon"])
 
     @classmethod
-    def check(cls, options: int, given: Mapping[str, Any], channel: Channel) -> Mechanism:
+    def check(cls, options: int, parameters: Mapping[str, Any], channel: Channel) -> Mechanism:
         """Take the integers as they are, unless they break the epsilon that the document states."""
-        epsilon = check_bound(options, given, channel)
+        epsilon = check_bound(options, parameters, channel)
         return cls({"epsilon": spell(epsilon)}, channel, channel)
 
     @classmethod
     def of(cls, options: int, epsilon: Number) -> Mechanism:
-        """Make it from Python."""
+        """Return the mechanism from Python."""
         options = whole_options(options)
         if not 2 <= options <= cls.most:
             raise MechanismError(
-                said(
+                msg(
                     "{name} takes 2 to {most:,} options, got {options!r}",
                     name=cls.name,
                     most=cls.most,
@@ -70,12 +70,12 @@ class Ordered(Mechanism):
 
     @classmethod
     def takes_so_many(cls, options: int) -> bool:
-        """Tell whether its table can be made for so many answers."""
+        """Return whether its table exists for `options` answers."""
         return 2 <= options <= cls.most
 
 
 def rational(value: Decimal) -> Fraction:
-    """Give a fraction of few digits close below a number."""
+    """Return a fraction of few digits close below a number."""
     return Fraction(int(PRECISE.multiply(value, Decimal(2**_BITS))), 2**_BITS)
 
 
@@ -84,8 +84,8 @@ def within(rows: Sequence[Sequence[Fraction]], epsilon: Fraction) -> Channel:
 
     Whole numbers out of 2^120 throughout: fractions of all the rows' sums would have thousands of digits.
     """
-    limit, one = exp_below(epsilon), 1 << _BITS
-    fine = [[int(p * one / total) for p in row] for row in rows for total in [sum(row, Fraction(0))]]
+    limit, unit = exp_below(epsilon), 1 << _BITS
+    fine = [[int(p * unit / total) for p in row] for row in rows for total in [sum(row, Fraction(0))]]
     mean = [sum(column) // len(fine) for column in zip(*fine, strict=True)]
     for power in range(_BITS - 53, 8, -1):
         mixed = [[p + ((m - p) >> power) for p, m in zip(row, mean, strict=True)] for row in fine]
@@ -99,7 +99,7 @@ def within(rows: Sequence[Sequence[Fraction]], epsilon: Fraction) -> Channel:
 
 
 def _out_of_scale(row: Sequence[int]) -> list[int]:
-    """Give integers that sum to 2^53: each rounded down, what is left goes to the largest remainders."""
+    """Return integers that sum to 2^53: each rounded down, what is left goes to the largest remainders."""
     drop = _BITS - 53
     down = [p >> drop for p in row]
     order = sorted(range(len(row)), key=lambda z: row[z] - (down[z] << drop), reverse=True)

@@ -1,4 +1,4 @@
-"""One item of at most so many."""
+"""One item of at most `at_most`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.channel.padded import PaddedChannel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, spell
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, positive_epsilon, whole_options
 from .parameters import EPSILON, Parameter
@@ -44,18 +44,18 @@ class Padded(Mechanism):
     reports_answers = False
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters."""
-        if given.get("at_most") is None:
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters."""
+        if parameters.get("at_most") is None:
             raise MechanismError(
                 "padded needs a question that says how many options may be ticked",
                 "add at_most to the question, or use sampled",
                 "name",
             )
-        return padded(options, **given)
+        return padded(options, **parameters)
 
     def at(self, epsilon: Number) -> Mechanism:
-        """Make it with another epsilon."""
+        """Return the mechanism with another epsilon."""
         assert isinstance(self.device, PaddedChannel)
         return padded(self.options, epsilon, self.device.at_most)
 
@@ -65,7 +65,7 @@ def padded(options: int, epsilon: Number, at_most: int) -> Mechanism:
     options, exponent = whole_options(options), positive_epsilon(epsilon)
     if not is_whole(at_most) or not 1 <= at_most <= options:
         raise MechanismError(
-            said(
+            msg(
                 "at_most must be a whole number from 1 to {options}, got {at_most!r}",
                 options=options,
                 at_most=at_most,
@@ -78,7 +78,7 @@ def padded(options: int, epsilon: Number, at_most: int) -> Mechanism:
 
 
 def unit_variance(options: int, at_most: int, epsilon: float, share: float = PLANNING_SHARE) -> float:
-    """Give n times the variance of one item's share."""
+    """Return n times the variance of one item's share."""
     other = 1 / (options + at_most * exp(epsilon))
     held = exp(epsilon) * other
     seen = other + (held - other) * share

@@ -1,4 +1,4 @@
-"""What a mechanism may be told: declared once, read alike from documents, command lines and forms."""
+"""The parameters of mechanisms: declared once, read alike from documents, command lines and forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushpoll_client.errors import MechanismError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 __all__ = [
     "ASK",
@@ -32,31 +32,39 @@ class Shape:
 
     metavar: str
     listed: bool = False
-    whole: bool = False
+    integer: bool = False
     length: int | None = None
     example: str = ""
 
     def from_text(self, text: str) -> Any:
-        """Give the document's value for what somebody typed; what is not a number is refused later, by its name."""
-        parts = [part.strip() for part in text.replace(";", ",").split(",")] if self.listed else [text]
-        read: list[Any] = [_whole_or_text(part) for part in parts] if self.whole else parts
-        return read if self.listed else read[0]
+        """Return the document's value for what a person typed; what is not a number is refused later, by its name."""
+        items: list[Any] = [text]
+        if self.listed:
+            items = [item.strip() for item in text.replace(";", ",").split(",")]
+        if self.integer:
+            items = [_whole_or_text(item) for item in items]
+        if self.listed:
+            return items
+        return items[0]
 
     def fits(self, value: object) -> bool:
-        """Tell whether a document's value has this shape; None, a bool and an object never do."""
+        """Return whether a document's value has this shape; None, a bool and an object never do."""
         if isinstance(value, list) != self.listed:
             return False
         return value is not None and not isinstance(value, dict | bool)
 
     def is_published(self, value: object) -> bool:
-        """Tell whether a value is written as published: no number but a whole one, and that only where it counts."""
-        items = value if self.listed and isinstance(value, list) else [value]
-        return all(type(item) is (int if self.whole else str) for item in items)
+        """Return whether a value is written as published: no number but a whole one, and that only where it counts."""
+        items = [value]
+        if self.listed and isinstance(value, list):
+            items = value
+        expected = int if self.integer else str
+        return all(type(item) is expected for item in items)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its key in the document, its shape, and one sentence for whoever has to give it.
+    """One parameter: its key in the document, its shape, and one sentence of help.
 
     A form calls it `label` and says how to write it in `hint`; both are the same for every mechanism that takes it.
     """
@@ -79,10 +87,10 @@ class Parameter:
             return
         if value is None or isinstance(value, dict | bool):
             raise MechanismError.about(
-                self.name, said("must be a number, got {value!r}", value=value), "write for example 1.0"
+                self.name, msg("must be a number, got {value!r}", value=value), "write for example 1.0"
             )
         raise MechanismError.about(
-            self.name, "has the wrong shape", said("write it as {metavar}", metavar=self.shape.metavar)
+            self.name, "has the wrong shape", msg("write it as {metavar}", metavar=self.shape.metavar)
         )
 
 
@@ -116,7 +124,7 @@ DECOY_SHARE = Parameter(
 )
 DECOY_COUNTS = Parameter(
     "decoy_counts",
-    Shape("YES,OF", listed=True, whole=True, length=2, example="412,1000"),
+    Shape("YES,OF", listed=True, integer=True, length=2, example="412,1000"),
     "The decoy share, estimated: Yes answers, of so many.",
 )
 RED = Parameter(
@@ -126,11 +134,11 @@ RED = Parameter(
     "give the shares of red cards as P1,P0",
 )
 DRAWS = Parameter(
-    "draws", Shape("R", whole=True), "Kuk: cards drawn per respondent (1 unless said otherwise)."
+    "draws", Shape("R", integer=True), "Kuk: cards drawn per respondent (1 unless said otherwise)."
 )
 SIZE = Parameter(
     "size",
-    Shape("D", whole=True),
+    Shape("D", integer=True),
     "Options in a reported set, 2 or more (the best number unless said otherwise).",
     label="Options in a reported set",
     hint=_BEST,
@@ -138,7 +146,7 @@ SIZE = Parameter(
 )
 ASK = Parameter(
     "ask",
-    Shape("S", whole=True),
+    Shape("S", integer=True),
     "Items that each device reports on (the best number unless said otherwise).",
     label="Items that each device reports on",
     hint=_BEST,
@@ -161,17 +169,19 @@ CHANNEL = Parameter(
 
 
 def flip_epsilon() -> Parameter:
-    """Give the optional epsilon of a coin on the device after a decoy."""
+    """Return the optional epsilon of a coin on the device after a decoy."""
     coin = "Privacy parameter of a coin on the device after the decoy."
     return Parameter("epsilon", _NUMBER, coin, "", False, *_OWN_EPSILON)
 
 
 def truth_of(help: str, missing: str = "", alone: bool = False) -> Parameter:
-    """Give the probability of the truth, which means something else in each mechanism."""
+    """Return the probability of the truth, which means something else in each mechanism."""
     label, hint = "Probability of the truth", "A share or fraction, such as 0.75 or 3/4."
     return Parameter("truth", _SHARE, help, missing, alone, label, hint)
 
 
 def _whole_or_text(text: str) -> int | str:
     # Python reads no number of thousands of digits; what stays text is refused with the field's name.
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    return text

@@ -10,7 +10,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.channel.sampled import MAX_JOINT, SampledChannel, joint_sizes
 from hushpoll_client.errors import ChannelError, MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, spell
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, positive_epsilon
 from .parameters import ASK, EPSILON, Parameter
@@ -44,34 +44,34 @@ class Sampled(Mechanism):
     reports_answers = False
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters."""
-        return sampled([2] * options, **given)
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters."""
+        return sampled([2] * options, **parameters)
 
     def device_answer(self, answer: Any, decoy: int | None = None) -> Any:
-        """Say of every item whether it is among the ticked ones."""
+        """Return of every item whether it is among the ticked ones."""
         super().device_answer(answer, decoy)
         return tuple(int(item in answer) for item in range(self.options))
 
     def at(self, epsilon: Number) -> Mechanism:
-        """Make it with another epsilon and as many items asked as are best there."""
+        """Return the mechanism with another epsilon and as many items asked as are best there."""
         return sampled([2] * self.options, epsilon)
 
 
 def sampled(sizes: Sequence[int], epsilon: Number, ask: int | None = None) -> Mechanism:
-    """Open sampling with joint K-ary response: `ask` of the members with so many answers each."""
+    """Open sampling with joint K-ary response: `ask` of the members, whose numbers of answers are `sizes`."""
     exponent = positive_epsilon(epsilon)
     for size in sizes:
         if not is_whole(size):
             raise MechanismError(
-                said(
+                msg(
                     "the number of answers of every question must be a whole number, got {size!r}", size=size
                 ),
                 field="sizes",
             )
         if size < 2:
             raise MechanismError(
-                said("every question needs at least two answers, got one with {size!r}", size=size),
+                msg("every question needs at least two answers, got one with {size!r}", size=size),
                 "add answers to it, or leave it out",
                 "sizes",
             )
@@ -79,7 +79,7 @@ def sampled(sizes: Sequence[int], epsilon: Number, ask: int | None = None) -> Me
         ask = best_ask(len(sizes), float(exponent))
     if not is_whole(ask) or not 1 <= ask <= len(sizes):
         raise MechanismError(
-            said("ask must be a whole number from 1 to {members}, got {ask!r}", members=len(sizes), ask=ask),
+            msg("ask must be a whole number from 1 to {members}, got {ask!r}", members=len(sizes), ask=ask),
             "leave it out for the best number",
             "ask",
         )
@@ -97,13 +97,13 @@ def sampled_channel(sizes: Sequence[int], bound: Any, ask: int) -> Channel:
 
 
 def best_ask(members: int, epsilon: float, least: int = 1) -> int:
-    """Find the number of yes/no items to ask, at least so many, with the least variance of one share."""
+    """Return the number of yes/no items to ask, at least `least`, with the least variance of one share."""
     fit = [ask for ask in range(least, min(members, 16) + 1) if _feasible(members, ask)]
     return min(fit, key=lambda ask: unit_variance(members, ask, epsilon))
 
 
 def unit_variance(members: int, ask: int, epsilon: float, share: float = PLANNING_SHARE) -> float:
-    """Give n times the variance of one yes/no item's share where `ask` of the items are asked."""
+    """Return n times the variance of one yes/no item's share where `ask` of the items are asked."""
     wrong = 2.0 ** (ask - 1) / (exp(epsilon) + 2.0**ask - 1)
     seen = wrong + (1 - 2 * wrong) * share
     return members / ask * seen * (1 - seen) / (1 - 2 * wrong) ** 2

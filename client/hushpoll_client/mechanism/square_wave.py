@@ -34,7 +34,7 @@ class SquareWave(Ordered):
 
     @classmethod
     def weights(cls, options: int, epsilon: Fraction) -> list[list[Fraction]]:
-        """Give L within b bins and 1 elsewhere, on b more places at each end."""
+        """Return L within b bins and 1 elsewhere, on b more places at each end."""
         limit, half = exp_below(epsilon), reach(options, float(epsilon))
         return [
             [limit if abs(z - half - x) <= half else Fraction(1) for z in range(options + 2 * half)]
@@ -43,7 +43,7 @@ class SquareWave(Ordered):
 
 
 def reach(options: int, epsilon: float) -> int:
-    """Give b: the width that tells most about the answer, as long as the table can be published."""
+    """Return b: the width that tells most about the answer, as long as the table can be published."""
     if epsilon < 1e-3:
         share = 0.5
     else:
@@ -53,5 +53,5 @@ def reach(options: int, epsilon: float) -> int:
 
 
 def square_wave(options: int, epsilon: Number) -> Mechanism:
-    """Make the square wave on bins (Li and others 2020)."""
+    """Return the square wave on bins (Li and others 2020)."""
     return SquareWave.of(options, epsilon)

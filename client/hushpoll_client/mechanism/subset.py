@@ -10,7 +10,7 @@ from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.channel.subset import SubsetChannel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, exp_below, is_whole, spell
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, positive_epsilon, whole_options
 from .parameters import EPSILON, SIZE, Parameter
@@ -43,9 +43,9 @@ class Subset(Mechanism):
     reports_answers = False
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters."""
-        return subset(options, **given)
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters."""
+        return subset(options, **parameters)
 
     @classmethod
     def takes_so_many(cls, options: int) -> bool:
@@ -53,7 +53,7 @@ class Subset(Mechanism):
         return options > 2
 
     def at(self, epsilon: Number) -> Mechanism:
-        """Make it with another epsilon and the size that is best there; K-ary response where that is 1."""
+        """Return the mechanism with another epsilon and the size that is best there; K-ary response where that is 1."""
         return recommended_subset(self.options, epsilon)
 
 
@@ -65,7 +65,7 @@ def subset(options: int, epsilon: Number, size: int | None = None) -> Mechanism:
     options = whole_options(options)
     if options < 3:
         raise MechanismError(
-            said("subset needs at least three options, got {options!r}", options=options),
+            msg("subset needs at least three options, got {options!r}", options=options),
             "use krr",
             "options",
         )
@@ -73,11 +73,13 @@ def subset(options: int, epsilon: Number, size: int | None = None) -> Mechanism:
     if size is None:
         size = max(2, best_size(options, float(exponent)))
     if not is_whole(size) or not 2 <= size < options:
-        raise MechanismError(
-            said("size must be a whole number from 2 to {most}, got {size!r}", most=options - 1, size=size),
-            "use krr for sets of one option" if size == 1 else "leave it out for the best size",
-            "size",
+        remedy = "leave it out for the best size"
+        if size == 1:
+            remedy = "use krr for sets of one option"
+        problem = msg(
+            "size must be a whole number from 2 to {most}, got {size!r}", most=options - 1, size=size
         )
+        raise MechanismError(problem, remedy, "size")
     odds = exp_below(exponent) * size
     weight = int(SCALE * odds / (options - size + odds))
     channel: Channel = SubsetChannel.of(int(options), int(size), weight)
@@ -85,7 +87,7 @@ def subset(options: int, epsilon: Number, size: int | None = None) -> Mechanism:
 
 
 def recommended_subset(options: int, epsilon: Number) -> Mechanism:
-    """Give subset selection of the best size, or K-ary response where the best size is 1."""
+    """Return subset selection of the best size, or K-ary response where the best size is 1."""
     from .krr import krr
 
     if best_size(options, float(positive_epsilon(epsilon))) == 1:
@@ -94,7 +96,7 @@ def recommended_subset(options: int, epsilon: Number) -> Mechanism:
 
 
 def best_size(options: int, epsilon: float) -> int:
-    """Find the size with the least variance, summed over the shares at the uniform truth."""
+    """Return the size with the least variance, summed over the shares at the uniform truth."""
     factor = exp(epsilon)
 
     def spread(size: int) -> float:

@@ -24,13 +24,13 @@ class Triangular(OrPoll):
     in_surveys = False
 
     @classmethod
-    def make(cls, **given: Any) -> Mechanism:
-        """Make it from its own parameters."""
-        return triangular(**given)
+    def make(cls, **parameters: Any) -> Mechanism:
+        """Return the mechanism from its own parameters."""
+        return triangular(**parameters)
 
 
 def triangular(decoy_share: Number | None = None, decoy_counts: Sequence[int] | None = None) -> Mechanism:
-    """Make the triangular model of Yu, Tian and Tang (2008): the OR-poll under another name."""
+    """Return the triangular model of Yu, Tian and Tang (2008): the OR-poll under another name."""
     poll = or_poll(decoy_share, decoy_counts)
     return Triangular(
         poll.parameters, poll.device, poll.analysis, poll.epsilon_note, poll.decoy_share, poll.decoy_counts

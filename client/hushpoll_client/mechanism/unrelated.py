@@ -45,9 +45,9 @@ class Unrelated(DecoyMechanism):
     combine = "pair"
 
     @classmethod
-    def make(cls, **given: Any) -> Mechanism:
-        """Make it from its own parameters."""
-        return unrelated(**given)
+    def make(cls, **parameters: Any) -> Mechanism:
+        """Return the mechanism from its own parameters."""
+        return unrelated(**parameters)
 
     @staticmethod
     def combined(answer: int, decoy: int) -> int:
@@ -82,6 +82,8 @@ def unrelated(
     mixed = Channel.from_probabilities(
         [[(1 - share) * a + share * b for a, b in zip(rows[x], rows[x + 1], strict=True)] for x in (0, 2)]
     )
-    note = KNOWN_DECOY if epsilon is None else UNCONDITIONAL
+    note = UNCONDITIONAL
+    if epsilon is None:
+        note = KNOWN_DECOY
     parameters = {"truth": spell(theta)} | parameters | spelled
     return Unrelated(parameters, device, mixed, note, share, counts)

@@ -42,9 +42,9 @@ class Warner(Mechanism):
     two_answers = True
 
     @classmethod
-    def compile(cls, options: int, given: Mapping[str, Any]) -> Mechanism:
-        """Make it from a document's parameters."""
-        return warner(**given)
+    def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:
+        """Return the mechanism from a document's parameters."""
+        return warner(**parameters)
 
     def by_hand(self) -> Instruction | None:
         """Toss coins or roll a die for the rarer branch."""
@@ -56,13 +56,13 @@ class Warner(Mechanism):
 
     @classmethod
     def points_by_hand(cls, options: int) -> tuple[dict[str, Any], ...]:
-        """Tell the truth as often as two or three coins, or one roll of a die, let people do."""
-        return (
-            tuple({"truth": truth} for truth in ("5/8", "2/3", "3/4", "5/6", "7/8")) if options == 2 else ()
-        )
+        """Return probabilities of the truth that two or three coins, or one roll of a die, make."""
+        if options == 2:
+            return tuple({"truth": truth} for truth in ("5/8", "2/3", "3/4", "5/6", "7/8"))
+        return ()
 
     def at(self, epsilon: Number) -> Mechanism:
-        """Make the same mechanism with another epsilon, which takes the place of a given truth."""
+        """Return the same mechanism with another epsilon, which takes the place of a given truth."""
         return warner(epsilon)
 
 
@@ -89,8 +89,8 @@ def _by_truth(phi: Fraction) -> Channel:
             "truth = 0 or 1 reveals every answer", "choose a probability between, such as 3/4", "truth"
         )
     # Toward 1/2 is toward privacy, on either side of it.
-    kept = int(phi * SCALE) if phi > _HALF else -int(-phi * SCALE // 1)
-    if kept in (0, SCALE) or 2 * kept == SCALE:
+    weight = int(phi * SCALE) if phi > _HALF else -int(-phi * SCALE // 1)
+    if weight in (0, SCALE) or 2 * weight == SCALE:
         raise MechanismError.about("truth", "is too close to 0, 1/2 or 1 to be an integer out of 2^53")
-    made: Channel = Channel.krr(2, SCALE - kept)
-    return made
+    channel: Channel = Channel.krr(2, SCALE - weight)
+    return channel

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from hushpoll_client.cli.output import json_option, print_json
 from tqdm import tqdm
 
 from hushpoll_server.config import Config
@@ -16,7 +17,6 @@ from hushpoll_server.store.copies import Told
 from hushpoll_server.store.restore import give_to_owner, restore_backup
 from hushpoll_server.store.surveys import open_store
 
-from .output import json_option, print_json
 from .stored import opened_store
 
 
@@ -47,7 +47,7 @@ def backup(file: Path, as_json: bool) -> None:
     """
     if not file.name:
         raise click.UsageError("FILE: names no file")
-    with opened_store(must_exist=True) as store:
+    with opened_store() as store:
         record(store, COMMAND_LINE, "backed up", click.format_filename(file.name), "")
         with _progress() as told:
             copied = write_backup(store.database, file, told)

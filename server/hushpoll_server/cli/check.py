@@ -139,4 +139,5 @@ def _moment(store: Store) -> Iterator[Connection]:
             yield tx
         return
     with store.engine.connect().execution_options(isolation_level="REPEATABLE READ") as tx:
+        store.database.allow_pauses(tx)
         yield tx

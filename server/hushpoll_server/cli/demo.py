@@ -17,19 +17,18 @@ from typing import Any
 
 import click
 from hushpoll_client import HushpollError, SubmitError
-from hushpoll_client.link import Link
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.cli.output import json_option, print_json
+from hushpoll_client.delivery.link import Link
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 from tqdm import tqdm
 
 from hushpoll_server.serve import study
 from hushpoll_server.serve.demo import demo_survey
 
-from .output import json_option, print_json
-
 START_SECONDS = 60
 
 
-@click.command(short_help="Run a study with a known truth through a real server.")
+@click.command()
 @click.option(
     "-n",
     "--number",
@@ -109,12 +108,13 @@ def own_server(folder: Path, port: int) -> Iterator[str]:
         name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "PUBLIC_URL")
     }
     environment |= {
+        "HUSHPOLL_CONFIG": os.devnull,
         "DATA": str(folder / "data"),
         "HOST": "127.0.0.1",
         "PORT": str(port),
         "LOG_LEVEL": "error",
     }
-    command = [sys.executable, "-c", "from hushpoll_server.cli import main; main(['serve'])"]
+    command = [sys.executable, "-c", "from hushpoll_client.cli import main; main(['serve'])"]
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603
             command, env=environment, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 from hushpoll_client import HushpollError
-from hushpoll_client.group import FIELD
+from hushpoll_client.cli.output import json_option, print_json
+from hushpoll_client.survey.group import FIELD
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.results.minimum import refuse_small_export
 from hushpoll_server.results.tallies import Tallies
 
-from .output import json_option, print_json
 from .stored import find_survey, opened_store, say_what_is_left
 
 
@@ -35,9 +36,10 @@ from .stored import find_survey, opened_store, say_what_is_left
 def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool) -> None:
     """Write the sealed reports of the survey HASH as CSV and Parquet, in random order, with a codebook.
 
-    Columns end in _reported; where the survey has groups, a column group names them, small ones together as other.
-    Beside them: survey.json, .sav and .dta files, a Frictionless data package, a DDI codebook, label scripts for SPSS,
-    Stata and R, and reproduce.py and reproduce.R, which repeat the table of estimates.
+    With fewer than 50 reports nothing is written, and the command says how many there are. Columns end in _reported;
+    where the survey has groups, a column group names them, small ones together as other. Beside them: survey.json, .sav
+    and .dta files, a Frictionless data package, a DDI codebook, label scripts for SPSS, Stata and R, and reproduce.py
+    and reproduce.R, which repeat the table of estimates.
 
     \b
     Examples:
@@ -66,6 +68,7 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
             records = map(counted, read_sealed(store, survey_hash))
             state = store.state(survey_hash)
             assert state is not None
+            refuse_small_export(state)
             apart = state.seen_apart
             if parts is None:
                 files = write_export(survey, records, folder, level, state.fewest, apart)

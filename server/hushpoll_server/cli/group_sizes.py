@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 from hushpoll_client import SurveyError
-from hushpoll_client.group import check_sizes
+from hushpoll_client.survey.group import check_sizes
 
 
 def read_sizes(groups: tuple[str, ...], given: Iterable[str], option: str) -> dict[str, int]:

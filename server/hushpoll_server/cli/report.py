@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.cli.output import read_survey
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.results.planned import planned_margins
 
 from .group_sizes import read_sizes
-from .output import read_survey
 from .stored import find_survey, opened_store, say_what_is_left
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ ENGINES = ("duckdb", "spark")
     type=click.IntRange(min=0),
     default=FEWEST_REPORTS,
     show_default=True,
-    help="Fewer reports, no estimates.",
+    help="Fewer reports, no estimates. Below 50 only with --data.",
 )
 @click.option(
     "--anchor",
@@ -175,6 +175,7 @@ def report(
             keys |= _sizes(known, group_size)
             keys |= _kept_sizes(store, known, keys)
             if data is None:
+                _check_minimum(minimum)
                 sealed = read_sealed(store, survey_hash)
                 made = _make(known, sealed, by, level, minimum, total, keys)
                 _say_what_waits(store, survey_hash)
@@ -184,6 +185,15 @@ def report(
     if figures is not None:
         _draw(made, figures)
     _write(made, form, out)
+
+
+def _check_minimum(minimum: int) -> None:
+    """Raise UsageError where a report of the store would show what its pages do not."""
+    if minimum < FEWEST_REPORTS:
+        raise click.UsageError(
+            f"--minimum {minimum}: reports of this server are shown from {FEWEST_REPORTS} on;"
+            " give a larger number, or a file with --data"
+        )
 
 
 def _check_engine(data: str | None, engine: str | None, master: str | None) -> None:
@@ -202,7 +212,7 @@ def _source(
     master: str | None,
     keys: dict[str, Any],
 ) -> Iterator[Any]:
-    """Give what the report is made of: counts of many files by a query engine, its table, or where the reports are."""
+    """Yield what the report is made of: counts of many files by a query engine, its table, or where the reports are."""
     from hushpoll_analysis.data.arrow import are_many
     from hushpoll_analysis.data.parts import engine_table
 
@@ -244,7 +254,7 @@ def _counts(
 
 
 def _needs_rows(keys: dict[str, Any], by: str | None) -> bool:
-    """Say whether something is asked for that counts do not tell."""
+    """Return whether something is asked for that counts do not tell."""
     counted = by is None and isinstance(keys.get("population"), float)
     named = ["weights", "strata", "clusters", "replicates", "na_action", *([] if counted else ["population"])]
     return any(key in keys for key in named)
@@ -261,7 +271,7 @@ def _released(survey: Survey, data: str) -> float | None:
 
 
 def _kept_sizes(store: Store, survey: Survey, keys: dict[str, Any]) -> dict[str, Any]:
-    """Give what the store knows of the groups: how few are shown together, and how many people each has."""
+    """Return what the store knows of the groups: how few are shown together, and how many people each has."""
     state = store.state(survey.hash)
     assert state is not None
     found: dict[str, Any] = {"fewest": state.fewest, "batch": state.seen_apart}

@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import closing
 
 import click
 from hushpoll_client import HushpollError
-from hushpoll_client.link import survey_link
+from hushpoll_client.delivery.link import survey_link
 
 from hushpoll_server.config import Config
 from hushpoll_server.serve.demo import ACCOUNT, first_start
 from hushpoll_server.serve.pins import check_pins
+from hushpoll_server.store.clock import refuse_wrong_clock
 from hushpoll_server.store.surveys import open_store
 
 
-@click.command(short_help="Run the web server.")
+@click.command()
 @click.option(
     "--new-key",
     is_flag=True,
@@ -26,9 +28,9 @@ from hushpoll_server.store.surveys import open_store
 def serve(new_key: bool) -> None:
     """Run the web server; the first start makes the data folder, a demo survey and an account.
 
-    Settings are environment variables: DATA (folder), DATABASE_URL (postgresql://..., else SQLite in DATA), HOST, PORT,
-    PUBLIC_URL, TRUSTED_HOSTS, PROXY_HOPS, SECRET_KEY_FILE, WORKERS, THREADS, REQUEST_SECONDS, SEAL_AT_LEAST,
-    SEAL_EVERY, REPORTS_PER_MINUTE, EPSILON_CAP, SMTP_URL, MAIL_FROM, IMPRINT, IMPRINT_URL, LOG_LEVEL.
+    Settings come from /etc/hushpoll/hushpoll.toml, or the file that HUSHPOLL_CONFIG names; environment variables
+    override them: DATA (folder), DATABASE_URL (postgresql://..., else SQLite in DATA), HOST, PORT, PUBLIC_URL,
+    PROXY_HOPS and others. `hushpoll config` shows all of them.
 
     \b
     Examples:
@@ -40,20 +42,30 @@ def serve(new_key: bool) -> None:
     check_pins()
     config = Config.from_environment()
     listener = _listen(config)
-    config = Config.from_environment({**os.environ, "PORT": str(listener.getsockname()[1])})
-    store = open_store(config, new_key=new_key)
-    for warning in [*config.open_to_others(), *config.seals_too_few()]:
-        click.echo(f"Warning: {warning}", err=True)
-    demo, password = first_start(store)
-    surveys = store.list_surveys()
-    store.close()
-    shown = demo if any(state.hash == demo for state in surveys) else surveys[0].hash
-    for line in _addresses(config, shown, password):
-        click.echo(line)
+    try:
+        config = Config.from_environment({**os.environ, "PORT": str(listener.getsockname()[1])})
+        for line in _prepare(config, new_key):
+            click.echo(line)
+    except BaseException:
+        listener.close()
+        raise
     sys.stdout.flush()
     os.set_inheritable(listener.fileno(), True)
     os.environ.update(PORT=str(config.port), HUSHPOLL_SOCKET=f"fd://{listener.detach()}")
     _become_gunicorn()
+
+
+def _prepare(config: Config, new_key: bool) -> list[str]:
+    """Make what a first start makes, warn of what is wrong, and return the lines to print."""
+    with closing(open_store(config, new_key=new_key)) as store:
+        with store.read() as tx:
+            refuse_wrong_clock(tx)
+        for warning in [*config.open_to_others(), *config.seals_too_few()]:
+            click.echo(f"Warning: {warning}", err=True)
+        demo, password = first_start(store)
+        surveys = store.list_surveys()
+    shown = demo if any(state.hash == demo for state in surveys) else surveys[0].hash
+    return _addresses(config, shown, password)
 
 
 def _become_gunicorn() -> None:

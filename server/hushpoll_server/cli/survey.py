@@ -1,4 +1,4 @@
-"""`hushpoll survey`: check, publish, list and close surveys, and make invitations to them."""
+"""`hushpoll survey`: publish, list and close surveys, and make invitations to them."""
 
 from __future__ import annotations
 
@@ -9,34 +9,24 @@ from typing import Any
 
 import click
 from hushpoll_client import Survey, SurveyError
-from hushpoll_client.group import named_group
-from hushpoll_client.link import fingerprint, survey_link
+from hushpoll_client.cli.output import json_option, print_json, read_survey
+from hushpoll_client.delivery.link import fingerprint, survey_link
+from hushpoll_client.survey.group import named_group
 
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.people.sharing import check_owner
 from hushpoll_server.store.surveys import Store, SurveyState
 from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
 
 from .group_sizes import read_sizes
-from .output import json_option, print_json, read_survey
 from .stored import find_survey, opened_store, say_what_is_left
-from .survey_check import check
-from .survey_import import import_
 
 # More people than there are in most countries, and a whole number that every database takes.
 MOST_REPORTS = 2_000_000_000
 
 
-@click.group(short_help="Check, publish, list, close surveys; make invitations.")
-def survey() -> None:
-    """Work with survey documents and published surveys. A HASH may be shortened to its first six signs or more."""
-
-
-survey.add_command(check)
-survey.add_command(import_)
-
-
-@survey.command(short_help="Publish a survey document for good.")
+@click.command()
 @click.argument("file", type=click.Path())
 @click.option(
     "--public-results", is_flag=True, help="Let everybody read the results when the survey is closed."
@@ -47,20 +37,34 @@ survey.add_command(import_)
     help="Let everybody read them meanwhile too; new reports are added once a day.",
 )
 @click.option("--target", type=click.IntRange(1, MOST_REPORTS), help="Number of reports hoped for.")
+@click.option(
+    "--owner", metavar="NAME", help="Account that the survey belongs to; without it only admins see it."
+)
 @json_option
-def publish(file: str, public_results: bool, live_results: bool, target: int | None, as_json: bool) -> None:
+def publish(
+    file: str,
+    public_results: bool,
+    live_results: bool,
+    target: int | None,
+    owner: str | None,
+    as_json: bool,
+) -> None:
     """Publish FILE under its hash and print the address for respondents. Publishing again changes nothing.
 
     A survey that protects its respondents little is published with a warning.
 
     \b
     Example:
-      hushpoll survey publish survey.json --target 500
+      hushpoll survey publish survey.json --target 500 --owner ada
     """
     document = read_survey(file)
     with opened_store() as store:
         new = store.publish(
-            document, target_n=target, results_public=public_results, results_live=live_results
+            document,
+            None if owner is None else check_owner(store, owner),
+            target_n=target,
+            results_public=public_results,
+            results_live=live_results,
         )
         if new:
             record(store, COMMAND_LINE, "published", document.hash, document.title)
@@ -81,11 +85,11 @@ def publish(file: str, public_results: bool, live_results: bool, target: int | N
 
 
 def group_links(address: str, survey: Survey) -> dict[str, str]:
-    """Give the link of each group; none where there are no groups."""
+    """Return the link of each group; none where there are no groups."""
     return {name: survey_link(address, survey.hash, group=place) for place, name in enumerate(survey.groups)}
 
 
-@survey.command("list", short_help="List published surveys.")
+@click.command("list")
 @json_option
 def list_surveys(as_json: bool) -> None:
     """List published surveys, the newest first, with the number of reports received."""
@@ -98,7 +102,7 @@ def list_surveys(as_json: bool) -> None:
         click.echo(f"{item['hash']}  {item['state']:6}  {item['received']:8}  {item['title']}")
 
 
-@survey.command(short_help="Close a survey: now, after a day, or at a number of reports.")
+@click.command()
 @click.argument("hash_", metavar="HASH")
 @click.option(
     "--on",
@@ -138,7 +142,7 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
         click.echo(f"Closes {' or '.join(ends)}: {item['title']}, {item['received']} reports so far")
 
 
-@survey.command(short_help="Open a closed survey again.")
+@click.command()
 @click.argument("hash_", metavar="HASH")
 @json_option
 def reopen(hash_: str, as_json: bool) -> None:
@@ -165,7 +169,7 @@ def reopen(hash_: str, as_json: bool) -> None:
         click.echo("Reports are taken again." if opened else "The survey is open.")
 
 
-@survey.command(short_help="Say how many people each group has.")
+@click.command()
 @click.argument("hash_", metavar="HASH")
 @click.argument("sizes", nargs=-1, metavar="NAME=N ...")
 @json_option
@@ -191,7 +195,7 @@ def sizes(hash_: str, sizes: tuple[str, ...], as_json: bool) -> None:
         click.echo("Results are not weighted by group." if kept is None else "Results are weighted by group.")
 
 
-@survey.command(short_help="Make one-time invitations, as CSV.")
+@click.command()
 @click.argument("hash_", metavar="HASH")
 @click.option("-n", "--number", type=int, required=True, help="How many.")
 @click.option("--group", metavar="NAME", help="For this group, where the survey has groups.")

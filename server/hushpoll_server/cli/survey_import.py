@@ -7,15 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import click
+from hushpoll_analysis.documents import parse_survey
 from hushpoll_client import HushpollError
+from hushpoll_client.cli.output import json_option, print_json
 
-from hushpoll_server.documents import parse_survey
 from hushpoll_server.workspace.imports import NothingImportedError, read_questionnaire
 
-from .output import json_option, print_json
 
-
-@click.command("import", short_help="Read an XLSForm or a LimeSurvey structure into a draft.")
+@click.command("import")
 @click.argument("file", type=click.Path())
 @click.option(
     "--out", type=click.Path(), metavar="DRAFT", help="Where to write the draft (default: print it)."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 
 import click
+from hushpoll_client.cli.output import json_option, print_json
 
 from hushpoll_server.people import accounts, passwords, second_factor, tokens
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.log import COMMAND_LINE
 
-from .output import json_option, print_json
 from .stored import opened_store
 
 
@@ -49,7 +49,7 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
 @click.option("--generate", is_flag=True, help="Do not ask: generate the password and print it once.")
 @json_option
 def password(name: str, generate: bool, as_json: bool) -> None:
-    """Give the account NAME a new password and sign it out everywhere."""
+    """Set a new password for the account NAME and sign it out everywhere."""
     given = None if generate or as_json else _ask()
     with opened_store() as store:
         fresh = given or passwords.new_password()
@@ -93,7 +93,7 @@ def list_users(as_json: bool) -> None:
         people = accounts.all_users(store)
         guarded = second_factor.accounts_with(store)
     if as_json:
-        print_json({"users": [_described(one, one.name in guarded) for one in people]})
+        print_json({"users": [_described(person, person.name in guarded) for person in people]})
         return
     for one in people:
         said = ["second factor"] if one.name in guarded else []

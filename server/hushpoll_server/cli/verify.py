@@ -7,24 +7,29 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator
+from html.parser import HTMLParser
 from http.client import HTTPException
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import click
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.deadline import within
-from hushpoll_client.link import Link, split_address
+from hushpoll_client.cli.output import json_option, print_json
+from hushpoll_client.delivery.deadline import within
+from hushpoll_client.delivery.link import Link, split_address
 
 from hushpoll_server.config import Config
 from hushpoll_server.serve.pins import check_pins
 
-from .output import json_option, print_json
-
 if TYPE_CHECKING:
     from hushpoll_server.respond.owned import Owned
 
+_PARTLY = (
+    "Only scripts and policy of the page were compared; pip install 'hushpoll[server]' compares all of it."
+)
 # For one answer, from the first byte to the last, and for all of them.
 _SECONDS = 20.0
 _SECONDS_IN_ALL = 180.0
@@ -87,7 +92,7 @@ def _tell(compared: int, different: dict[str, list[str]], says: list[str]) -> No
 
 def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iterator[_Compared]:
     """Compare file by file; what the operator says on the page, which is no release's, is put among `says`."""
-    from hushpoll_server.respond.assets import asset_paths, release
+    from hushpoll_server.respond.manifest import asset_paths, release
     from hushpoll_server.respond.owned import Owned, read_back
 
     paths = [f"/static/{release()}/{path}" for path in sorted(asset_paths())]
@@ -98,10 +103,60 @@ def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iter
         survey = Survey.from_published(document, expected_hash=link.hash)
         owned = read_back(server.get(opened).body.decode(errors="replace"))
         says += owned.lines()
+    if find_spec("flask") is None:
+        yield from _compare_files(server, None if link is None else opened)
+        says += [] if link is None else [_PARTLY]
+        return
+    if link is not None and survey is not None:
         paths += [f"/api/surveys/{link.hash}", *_addresses(survey, opened)]
     rendered = _rendered(base, survey, owned, paths)
     for path in paths:
         yield path, _difference(server.get(path), rendered[path])
+
+
+def _compare_files(server: _Server, opened: str | None) -> Iterator[_Compared]:
+    """Compare what needs no rendering: every file, and of the page its scripts and its policy."""
+    from hushpoll_server.respond.manifest import asset_paths, read_asset, release
+
+    static = f"/static/{release()}/"
+    for path in sorted(asset_paths()):
+        asset, answer = read_asset(path), server.get(f"{static}{path}")
+        difference: list[str] | None = None
+        if answer.body != asset.body:
+            difference = []
+        elif ("content-type", "".join(asset.content_type.split())) not in answer.headers:
+            difference = ["content-type"]
+        yield f"{static}{path}", difference
+    if opened is not None:
+        yield opened, page_difference(server.get(opened), f"{urlsplit(server.base).path}{static}")
+
+
+def page_difference(page: _Answer, static: str) -> list[str] | None:
+    """Return None if a page runs only scripts of this release below the address `static`, and the policy is sound."""
+    from hushpoll_server.respond.manifest import START, read_asset
+
+    scripts = _Scripts()
+    scripts.feed(page.body.decode(errors="replace"))
+    expected = {"type": "module", "src": f"{static}{START}", "integrity": read_asset(START).integrity}
+    if scripts.run != [expected]:
+        return []
+    policy = dict(page.headers).get("content-security-policy", "")
+    return None if "script-src'self';" in policy else ["content-security-policy"]
+
+
+class _Scripts(HTMLParser):
+    """The scripts of a page that a browser runs, by their attributes; data is no script."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a script; anything else that loads other pages' scripts counts as one."""
+        attributes = dict(attrs)
+        data = tag == "script" and attributes.get("type") == "application/json"
+        if tag in ("script", "base", "iframe", "object", "embed") and not data:
+            self.run.append(attributes)
 
 
 def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
@@ -113,7 +168,7 @@ def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
 
 
 def _addresses(survey: Survey, opened: str) -> list[str]:
-    from hushpoll_server.respond.assets import release
+    from hushpoll_server.respond.manifest import release
     from hushpoll_server.spoken import LANGUAGES
 
     # The one that people open first: most links have a shorter address than the page's own.

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from flask import Blueprint, Response, current_app, request
-from hushpoll_client import ReportError, Survey
-from hushpoll_client.group import check_group
+from hushpoll_client import HushpollError, ReportError, Survey, strict_json
+from hushpoll_client.survey.group import check_group
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.compression import compressible
@@ -19,14 +19,16 @@ from hushpoll_server.security import Throttle
 from hushpoll_server.store.surveys import get_store
 
 from .health import Readiness
-from .intake import Answer, Intake, unknown
-from .invitations import is_unspent
+from .intake import Answer, Intake, read_body, unknown
+from .invitations import may_be_used
 from .openapi import openapi
 
 bp = Blueprint("api", __name__)
 
 # Codes looked up from one address: nobody guesses one of 100 random bits, but each costs a look into the database.
 CODES_PER_MINUTE = 600
+LARGEST_CHECK = 1024
+LONGEST_CODE = 64
 
 
 @bp.get("/api/surveys/<survey_hash>")
@@ -61,9 +63,9 @@ def submit_batch(survey_hash: str) -> Response:
     return _respond(_intake().many(request.environ, survey_hash))
 
 
-@bp.get("/api/surveys/<survey_hash>/invitations/<code>")
-def invitation(survey_hash: str, code: str) -> Response:
-    """Tell, before anything is typed, whether an invitation is good; stores nothing and spends nothing."""
+@bp.post("/api/surveys/<survey_hash>/invitations/check")
+def check_invitation(survey_hash: str) -> Response:
+    """Answer 204 where an invitation may be used, 403 where it is unknown or spent; store and spend nothing."""
     known = get_store().published(survey_hash)
     if known is None:
         raise unknown()
@@ -73,17 +75,34 @@ def invitation(survey_hash: str, code: str) -> Response:
     if seconds:
         detail = "too many codes were looked up from this address; try again later"
         raise Problem(429, detail, {"Retry-After": str(int(seconds) + 1)})
-    if not is_unspent(get_store(), survey_hash, code, _group(known.survey)):
+    code, group = _invitation(known.survey)
+    if not may_be_used(get_store(), survey_hash, code, group):
         raise Problem(403, "this invitation is unknown or spent; ask whoever sent it")
     return _respond(Answer(204, b""))
 
 
-def _group(survey: Survey) -> int | None:
-    """Read which group a code is looked up for."""
-    text = request.args.get("group")
-    number = int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 4 else text
+@bp.get("/api/surveys/<survey_hash>/invitations/<code>")
+def former_check(survey_hash: str, code: str) -> Response:
+    """Refuse a code in an address: histories and logs of proxies keep addresses."""
+    raise Problem(
+        410, 'codes are no longer checked in an address; POST {"invitation": CODE} to .../invitations/check'
+    )
+
+
+def _invitation(survey: Survey) -> tuple[str, int | None]:
+    """Read the code and, where the survey has groups, the group that it is looked up for."""
+    body = read_body(request.environ, "application/json", LARGEST_CHECK, 65536)
     try:
-        return check_group(survey.groups, number)
+        value = strict_json.loads(body)
+    except HushpollError:
+        value = None
+    fields = dict(value) if isinstance(value, dict) else {}
+    code = fields.pop("invitation", None)
+    group = fields.pop("group", None)
+    if fields or not isinstance(code, str) or not 0 < len(code) <= LONGEST_CODE:
+        raise Problem(422, 'the body must be like {"invitation": CODE}; correct it', item="invitation")
+    try:
+        return code, check_group(survey.groups, group)
     except ReportError as error:
         raise Problem(422, str(error), item=error.item) from None
 
@@ -96,14 +115,14 @@ def describe() -> Response:
 
 @bp.get("/livez")
 def live() -> Response:
-    """Tell whether the server runs; it does, or this would not be answered."""
+    """Return whether the server runs; it does, or this would not be answered."""
     return _respond(Answer(200, b'{"status": "ok"}'))
 
 
 @bp.get("/healthz")
 @bp.get("/readyz")
 def health() -> Response:
-    """Tell whether the server can store a report: 503 with a full disk, or a database that is away or frozen."""
+    """Return whether the server can store a report: 503 with a full disk, or a database that is away or frozen."""
     readiness = current_app.extensions["hushpoll_readiness"]
     assert isinstance(readiness, Readiness)
     if not readiness.ready():

@@ -7,10 +7,11 @@ import time
 from typing import Any
 
 from hushpoll_client import HushpollError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import Connection, Row, func, select, update
 
 from hushpoll_server.people.log import note
+from hushpoll_server.store.clock import clock
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today, unknown_survey
 from hushpoll_server.store.workspace_schema import keeping
@@ -70,7 +71,7 @@ def plan(store: Store, survey_hash: str, on: datetime.date | None = None, at: in
         row = tx.execute(select(surveys).where(surveys.c.hash == survey_hash)).one_or_none()
         if row is None or row.closed_on is not None or _is_over(row):
             raise HushpollError(
-                said("survey {survey!r} is not open", survey=survey_hash[:64]),
+                msg("survey {survey!r} is not open", survey=survey_hash[:64]),
                 "only whoever runs the server can open it again (hushpoll survey reopen)",
             )
         closed_on = today() if _is_reached(tx, row, at) else None
@@ -81,13 +82,13 @@ def plan(store: Store, survey_hash: str, on: datetime.date | None = None, at: in
 
 def _check_plan(on: datetime.date | None, at: int | None) -> None:
     if at is not None and at < 1:
-        raise HushpollError(said("cannot close at {at} reports", at=at), "give a whole number from 1")
+        raise HushpollError(msg("cannot close at {at} reports", at=at), "give a whole number from 1")
     if on is not None and on < today():
-        raise HushpollError(said("{on} is over", on=on), "give today or a later day, or close now")
+        raise HushpollError(msg("{on} is over", on=on), "give today or a later day, or close now")
 
 
 def _is_reached(tx: Connection, row: Row[Any], at: int | None) -> bool:
-    """Tell whether a survey has as many reports as it is to close at."""
+    """Return whether a survey has as many reports as it is to close at."""
     if at is None:
         return False
     waiting = tx.execute(select(func.count()).where(inbox.c.survey == row.number)).scalar_one()
@@ -95,7 +96,7 @@ def _is_reached(tx: Connection, row: Row[Any], at: int | None) -> bool:
 
 
 def _is_over(row: Row[Any]) -> bool:
-    """Tell whether a survey's last day is over; only `reopen` gives it a later one."""
+    """Return whether a survey's last day is over; only `reopen` gives it a later one."""
     return row.closes_on is not None and row.closes_on < today()
 
 
@@ -116,7 +117,7 @@ def reopen(store: Store, survey_hash: str) -> bool:
         if (day := tx.execute(deleted).scalar()) is not None:
             # Its page, its links and the log say that there are no reports of it any more.
             raise HushpollError(
-                said("the reports of this survey were deleted on {day}", day=day),
+                msg("the reports of this survey were deleted on {day}", day=day),
                 "publish it as a new survey",
             )
         tx.execute(
@@ -134,14 +135,14 @@ class Steadiness:
     """
 
     def __init__(self) -> None:
-        self._ahead = time.time() - time.monotonic()
+        self._ahead = clock.now() - time.monotonic()
         self._trusted_from = 0.0
         self._since = time.monotonic()
 
     def is_steady(self) -> bool:
         """Look at both clocks."""
         now = time.monotonic()
-        ahead = time.time() - now
+        ahead = clock.now() - now
         if abs(ahead - self._ahead) > JUMP_SECONDS:
             self._trusted_from = now + DISTRUST_SECONDS
             self._since = now
@@ -149,7 +150,7 @@ class Steadiness:
         return now >= self._trusted_from
 
     def seconds(self) -> float:
-        """Give for how long no jump was seen: since the start of the server at most."""
+        """Return for how long no jump was seen: since the start of the server at most."""
         return time.monotonic() - self._since
 
 

@@ -14,16 +14,22 @@ from hushpoll_server.store.waiting import Waiting
 _CHUNK = 10_000
 
 
-def unspent(tx: Connection, waiting: Waiting, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
-    """Give the places of those codes, by their hashes, that are known and that no report has spent."""
+def unsealed(tx: Connection, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
+    """Return the places of those codes, by their hashes, that are known and that no sealed report has spent."""
     query = select(invitations.c.digest, invitations.c.place).where(invitations.c.survey == survey)
     places = {bytes(row.digest): row.place for row in among(tx, query, invitations.c.digest, codes)}
+    bits = spent_bits(tx, survey)
+    return {code: place for code, place in places.items() if not is_set(bits, place)}
+
+
+def unspent(tx: Connection, waiting: Waiting, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
+    """Return those of `unsealed` that no waiting report has spent either."""
+    places = unsealed(tx, survey, codes)
     tags = {waiting.tag(survey, code): code for code in places}
     taken = among(tx, select(inbox.c.tag).where(inbox.c.survey == survey), inbox.c.tag, tags)
     for row in taken:
         del places[tags[bytes(row.tag)]]
-    bits = spent_bits(tx, survey)
-    return {code: place for code, place in places.items() if not is_set(bits, place)}
+    return places
 
 
 def spent_bits(tx: Connection, survey: int) -> bytes:
@@ -32,7 +38,7 @@ def spent_bits(tx: Connection, survey: int) -> bytes:
 
 
 def is_set(bits: bytes, place: int) -> bool:
-    """Tell whether a place is marked; those beyond the end are not."""
+    """Return whether a place is marked; those beyond the end are not."""
     return place >> 3 < len(bits) and bool(bits[place >> 3] >> (place & 7) & 1)
 
 

@@ -9,6 +9,7 @@ import time
 from sqlalchemy import insert, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from hushpoll_server.store.clock import MOST_DIFFERENCE, difference
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import server_state
 
@@ -30,7 +31,7 @@ class Readiness:
         self._look: _Look | None = None
 
     def ready(self) -> bool:
-        """Tell whether something could be stored, just now or a moment ago."""
+        """Return whether something could be stored, just now or a moment ago."""
         with self._lock:
             if self._look is None or self._look.is_stale():
                 self._look = _Look(self._store)
@@ -49,7 +50,7 @@ class _Look:
         threading.Thread(target=self._run, name="hushpoll-health", daemon=True).start()
 
     def is_stale(self) -> bool:
-        """Tell whether it failed or was long ago; one that hangs is not begun again beside itself."""
+        """Return whether it failed or was long ago; one that hangs is not begun again beside itself."""
         is_old = time.monotonic() - self._began > FRESH_SECONDS
         return self._over.is_set() and (is_old or not self._succeeded)
 
@@ -63,13 +64,16 @@ class _Look:
             with self._store.write() as tx:
                 if not self._store.database.is_sqlite:
                     tx.execute(text(f"SET LOCAL statement_timeout = '{LONGEST_SECONDS:.0f}s'"))
+                    # A node that stands still while it seals keeps reports out of this table, and of no other.
+                    tx.execute(text("LOCK TABLE inbox IN ROW EXCLUSIVE MODE"))
+                has_right_clock = abs(difference(tx)) <= MOST_DIFFERENCE
                 # Something else each time, so that it really is written, and nothing that tells when.
                 mark = {"value": secrets.token_hex(8)}
                 if not tx.execute(
                     update(server_state).where(server_state.c.name == _ROW).values(mark)
                 ).rowcount:
                     tx.execute(insert(server_state).values(name=_ROW, **mark))
-            self._succeeded = True
+            self._succeeded = has_right_clock
         except (SQLAlchemyError, OSError):
             self._succeeded = False
         finally:

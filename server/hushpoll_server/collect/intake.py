@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -17,8 +18,9 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 from hushpoll_server import problems
 from hushpoll_server.config import Config
+from hushpoll_server.metrics.counting import count_refused, observe_seconds
 from hushpoll_server.problems import Problem
-from hushpoll_server.security import Throttle, check_host, plain_headers
+from hushpoll_server.security import Throttle, check_clock, check_host, plain_headers
 from hushpoll_server.store.surveys import Published, Store
 
 from . import invitations
@@ -67,7 +69,9 @@ class Intake:
         found = environ["REQUEST_METHOD"] == "POST" and _PATH.fullmatch(environ.get("PATH_INFO", ""))
         if not found:
             return self.application(environ, start_response)
+        began = time.monotonic()
         answer = self.guarded(environ, found[1])
+        observe_seconds(time.monotonic() - began)
         headers = [
             ("Content-Type", answer.content_type),
             ("Content-Length", str(len(answer.body))),
@@ -82,11 +86,13 @@ class Intake:
         """Turn whatever goes wrong into a problem document."""
         try:
             check_host(environ.get("HTTP_HOST", ""), self.config)
+            check_clock(self.config)
             return self.one(environ, survey_hash)
         except Problem as error:
             problem = error
         except Exception as error:
             problem = problems.of_exception(error, "intake")
+        count_refused(problem.status)
         body = problems.document(problem.status, problem.detail, problem.extra)
         return Answer(problem.status, body, "application/problem+json", tuple(problem.headers.items()))
 
@@ -172,7 +178,7 @@ class Intake:
 
 
 def unknown() -> Problem:
-    """Give the refusal for a hash that is not published here."""
+    """Return the refusal for a hash that is not published here."""
     return Problem(404, "no survey with this hash is published here; check the address")
 
 

@@ -6,14 +6,14 @@ import hashlib
 import secrets
 
 from hushpoll_client import HushpollError
-from hushpoll_client.group import check_group
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
+from hushpoll_client.survey.group import check_group
 from sqlalchemy import func, insert, select
 
-from hushpoll_server.store.schema import inbox, invitations, surveys
+from hushpoll_server.store.schema import invitations, surveys
 from hushpoll_server.store.surveys import Store, unknown_survey
 
-from .codes import spent_bits, unspent
+from .codes import spent_bits, unsealed
 
 # No letter that is taken for a digit when read aloud or typed; 20 of 32 signs are 100 bits.
 _SIGNS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -22,7 +22,7 @@ MOST_AT_ONCE = 100_000
 
 
 def digest(survey_hash: str, code: str, group: int | None = None) -> bytes:
-    """Give what is kept of a code. Its 100 random bits need no slow hash.
+    """Return what is kept of a code. Its 100 random bits need no slow hash.
 
     The group that it belongs to is part of it: with another group a code is unknown, and no column says whose it is.
     """
@@ -42,7 +42,7 @@ def invite(store: Store, survey_hash: str, n: int, group: int | None = None) -> 
     check_group(known.survey.groups, group)
     if not 1 <= n <= MOST_AT_ONCE:
         raise HushpollError(
-            said("cannot make {n} invitations", n=n), said("ask for 1 to {most} at once", most=MOST_AT_ONCE)
+            msg("cannot make {n} invitations", n=n), msg("ask for 1 to {most} at once", most=MOST_AT_ONCE)
         )
     codes = ["".join(secrets.choice(_SIGNS) for _ in range(CODE_LENGTH)) for _ in range(n)]
     # In the order of the hashes: the table must not keep the order of the list that was handed out.
@@ -62,23 +62,24 @@ def invite(store: Store, survey_hash: str, n: int, group: int | None = None) -> 
     return codes
 
 
-def is_unspent(store: Store, survey_hash: str, code: str, group: int | None = None) -> bool:
-    """Tell whether a report with this code would be taken; looking leaves no trace."""
+def may_be_used(store: Store, survey_hash: str, code: str, group: int | None = None) -> bool:
+    """Return whether a code is known and no sealed report has spent it; looking leaves no trace.
+
+    While its report waits a code looks unused: otherwise whoever handed it out would see who answers, and when.
+    """
     known = store.published(survey_hash)
     if known is None:
         raise unknown_survey(survey_hash)
     name = digest(survey_hash, code, group)
     with store.read() as tx:
-        return bool(unspent(tx, store.waiting, known.number, [name]))
+        return bool(unsealed(tx, known.number, [name]))
 
 
 def counts(store: Store, survey_hash: str) -> tuple[int, int]:
-    """Count how many invitations were made, and how many of them are spent."""
+    """Return how many invitations were made, and how many of them sealed reports have spent."""
     known = store.published(survey_hash)
     if known is None:
         raise unknown_survey(survey_hash)
     with store.read() as tx:
         made = tx.execute(select(func.count()).where(invitations.c.survey == known.number)).scalar_one()
-        waiting = select(func.count()).where(inbox.c.survey == known.number, inbox.c.tag.is_not(None))
-        sealed = int.from_bytes(spent_bits(tx, known.number)).bit_count()
-        return made, sealed + tx.execute(waiting).scalar_one()
+        return made, int.from_bytes(spent_bits(tx, known.number)).bit_count()

@@ -9,10 +9,12 @@ import time
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from hushpoll_server.metrics.counting import count_database_error, note_sealing
+from hushpoll_server.store.clock import MOST_DIFFERENCE, difference
 from hushpoll_server.store.surveys import Store
 
 from .closing import Steadiness, close_due
-from .retention import delete_due, is_day_believed
+from .retention import delete_due, is_day_believed, may_delete
 from .seal import seal_due
 
 __all__ = ["Keeper"]
@@ -35,6 +37,7 @@ class Keeper:
         self._store = store
         self._over = threading.Event()
         self._told = False
+        self._told_of_clock = False
         self._thread = threading.Thread(target=self._run, name="hushpoll-keeper", daemon=True)
         self._thread.start()
 
@@ -57,14 +60,19 @@ class Keeper:
                     self._tidy(clock)
             except (SQLAlchemyError, OSError, sqlite3.Error) as error:
                 # Tried again later; nothing is lost.
+                count_database_error()
                 log.error("reports were not sealed yet: %s", type(error).__name__)
 
     def _tidy(self, clock: Steadiness) -> None:
         """Close, delete and release by the day only where the clock is steady; seal by number whatever it says."""
+        # First, because it takes over the database's clock: a jump of that one is noticed before anything is done.
+        is_right = self._is_clock_right()
         is_steady = clock.is_steady()
-        if is_steady:
+        if is_right and is_steady:
             self._keep_to_dates(clock)
         seal_due(self._store, wait=False, over=self._over, by_day=is_steady)
+        if time.monotonic() >= self._store.seal_after:
+            note_sealing()
 
     def _keep_to_dates(self, clock: Steadiness) -> None:
         """Close and delete what is due, where the day can be believed."""
@@ -78,4 +86,18 @@ class Keeper:
                 " after a day of running"
             )
         self._told = not believed
-        delete_due(self._store, reports=believed)
+        delete_due(self._store, reports=believed and may_delete(self._store, clock.seconds()))
+
+    def _is_clock_right(self) -> bool:
+        """Return whether this machine and the database agree about the time; say so once where they do not."""
+        with self._store.read() as tx:
+            ahead = difference(tx)
+        is_right = abs(ahead) <= MOST_DIFFERENCE
+        if not is_right and not self._told_of_clock:
+            log.error(
+                "this machine's clock differs from the database's by %.0f seconds: nothing is closed or deleted by its"
+                " date, and requests are answered 503, until both agree",
+                abs(ahead),
+            )
+        self._told_of_clock = not is_right
+        return is_right

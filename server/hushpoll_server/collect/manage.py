@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from flask import Blueprint, Response, request
+from hushpoll_analysis.documents import parse_survey
 from hushpoll_client import HushpollError, strict_json
-from hushpoll_client.group import named_group
-from hushpoll_client.link import fingerprint, survey_link
+from hushpoll_client.delivery.link import fingerprint, survey_link
+from hushpoll_client.survey.group import named_group
 
-from hushpoll_server.documents import parse_survey
 from hushpoll_server.people.access import audit, can_edit, needed_account
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import get_store

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hushpoll_client import __version__
+import hushpoll_client
 from hushpoll_client.channel.wire import SHAPES
-from hushpoll_client.group import MOST_GROUPS
 from hushpoll_client.limits import MAX_QUESTIONS
+from hushpoll_client.survey.group import MAX_GROUPS
 
 from .intake import LARGEST_BATCH, LARGEST_REPORT, MOST_IN_BATCH
 
@@ -66,21 +66,7 @@ _HASH = {
     "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
 }
 
-_CODE = {
-    "name": "code",
-    "in": "path",
-    "required": True,
-    "description": "The invitation's code.",
-    "schema": {"type": "string"},
-}
-
-_GROUP = {
-    "name": "group",
-    "in": "query",
-    "required": False,
-    "description": "The group that the code is for, where the survey has groups.",
-    "schema": {"type": "integer", "minimum": 0, "maximum": MOST_GROUPS - 1},
-}
+_CODE = {"name": "code", "in": "path", "required": True, "schema": {"type": "string"}}
 
 _REPORT = {
     "type": "object",
@@ -102,7 +88,7 @@ _REPORT = {
         "group": {
             "type": "integer",
             "minimum": 0,
-            "maximum": MOST_GROUPS - 1,
+            "maximum": MAX_GROUPS - 1,
             "description": "The place of the group in the survey's list; only where the survey has groups.",
         },
         "invitation": {
@@ -145,7 +131,7 @@ def openapi() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "hushpoll",
-            "version": __version__,
+            "version": hushpoll_client.__version__,
             "description": "Surveys with local differential privacy. Reports are randomized before they are sent.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -215,15 +201,41 @@ def openapi() -> dict[str, Any]:
                 },
             },
             "/api/surveys/{hash}/invitations/{code}": {
-                "parameters": [_HASH, _CODE, _GROUP],
+                "parameters": [_HASH, _CODE],
                 "get": {
+                    "operationId": "formerInvitationCheck",
+                    "summary": "Gone: an address is no place for a code. Use POST .../invitations/check",
+                    "deprecated": True,
+                    "responses": {"410": _problem("Always; it says what to use.")},
+                },
+            },
+            "/api/surveys/{hash}/invitations/check": {
+                "parameters": [_HASH],
+                "post": {
                     "operationId": "checkInvitation",
-                    "summary": "Whether an invitation is good; nothing is stored or spent",
+                    "summary": "Whether an invitation may be used; nothing is stored or spent",
+                    "requestBody": _json(
+                        {
+                            "type": "object",
+                            "required": ["invitation"],
+                            "properties": {
+                                "invitation": {"type": "string", "maxLength": 64},
+                                "group": {
+                                    "type": "integer",
+                                    "description": "Its group, where the survey has groups.",
+                                },
+                            },
+                        }
+                    ),
                     "responses": {
-                        "204": {"description": "Known and not spent."},
+                        "204": {
+                            "description": "It may be used; also while a report with it waits to be sealed."
+                        },
                         "403": _problem("Unknown or spent."),
                         "404": _problem("No survey with this hash, or one that asks for no invitation."),
-                        "422": _problem("The group is missing or wrong."),
+                        "413": _problem("Larger than 1 KiB."),
+                        "415": _problem("Not application/json."),
+                        "422": _problem("Not such an object, or the group is missing or wrong."),
                         "429": _problem("Too many codes from one address; see Retry-After."),
                         "503": _problem("The database does not answer; see Retry-After."),
                     },

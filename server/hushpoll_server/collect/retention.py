@@ -11,7 +11,7 @@ import datetime
 from dataclasses import dataclass
 
 from hushpoll_client import HushpollError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import delete, func, insert, select, text, update
 
 from hushpoll_server.people.log import note
@@ -30,6 +30,7 @@ __all__ = [
     "delete_reports",
     "is_day_believed",
     "keeping_of",
+    "may_delete",
     "set_day",
     "set_embeddable",
 ]
@@ -38,7 +39,10 @@ BELIEVED = datetime.timedelta(days=7)
 """How far beyond the last day that a server ran its clock is believed at once."""
 STEADY_SECONDS = 24 * 3600
 """For how long it has to go on steadily where it is further ahead."""
-_DAY = "last day believed"
+NEXT_DAY = datetime.timedelta(days=1)
+DELETION_SECONDS = 3600
+"""For how long the clock has to go on steadily before reports are deleted by it."""
+_DAY, _DELETION_DAY = "last day believed", "last day of deletions"
 _KEEP_DAY = text(
     "INSERT INTO server_state (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
 )
@@ -54,7 +58,7 @@ class Keeping:
 
 
 def keeping_of(store: Store, survey_hash: str) -> Keeping:
-    """Give what was said of a survey."""
+    """Return what was said of a survey."""
     columns = (keeping.c.embeddable, keeping.c.delete_on, keeping.c.deleted_on)
     with store.read() as tx:
         row = tx.execute(select(*columns).where(keeping.c.hash == survey_hash)).one_or_none()
@@ -71,7 +75,7 @@ def _say(store: Store, survey_hash: str, actor: str, action: str, detail: str, *
 def set_day(store: Store, survey_hash: str, day: datetime.date | None, actor: str) -> None:
     """Set the day on which all reports are deleted, or (None) take it back."""
     if day is not None and day <= today():
-        raise HushpollError(said("{day} is not in the future", day=day), "choose a later day")
+        raise HushpollError(msg("{day} is not in the future", day=day), "choose a later day")
     if keeping_of(store, survey_hash).deleted_on is not None:
         raise HushpollError("the reports of this survey are deleted already", "there is nothing to plan")
     _say(
@@ -124,23 +128,49 @@ def _left(tx: object, state: SurveyState) -> int:
 
 
 def is_day_believed(store: Store, steady_seconds: float) -> bool:
-    """Tell whether the clock may be believed so far that dates are kept by it, and keep the day where it may.
+    """Return whether the clock may be believed so far that dates are kept by it, and keep the day where it may.
 
     A server that starts with a clock that is ahead sees no jump. Its day is believed where it is close to the last
     one that was believed, or after the clock has gone on steadily for a day, in which somebody can mend it.
     """
+    return _is_believed(store, _DAY, BELIEVED, steady_seconds)
+
+
+def may_delete(store: Store, steady_seconds: float) -> bool:
+    """Return whether the clock may be believed so far that reports are deleted by it, which nobody can undo.
+
+    It has to have gone on steadily for an hour, in which a machine that booted with a wrong clock sets it. Where the
+    day is more than one later than the last on which this was true, for a day.
+    """
+    if steady_seconds < DELETION_SECONDS and not _is_kept(store, _DELETION_DAY):
+        return False
+    return _is_believed(store, _DELETION_DAY, NEXT_DAY, steady_seconds)
+
+
+def _is_kept(store: Store, name: str) -> bool:
+    with store.read() as tx:
+        kept = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
+    return kept == str(today())
+
+
+def _is_believed(store: Store, name: str, at_once: datetime.timedelta, steady_seconds: float) -> bool:
+    """Keep today under this name, unless it is too far from the day before and the clock was not steady for long."""
     day = today()
     with store.read() as tx:
-        kept = tx.execute(select(server_state.c.value).where(server_state.c.name == _DAY)).scalar()
+        kept = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
         # An older version kept none; whoever planned a deletion is in the log.
         noted = None if kept else tx.execute(select(func.max(audit_log.c.at))).scalar()
     if kept == str(day):
         return True
-    last = datetime.date.fromisoformat(kept) if kept else _day_of(noted) if noted else day
-    if day > last + BELIEVED and steady_seconds < STEADY_SECONDS:
+    last = day
+    if kept:
+        last = datetime.date.fromisoformat(kept)
+    elif noted:
+        last = _day_of(noted)
+    if day > last + at_once and steady_seconds < STEADY_SECONDS:
         return False
     with store.write() as tx:
-        tx.execute(_KEEP_DAY, {"name": _DAY, "value": str(day)})
+        tx.execute(_KEEP_DAY, {"name": name, "value": str(day)})
     return True
 
 

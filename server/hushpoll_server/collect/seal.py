@@ -199,7 +199,9 @@ class _Part(NamedTuple):
 
 
 def may_release(state: SurveyState, by_day: bool) -> bool:
-    """Tell whether an open survey's reports may be added today: where everybody reads results meanwhile, once a day."""
+    """Return whether an open survey's reports may be added today: where everybody reads results meanwhile, once a
+    day.
+    """
     return not state.results_live or (by_day and state.released_on != today())
 
 

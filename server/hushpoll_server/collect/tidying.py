@@ -48,6 +48,8 @@ _DEAD_IN = {
 }
 # Seconds between two attempts to remove what could not be removed, because somebody still read it.
 PAUSES = {INBOX: 10.0, COMPANIONS: 60.0, DELETED: 60.0, ADDRESSES: 60.0, _LOG: 5.0}
+# Before the second attempt: PostgreSQL's own vacuum may have held the table, or dead rows were counted late.
+SOON = 5.0
 _LOCK_NOT_AVAILABLE = "55P03"
 
 # A value of its own each time: what is marked again while it is being removed stays marked.
@@ -69,7 +71,7 @@ def mark(tx: Connection, what: str) -> None:
 
 
 def is_left(store: Store, what: str) -> bool:
-    """Tell whether something is marked and not removed yet."""
+    """Return whether something is marked and not removed yet."""
     return what in _left(store)
 
 
@@ -80,7 +82,7 @@ def _left(store: Store) -> dict[str, str]:
 
 
 def is_read_by_somebody(error: OperationalError) -> bool:
-    """Tell whether a table could not be locked, because somebody reads it for long: a dump perhaps."""
+    """Return whether a table could not be locked, because somebody reads it for long: a dump perhaps."""
     return getattr(error.orig, "sqlstate", None) == _LOCK_NOT_AVAILABLE
 
 
@@ -116,8 +118,12 @@ def _try(store: Store, what: str, remove: Callable[[], bool]) -> bool:
     """Try to remove something, unless that was tried in vain a moment ago: whoever sends a report waits meanwhile."""
     if time.monotonic() < store.tidy_after.get(what, 0.0):
         return False
+    has_failed = store.tidy_after.get(what, 0.0) > 0.0
     done = remove()
-    store.tidy_after[what] = 0.0 if done else time.monotonic() + PAUSES[what]
+    if done:
+        store.tidy_after[what] = 0.0
+    else:
+        store.tidy_after[what] = time.monotonic() + (PAUSES[what] if has_failed else min(SOON, PAUSES[what]))
     return done
 
 
@@ -182,9 +188,9 @@ def _remove_dead_rows(store: Store, tables: tuple[Table, ...]) -> bool:
     if store.database.is_sqlite:
         return True  # what is deleted there is overwritten
     with store.database.autocommit() as tx:
-        tx.detach()  # its limit ends with it
         # Whoever reads results waits behind this.
         tx.execute(text("SET lock_timeout = '300ms'"))
+        tx.execute(text("SET statement_timeout = 0"))
         try:
             if any(_dead_rows(tx, table) for table in tables):
                 return False

@@ -11,6 +11,7 @@ from contextlib import suppress
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from hushpoll_server.metrics.counting import count_stored
 from hushpoll_server.problems import passes, unavailable
 from hushpoll_server.store.surveys import Store
 
@@ -63,6 +64,8 @@ class Writer:
             raise unavailable()
         if job.error is not None:
             raise unavailable() if _heals(job.error) else job.error
+        if not set(job.outcomes) - {Outcome.NEW, Outcome.KNOWN}:
+            count_stored(job.outcomes.count(Outcome.NEW))
         return job.outcomes
 
     def stop(self) -> None:

@@ -19,6 +19,7 @@ from werkzeug.local import LocalProxy
 
 from hushpoll_server.compression import compress
 from hushpoll_server.problems import Problem
+from hushpoll_server.security import refuse_cross_site
 from hushpoll_server.spoken import WORKSPACE_LANGUAGES, language
 from hushpoll_server.store.surveys import get_store
 
@@ -37,7 +38,7 @@ _OPEN_TO_TOKENS = {"results.results": "results", "results.export": "export"}
 
 
 def signed_in() -> User | None:
-    """Give the account of this request's session, or of its token where a token will do; asked once per request."""
+    """Return the account of this request's session, or of its token where a token will do; asked once per request."""
     if "user" not in g:
         token = None if unencrypted_from_elsewhere() else session.get("token")
         g.user = session_user(get_store(), token) if isinstance(token, str) else None
@@ -47,7 +48,7 @@ def signed_in() -> User | None:
 
 
 def needed_account(scope: str) -> User:
-    """Give the account of this request's session, or of a token with that scope; 401 for everybody else."""
+    """Return the account of this request's session, or of a token with that scope; 401 for everybody else."""
     user = signed_in() or _bearer(scope)
     if user is None:
         detail = f"this needs an account's session, or a token with the scope {scope}; send it as Authorization: Bearer"
@@ -84,7 +85,9 @@ def role_required(*roles: str) -> Callable[[View], View]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             user = signed_in()
             if user is None:
-                back = request.full_path.rstrip("?") if request.method == "GET" else None
+                back = (
+                    (request.script_root + request.full_path).rstrip("?") if request.method == "GET" else None
+                )
                 return redirect(url_for("accounts.sign_in", next=back))
             if user.role not in roles:
                 abort(403)
@@ -96,12 +99,12 @@ def role_required(*roles: str) -> Callable[[View], View]:
 
 
 def can_read_survey(user: User | None, survey_hash: str) -> bool:
-    """Tell whether this account may read the survey's report."""
+    """Return whether this account may read the survey's report."""
     return sharing.can_read(get_store(), user, survey_hash)
 
 
 def can_edit(user: User | None, survey_hash: str) -> bool:
-    """Tell whether this account may share, invite to and close the survey."""
+    """Return whether this account may share, invite to and close the survey."""
     return sharing.can_edit(get_store(), user, survey_hash)
 
 
@@ -118,7 +121,7 @@ def audit(action: str, subject: str, detail: str = "", tx: Connection | None = N
 
 
 def unencrypted_from_elsewhere() -> bool:
-    """Tell whether this request crossed a network in the clear: a password or a session must not."""
+    """Return whether this request crossed a network in the clear: a password or a session must not."""
     if request.is_secure:
         return False
     try:
@@ -135,7 +138,7 @@ class WorkspaceSessions(SecureCookieSessionInterface):
 
 
 def cookies_are_secure() -> bool:
-    """Tell whether a cookie of this request may travel over https only."""
+    """Return whether a cookie of this request may travel over https only."""
     return request.is_secure or current_app.config["HUSHPOLL"].public_url.startswith("https://")
 
 
@@ -143,12 +146,15 @@ def init_app(app: Flask) -> None:
     """Prepare an application for the workspace's pages."""
     app.config.update(
         SESSION_COOKIE_NAME="hushpoll",
+        SESSION_COOKIE_PATH=app.config["HUSHPOLL"].prefix or "/",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Strict",
         BOOTSTRAP_SERVE_LOCAL=True,
         # The API takes reports from pages without a cookie; the blueprints with sessions ask for the check themselves.
         WTF_CSRF_CHECK_DEFAULT=False,
         WTF_CSRF_TIME_LIMIT=None,
+        # It wants a Referer, which our pages tell browsers not to send; `guard_forms` looks at the origin instead.
+        WTF_CSRF_SSL_STRICT=False,
     )
     app.session_interface = WorkspaceSessions()
     if "bootstrap" not in app.extensions:
@@ -162,7 +168,9 @@ def init_app(app: Flask) -> None:
 
 
 def guard_forms() -> None:
-    """Check the CSRF token of every form of a blueprint: `bp.before_request(guard_forms)`."""
+    """Check token and origin of every form of a blueprint: `bp.before_request(guard_forms)`."""
+    if request.method in current_app.config["WTF_CSRF_METHODS"]:
+        refuse_cross_site(current_app.config["HUSHPOLL"])
     csrf.protect()
 
 
@@ -177,7 +185,7 @@ def _stale_form(error: CSRFError) -> tuple[str, int]:
 
 
 def local_path(target: str | None) -> str | None:
-    """Give a path on this server to go back to, or None where `target` leads elsewhere."""
+    """Return a path on this server to go back to, or None where `target` leads elsewhere."""
     if not target or not target.startswith("/") or target.startswith("//") or "\\" in target:
         return None
     return target if target.isprintable() else None

@@ -247,14 +247,14 @@ def revoke_token() -> Response:
 
 
 def _status_of(form: PresentForm) -> int | None:
-    """Give the status of a page that asks for the password again; None where the right one was given."""
+    """Return the status of a page that asks for the password again; None where the right one was given."""
     if not form.validate_on_submit():
         return 422 if form.errors else 200
     return _refuse_wrong_password(form)
 
 
 def _refuse_wrong_password(form: PresentForm) -> int | None:
-    """Say at the field what is wrong with the present password, and give the status; None where it is right."""
+    """Return at the field what is wrong with the present password, and give the status; None where it is right."""
     try:
         fits = password_fits(get_store(), current_user.name, form.present.data)
     except AccountError as error:

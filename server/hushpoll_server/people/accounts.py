@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import Connection, Row, insert, select, update
 
 from hushpoll_server.store.surveys import Store
@@ -54,8 +54,8 @@ def add_user(
     name = _clean_name(name)
     if role not in ROLES:
         raise AccountError(
-            said("role {role!r} is unknown", role=role),
-            said("choose one of {roles}", roles=", ".join(ROLES)),
+            msg("role {role!r} is unknown", role=role),
+            msg("choose one of {roles}", roles=", ".join(ROLES)),
             "role",
         )
     if password is None:
@@ -65,7 +65,7 @@ def add_user(
     with store.write() as tx:
         if user_row(tx, name) is not None:
             raise AccountError(
-                said("there is already an account named {name!r}", name=name), "choose another name"
+                msg("there is already an account named {name!r}", name=name), "choose another name"
             )
         tx.execute(
             insert(users).values(
@@ -77,14 +77,14 @@ def add_user(
 
 
 def all_users(store: Store) -> list[User]:
-    """Give every account, by name."""
+    """Return every account, by name."""
     with store.read() as tx:
         rows = tx.execute(select(users).order_by(users.c.name)).all()
     return [User.of(row) for row in rows]
 
 
 def user_row(tx: Connection, name: str) -> Row[Any] | None:
-    """Give the account as the table has it."""
+    """Return the account as the table has it."""
     return tx.execute(select(users).where(users.c.name == name)).one_or_none()
 
 
@@ -96,7 +96,7 @@ def set_password(store: Store, name: str, password: str, *, actor: str, keep: st
         changed = tx.execute(update(users).where(users.c.name == name).values(password_hash=password_hash))
         if not changed.rowcount:
             raise AccountError(
-                said("there is no account named {name!r}", name=name), "see the list of accounts"
+                msg("there is no account named {name!r}", name=name), "see the list of accounts"
             )
         sessions.end_others(tx, name, keep)
         # Whoever was locked out by somebody else's tries gets in with the new one.
@@ -112,8 +112,8 @@ def change_account(
     if role is not None:
         if role not in ROLES:
             raise AccountError(
-                said("role {role!r} is unknown", role=role),
-                said("choose one of {roles}", roles=", ".join(ROLES)),
+                msg("role {role!r} is unknown", role=role),
+                msg("choose one of {roles}", roles=", ".join(ROLES)),
                 "role",
             )
         values["role"] = role
@@ -123,12 +123,12 @@ def change_account(
         row = user_row(tx, name)
         if row is None:
             raise AccountError(
-                said("there is no account named {name!r}", name=name), "see the list of accounts"
+                msg("there is no account named {name!r}", name=name), "see the list of accounts"
             )
         loses_admin = row.role == "admin" and row.active and (role not in (None, "admin") or active is False)
         if loses_admin and _other_admins(tx, name) == 0:
             raise AccountError(
-                said("{name} is the last active admin", name=name), "make another one first", "role"
+                msg("{name} is the last active admin", name=name), "make another one first", "role"
             )
         tx.execute(update(users).where(users.c.name == name).values(**values))
         sessions.end_others(tx, name, None)

@@ -27,7 +27,7 @@ def issue(store: Store, name: str, password_hash: str) -> str:
 
 
 def known(store: Store, row: Row[Any] | None, cookie: str | None) -> str | None:
-    """Give the device's number, where the cookie is from this server, for this account and its present password."""
+    """Return the device's number, where the cookie is from this server, for this account and its present password."""
     nonce, _, signature = (cookie or "").partition(".")
     if row is None or not nonce.isalnum() or not signature.isascii():
         return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import NoReturn
+from urllib.parse import unquote
 
-from flask import abort, current_app, flash, redirect, render_template, session, url_for
+from flask import abort, current_app, flash, redirect, render_template, request, session, url_for
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
@@ -66,7 +67,8 @@ def forgotten() -> Page:
         resetting.request_link(
             get_store(),
             form.name.data,
-            lambda token: config.address + url_for("accounts.new_password", token=token),
+            lambda token: config.address + unquote(url_for("accounts.new_password", token=token)),
+            request.remote_addr or "",
         )
     except AccountError as error:
         form.name.errors = [sentence(error)]

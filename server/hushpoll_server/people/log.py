@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select
 
+from hushpoll_server.store.clock import clock
 from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import audit_log
@@ -17,8 +17,8 @@ NO_ACCOUNTS = (COMMAND_LINE, FIRST_START, NOBODY)
 
 
 def now() -> int:
-    """Whole seconds since 1970."""
-    return int(time.time())
+    """Return whole seconds since 1970, by the clock of all nodes."""
+    return int(clock.now())
 
 
 def note(tx: Connection, actor: str, action: str, subject: str, detail: str = "") -> None:
@@ -47,7 +47,7 @@ class Entry:
 
 
 def audit_entries(store: Store, limit: int = 100, before: int | None = None) -> list[Entry]:
-    """Give the newest entries first; `before` an id, to page on."""
+    """Return the newest entries first; `before` an id, to page on."""
     query = (
         select(audit_log, surveys.c.title)
         .join_from(audit_log, surveys, surveys.c.hash == audit_log.c.subject, isouter=True)

@@ -71,7 +71,7 @@ _WORDS = (
 
 
 def told_detail(detail: str) -> str:
-    """Say the detail of an entry; what is a name, a title or a number stays."""
+    """Return the detail of an entry; what is a name, a title or a number stays."""
     found = _TOKEN.fullmatch(detail)
     if found:
         return gettext("%(detail)s (token %(token)s)", detail=told_detail(found[1]), token=found[2]).strip()

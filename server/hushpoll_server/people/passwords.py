@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 from hushpoll_server.problems import unavailable
 
@@ -27,6 +29,8 @@ _hasher = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 NOBODY = _hasher.hash(secrets.token_hex(16))
 # A hash is dear on purpose. One at a time and few in line: whoever floods the sign-in must not slow down reports.
 LONGEST_LINE = 8
+# Refusals take a multiple of this, which is longer than a hash and what is written around it.
+EVEN_SECONDS = 0.25
 _line = threading.BoundedSemaphore(1 + LONGEST_LINE)
 _next = threading.Lock()
 
@@ -38,7 +42,7 @@ def check_password(password: str) -> None:
     """Refuse a password that is too short to be safe or too long to be hashed cheaply."""
     if len(password) < SHORTEST_PASSWORD:
         raise AccountError(
-            said(
+            msg(
                 "the password must have at least {least} characters",
                 least=SHORTEST_PASSWORD,
             ),
@@ -46,7 +50,7 @@ def check_password(password: str) -> None:
         )
     if len(password) > LONGEST_PASSWORD:
         raise AccountError(
-            said(
+            msg(
                 "the password must have at most {most} characters",
                 most=LONGEST_PASSWORD,
             ),
@@ -84,8 +88,14 @@ def _only_process(file: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def even_out(begun: float) -> None:
+    """Wait until a whole number of steps has passed since `begun`: the time of a refusal tells nothing of its cause."""
+    passed = time.monotonic() - begun
+    time.sleep(math.ceil(passed / EVEN_SECONDS) * EVEN_SECONDS - passed)
+
+
 def verify(password_hash: str, password: str) -> bool:
-    """Tell whether this is the password of that hash."""
+    """Return whether this is the password of that hash."""
     if len(password) > LONGEST_PASSWORD:
         return False
     try:

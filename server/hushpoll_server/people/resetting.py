@@ -6,19 +6,25 @@ import base64
 import binascii
 import hmac
 import logging
+import math
+import secrets
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import Row, func, or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from hushpoll_server.mail import Letter, MailError, check_address, send
+from hushpoll_server.security import Throttle
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import log, tries
+from . import log
 from .accounts import set_password, user_row
 from .errors import AccountError
 from .log import note, now
@@ -26,17 +32,20 @@ from .log import note, now
 __all__ = ["check_email", "choose", "email_of", "good_for", "request_link", "set_email"]
 
 SECONDS = 3600
+LINKS_PER_MINUTE = 60
+LINKS_OF_ADDRESS_PER_MINUTE = 10
+LINKS_OF_NAME_PER_HOUR = 5
 _LOG = logging.getLogger(__name__)
 
 
 def email_of(store: Store, name: str) -> str:
-    """Give the address of an account; nothing where it has none."""
+    """Return the address of an account; nothing where it has none."""
     with store.read() as tx:
         return tx.execute(select(users.c.email).where(users.c.name == name)).scalar_one_or_none() or ""
 
 
 def check_email(email: str) -> str:
-    """Give the address without spaces around it; refuse what can be none."""
+    """Return the address without spaces around it; refuse what can be none."""
     try:
         return check_address(email)
     except MailError as error:
@@ -49,33 +58,75 @@ def set_email(store: Store, name: str, email: str, *, actor: str) -> None:
     with store.write() as tx:
         if not tx.execute(update(users).where(users.c.name == name).values(email=address)).rowcount:
             raise AccountError(
-                said("there is no account named {name!r}", name=name), "see the list of accounts"
+                msg("there is no account named {name!r}", name=name), "see the list of accounts"
             )
         note(tx, actor, "e-mail address changed", name, "" if address else "removed")
 
 
-def request_link(store: Store, given: str, link_to: Callable[[str], str]) -> threading.Thread | None:
+class _Limits:
+    """How many links may be asked for, in the memory of this process: a flood of names leaves no rows behind."""
+
+    def __init__(self) -> None:
+        self.of_all = Throttle(LINKS_PER_MINUTE)
+        self.of_address = Throttle(LINKS_OF_ADDRESS_PER_MINUTE)
+        self.of_name = Throttle(LINKS_OF_NAME_PER_HOUR, 3600.0)
+
+    def wait(self, name: str, remote: str) -> float:
+        """Count a request; return the seconds to wait where it is one too many."""
+        # One address must not use up what all have together.
+        return self.of_address.wait(remote) or self.of_all.wait("") or self.of_name.wait(name)
+
+
+_limits: WeakKeyDictionary[Store, _Limits] = WeakKeyDictionary()
+
+
+def request_link(
+    store: Store, given: str, link_to: Callable[[str], str], remote: str = ""
+) -> threading.Thread:
     """Send a link to the account of that name or address, if there is one; who asks is not told.
 
-    `link_to` gives the address of the page that takes a token. Gives the thread that sends: whoever waited for the
-    letter could tell by the time whether there is such an account.
+    `link_to` gives the address of the page that takes a token. Gives the thread that looks for the account and sends:
+    the request itself does the same for every name, so that its time does not tell whether there is such an account.
     """
     given = given.strip()
     # All spellings that find the same address are counted as one.
-    tries.count(store, "reset", given.lower())
-    wanted = or_(users.c.name == given, func.lower(users.c.email) == given.lower())
-    with store.read() as tx:
-        rows = tx.execute(select(users).where(wanted, users.c.active, users.c.email.is_not(None))).all()
-    letters = []
-    for row in rows[:3]:
-        link = link_to(_token(store, row, now() + SECONDS))
-        letters.append(Letter(row.email, _("A new password for hushpoll"), _text(store, row.name, link)))
-        log.record(store, row.name, "password link asked for", row.name)
-    if not letters:
-        return None
-    thread = threading.Thread(target=_send, args=(store, letters), daemon=True)
+    wait = math.ceil(_limits.setdefault(store, _Limits()).wait(given.lower(), remote))
+    if wait:
+        raise AccountError(
+            "too many links were asked for, by you or by somebody else",
+            msg("wait {seconds} seconds, then try again", seconds=wait)
+            if wait < 120
+            else msg("wait {minutes} minutes, then try again", minutes=-(-wait // 60)),
+        )
+    # Written here, in the language of the page that asked; the rest is filled in by the thread.
+    text = _text(store, "{name}", "{link}")
+    thread = threading.Thread(
+        target=_look_and_send,
+        args=(store, given, link_to("{token}"), _("A new password for hushpoll"), text),
+        daemon=True,
+    )
     thread.start()
     return thread
+
+
+def _look_and_send(store: Store, given: str, link: str, subject: str, text: str) -> None:
+    # Not while the request is being answered: both share a processor.
+    time.sleep(secrets.randbelow(1000) / 1000)
+    wanted = or_(users.c.name == given, func.lower(users.c.email) == given.lower())
+    try:
+        with store.read() as tx:
+            rows = tx.execute(select(users).where(wanted, users.c.active, users.c.email.is_not(None))).all()
+        letters = []
+        for row in rows[:3]:
+            own_link = link.replace("{token}", _token(store, row, now() + SECONDS))
+            letters.append(
+                Letter(row.email, subject, text.replace("{link}", own_link).replace("{name}", row.name))
+            )
+            log.record(store, row.name, "password link asked for", row.name)
+        if letters:
+            _send(store, letters)
+    except SQLAlchemyError as error:
+        _LOG.error("a letter was not sent: %s", type(error).__name__)
 
 
 def _text(store: Store, name: str, link: str) -> str:

@@ -11,7 +11,7 @@ import hmac
 import secrets
 
 import pyotp
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hushpoll_server.store.surveys import Store
@@ -32,18 +32,18 @@ _GROUPS, _IN_GROUP = 3, 4
 
 
 def new_nonce() -> str:
-    """Give what a new key is made from, with the server's secret."""
+    """Return what a new key is made from, with the server's secret."""
     return secrets.token_hex(16)
 
 
 def key_of(store: Store, name: str, nonce: str) -> str:
-    """Give the key that the app gets, in base 32."""
+    """Return the key that the app gets, in base 32."""
     parts = "\0".join(("second factor", nonce, name)).encode("utf-8", "replace")
     return base64.b32encode(hmac.digest(store.secret, parts, "sha256")[:20]).decode()
 
 
 def app_address(store: Store, name: str, nonce: str) -> str:
-    """Give what the QR code says to the app."""
+    """Return what the QR code says to the app."""
     host = store.config.address.partition("://")[2]
     return pyotp.TOTP(key_of(store, name, nonce)).provisioning_uri(
         name=f"{name} at {host}", issuer_name=_ISSUER
@@ -51,13 +51,13 @@ def app_address(store: Store, name: str, nonce: str) -> str:
 
 
 def accounts_with(store: Store) -> set[str]:
-    """Give the names of the accounts that have a second factor."""
+    """Return the names of the accounts that have a second factor."""
     with store.read() as tx:
         return set(tx.execute(select(second_factors.c.user_name)).scalars())
 
 
 def is_on(store: Store, name: str) -> bool:
-    """Tell whether an account has a second factor."""
+    """Return whether an account has a second factor."""
     with store.read() as tx:
         return _nonce(tx, name) is not None
 
@@ -93,12 +93,12 @@ def turn_off(store: Store, name: str, *, actor: str) -> None:
         gone = tx.execute(delete(second_factors).where(second_factors.c.user_name == name)).rowcount
         tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
         if not gone:
-            raise AccountError(said("{name} has no second factor", name=name), "nothing to turn off")
+            raise AccountError(msg("{name} has no second factor", name=name), "nothing to turn off")
         note(tx, actor, "second factor off", name)
 
 
 def renew_codes(store: Store, name: str) -> list[str]:
-    """Give new recovery codes; the old ones are good no more."""
+    """Return new recovery codes; the old ones are good no more."""
     with store.write() as tx:
         if _nonce(tx, name) is None:
             raise AccountError("there is no second factor", "turn it on first")
@@ -133,7 +133,7 @@ def _use_step(tx: Connection, name: str, step: int | None) -> bool:
 
 
 def _step_of(key: str, code: str) -> int | None:
-    """Tell which half minute a code belongs to: this one, or a neighbour, for clocks that differ a little."""
+    """Return which half minute a code belongs to: this one, or a neighbour, for clocks that differ a little."""
     code = code.replace(" ", "")
     totp = pyotp.TOTP(key)
     here = log.now() // STEP_SECONDS

@@ -26,7 +26,7 @@ def begin(tx: Connection, name: str) -> str:
 
 
 def owner(store: Store, token: str) -> Row[Any] | None:
-    """Give the account whose session this is, while it lasts and the account is active."""
+    """Return the account whose session this is, while it lasts and the account is active."""
     # A session from a clock that was ahead would last for longer than any does.
     lasts = sessions.c.expires_at.between(now(), now() + SESSION_SECONDS)
     query = (
@@ -60,5 +60,5 @@ def end_others(tx: Connection, name: str, keep: str | None) -> None:
 
 
 def digest(token: str) -> str:
-    """Give what is kept of a token that nobody can guess."""
+    """Return what is kept of a token that nobody can guess."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

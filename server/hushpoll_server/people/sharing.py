@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import delete, insert, select
 
 from hushpoll_server.store.surveys import Store, SurveyState
@@ -16,20 +16,20 @@ from .log import note
 
 
 def owner_of(store: Store, survey_hash: str) -> str | None:
-    """Give the owner's name; None for a survey of the house (published on the command line)."""
+    """Return the owner's name; None for a survey that was published on the command line without one."""
     state = store.state(survey_hash)
     return None if state is None else state.owner
 
 
 def shared_with(store: Store, survey_hash: str) -> list[str]:
-    """Give the names of the accounts that may read the survey's report beside its owner."""
+    """Return the names of the accounts that may read the survey's report beside its owner."""
     query = select(shares.c.user_name).where(shares.c.hash == survey_hash).order_by(shares.c.user_name)
     with store.read() as tx:
         return list(tx.execute(query).scalars())
 
 
 def can_read(store: Store, user: User | None, survey_hash: str) -> bool:
-    """Admins read everything; others what they own, what is shared with them and, as designers, the house's."""
+    """Return whether an account may read the results: admins all, others what they own or what is shared with them."""
     if user is None:
         return False
     return can_edit(store, user, survey_hash) or user.name in shared_with(store, survey_hash)
@@ -44,16 +44,31 @@ def readable(store: Store, user: User, states: Iterable[SurveyState]) -> list[Su
         for state in states
         if user.role == "admin"
         or state.hash in shared
-        or (user.role == "designer" and state.owner in (None, user.name))
+        or (user.role == "designer" and state.owner == user.name)
     ]
 
 
 def can_edit(store: Store, user: User | None, survey_hash: str) -> bool:
-    """Tell who may share, invite, close: the owner and admins; designers too where the survey belongs to the house."""
+    """Return whether an account may share, invite and close: the owner and admins may; without an owner, admins."""
     if user is None or user.role == "analyst":
         return False
     owner = owner_of(store, survey_hash)
-    return user.role == "admin" or owner is None or owner == user.name
+    return user.role == "admin" or owner == user.name
+
+
+def check_owner(store: Store, name: str) -> str:
+    """Return the name of an account that can own a survey; refuse one that does not exist, is locked or only reads."""
+    with store.read() as tx:
+        row = user_row(tx, name)
+    if row is None or not row.active:
+        raise AccountError(
+            msg("there is no active account named {name!r}", name=name), "ask an admin to add it"
+        )
+    if row.role == "analyst":
+        raise AccountError(
+            msg("{name} is an analyst and owns no surveys", name=name), "name a designer or an admin"
+        )
+    return name
 
 
 def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
@@ -63,10 +78,10 @@ def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
         row = user_row(tx, name)
         if row is None or not row.active:
             raise AccountError(
-                said("there is no active account named {name!r}", name=name), "ask an admin to add it"
+                msg("there is no active account named {name!r}", name=name), "ask an admin to add it"
             )
         if name == owner:
-            raise AccountError(said("{name} owns this survey and reads it already", name=name))
+            raise AccountError(msg("{name} owns this survey and reads it already", name=name))
         known = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)
         if tx.execute(known).one_or_none() is None:
             tx.execute(insert(shares).values(hash=survey_hash, user_name=name))

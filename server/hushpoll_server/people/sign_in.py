@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import time
 import unicodedata
 from typing import Any, NamedTuple
 
@@ -68,7 +69,7 @@ def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None 
 
 
 def half_way_row(store: Store, half: HalfWay) -> Row[Any] | None:
-    """Give the account that somebody is half way into; None where it is too late."""
+    """Return the account that somebody is half way into; None where it is too late."""
     with store.read() as tx:
         row = user_row(tx, half.name)
     if row is None or not row.active or not now() < half.until <= now() + HALF_WAY_SECONDS:
@@ -84,22 +85,29 @@ def _proof(store: Store, row: Row[Any], until: int) -> str:
 def _right_password(store: Store, name: str, password: str, device: str | None) -> Row[Any] | None:
     name = unicodedata.normalize("NFC", name.strip())
     with passwords.turn(store.config.data):
+        begun = time.monotonic()
         with store.read() as tx:
             row = user_row(tx, name)
         number = devices.known(store, row, device)
         purpose = f"device {number}" if number else "sign-in"
         _count(store, purpose, name, row)
         fits = passwords.verify(passwords.NOBODY if row is None else row.password_hash, password)
-    if row is None:
-        # The name is not written down, for it may be a password. That costs as much time as the line for a known one.
-        tries.tally_unknown(store)
-        return None
-    if not fits or not row.active:
-        log.record(store, name, "sign-in failed", name, "locked account" if fits else "wrong password")
+    if row is None or not fits or not row.active:
+        _note_failure(store, name, row, fits)
+        # What is written differs between names that exist and others, and so would the time of the refusal.
+        passwords.even_out(begun)
         return None
     with store.write() as tx:
         tries.forget(tx, store, purpose, name)
     return _rehashed(store, row, password)
+
+
+def _note_failure(store: Store, name: str, row: Row[Any] | None, fits: bool) -> None:
+    if row is None:
+        # The name is not written down, for it may be a password.
+        tries.tally_unknown(store)
+    else:
+        log.record(store, name, "sign-in failed", name, "locked account" if fits else "wrong password")
 
 
 def _count(store: Store, purpose: str, name: str, row: Row[Any] | None) -> None:
@@ -126,7 +134,7 @@ def _begin(store: Store, row: Row[Any], how: str = "") -> SignedIn:
 
 
 def password_fits(store: Store, name: str, password: str) -> bool:
-    """Tell whether this is the password of that account, asked again before it is changed; throttled like signing in.
+    """Return whether this is the password of that account, asked again before it is changed; throttled like signing in.
 
     Counted apart from signing in, so that whoever sits at a stolen session cannot lock the owner out.
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import Row, delete, insert, select
 
 from hushpoll_server.store.surveys import Store
@@ -57,7 +57,7 @@ def make(store: Store, name: str, label: str, scopes: Iterable[str], *, actor: s
     if not chosen or asked - set(SCOPES):
         raise AccountError(
             "a token needs scopes that exist",
-            said("choose from {scopes}", scopes=", ".join(SCOPES)),
+            msg("choose from {scopes}", scopes=", ".join(SCOPES)),
             "scopes",
         )
     token = _PREFIX + secrets.token_urlsafe(32)
@@ -65,11 +65,11 @@ def make(store: Store, name: str, label: str, scopes: Iterable[str], *, actor: s
     with store.write() as tx:
         if user_row(tx, name) is None:
             raise AccountError(
-                said("there is no account named {name!r}", name=name), "see the list of accounts"
+                msg("there is no account named {name!r}", name=name), "see the list of accounts"
             )
         if len(tx.execute(select(tokens.c.id).where(tokens.c.user_name == name)).all()) >= MOST_TOKENS:
             raise AccountError(
-                said("{name} has {most} tokens already", name=name, most=MOST_TOKENS),
+                msg("{name} has {most} tokens already", name=name, most=MOST_TOKENS),
                 "revoke one first",
                 "label",
             )
@@ -87,7 +87,7 @@ def revoke(store: Store, token_id: str, *, actor: str, name: str | None = None) 
         row = tx.execute(select(tokens).where(mine)).one_or_none()
         if row is None:
             raise AccountError(
-                said("there is no token {token!r}", token=token_id[:12]), "see the list of tokens"
+                msg("there is no token {token!r}", token=token_id[:12]), "see the list of tokens"
             )
         tx.execute(delete(tokens).where(mine))
         note(tx, actor, "token revoked", row.user_name, row.label)
@@ -95,7 +95,7 @@ def revoke(store: Store, token_id: str, *, actor: str, name: str | None = None) 
 
 
 def of_account(store: Store, name: str | None = None) -> list[Token]:
-    """Give the tokens of an account, or of all, the oldest first."""
+    """Return the tokens of an account, or of all, the oldest first."""
     query = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
     if name is not None:
         query = query.where(tokens.c.user_name == name)

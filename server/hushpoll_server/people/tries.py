@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -20,6 +21,8 @@ from .log import now
 FREE_FAILURES = 5
 LONGEST_BLOCK = 15 * 60
 FORGET_AFTER = 24 * 3600
+PRUNE_EVERY = 60
+_pruned: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
 
 
 def forget(tx: Connection, store: Store, purpose: str, name: str) -> None:
@@ -39,21 +42,28 @@ def count(store: Store, purpose: str, name: str) -> int:
         sign_in_failures.c.failures, sign_in_failures.c.blocked_until
     )
     with store.write() as tx:
-        tx.execute(delete(sign_in_failures).where(sign_in_failures.c.blocked_until < now() - FORGET_AFTER))
+        _prune(tx, store)
         tried = tx.execute(locked).one()
         wait = tried.blocked_until - now()
         # A longer one comes from a clock that was ahead: it would lock somebody out for as long.
         if 0 < wait <= LONGEST_BLOCK:
             raise AccountError(
                 "too many tries for this name, by you or by somebody else",
-                said("wait {seconds} seconds, then try again", seconds=wait)
+                msg("wait {seconds} seconds, then try again", seconds=wait)
                 if wait < 120
-                else said("wait {minutes} minutes, then try again", minutes=-(-wait // 60)),
+                else msg("wait {minutes} minutes, then try again", minutes=-(-wait // 60)),
             )
         beyond = tried.failures - FREE_FAILURES
         pause = 0 if beyond < 0 else min(LONGEST_BLOCK, 30 * 2 ** min(beyond, 20))
         tx.execute(update(sign_in_failures).where(mine).values(blocked_until=now() + pause))
     return pause
+
+
+def _prune(tx: Connection, store: Store) -> None:
+    """Forget old tries, at most once a minute: every row is looked at, and others wait to write."""
+    if now() - _pruned.get(store, 0) >= PRUNE_EVERY:
+        _pruned[store] = now()
+        tx.execute(delete(sign_in_failures).where(sign_in_failures.c.blocked_until < now() - FORGET_AFTER))
 
 
 def tally_unknown(store: Store) -> None:
@@ -77,12 +87,12 @@ def _unknown(store: Store) -> str:
 
 
 def _find_or_make(store: Store, name_hash: str, failures: Any) -> Any:
-    """Give a statement that finds the row or makes it, and locks it."""
+    """Return a statement that finds the row or makes it, and locks it."""
     put = sqlite_insert if store.database.is_sqlite else postgresql_insert
     fresh = put(sign_in_failures).values(name_hash=name_hash, failures=1, blocked_until=now())
     return fresh.on_conflict_do_update(index_elements=["name_hash"], set_={"failures": failures})
 
 
 def _digest(store: Store, purpose: str, name: str) -> str:
-    """Give a keyed hash: a password may have been typed into the name's field."""
+    """Return a keyed hash: a password may have been typed into the name's field."""
     return hmac.new(store.secret, f"{purpose}:{name}".encode("utf-8", "replace"), hashlib.sha256).hexdigest()

@@ -35,7 +35,7 @@ class KeptPages:
         self._pages: OrderedDict[Hashable, Page] = OrderedDict()
 
     def get(self, key: Hashable, render: Callable[[], str]) -> Page:
-        """Give a page from memory, or render it now."""
+        """Return a page from memory, or render it now."""
         with self._lock:
             page = self._pages.get(key)
             if page is not None:

@@ -20,7 +20,7 @@ from functools import cache, partial
 from typing import Any
 
 from flask_babel import lazy_gettext
-from hushpoll_client.assurance import Assurance
+from hushpoll_client.survey.assurance import Assurance
 from jinja2.utils import htmlsafe_json_dumps
 
 from hushpoll_server.spoken import LANGUAGES, direction, init_app, language
@@ -44,7 +44,7 @@ LONG_LIST = 15
 
 
 def words_of(group: str) -> str:
-    """Give every sentence of a group as the page's scripts check it.
+    """Return every sentence of a group as the page's scripts check it.
 
     The SHA-256 of the first group stands in explain.js, those of the others among the sentences of the first. All
     sentences of a group, whatever the survey asks: a text that depended on the survey could not be pinned.
@@ -63,7 +63,7 @@ def _words(_language: str, group: str) -> str:
 
 
 def page_word(key: str, otherwise: str) -> str:
-    """Give one word of the page's, for the paper form."""
+    """Return one word of the page's, for the paper form."""
     return str(_RARE.get(key, otherwise))
 
 
@@ -75,7 +75,7 @@ _STRINGS = {
     # Before
     "lead": _(
         "Your answers are mixed with chance on this device before they are sent."
-        " Nobody, including us, receives what you actually chose."
+        " From what is sent, nobody can tell for certain what you chose."
     ),
     "lead_fair": _(
         "Your answers are mixed with chance on this device before they are sent."
@@ -96,14 +96,14 @@ _STRINGS = {
     ),
     "question": _("Question {n}"),
     "questions": _("Questions {list}"),
-    "odds_about": _("Of 100 people who choose {chosen}, about {n} are recorded as {recorded}."),
+    "odds_about": _("If 100 people choose {chosen}, {recorded} is recorded for about {n} of them."),
     "odds_all": _("Of 100 people who choose {chosen}, all 100 are recorded as {recorded}."),
     "odds_none": _("Of 100 people who choose {chosen}, none is recorded as {recorded}."),
     "odds_nearly_all": _("Of 100 people who choose {chosen}, more than 99 are recorded as {recorded}."),
     "odds_nearly_none": _("Of 100 people who choose {chosen}, fewer than 1 is recorded as {recorded}."),
     "odds_any": _(
-        "Of 100 people who choose any one option, about {n} are recorded as that option."
-        " The other {rest} are spread evenly over the {others} other options."
+        "If 100 people choose the same option, it is recorded for about {n} of them. For the rest, one of the {others}"
+        " other options is recorded, each equally often."
     ),
     "odds_range": _(
         "Of 100 people who choose one option, between {low} and {high} are recorded as that option,"
@@ -137,7 +137,7 @@ _STRINGS = {
         " {factor}-fold."
     ),
     "unbounded": _("unbounded"),
-    "line_kept": _("About {n} of 100 stay as chosen"),
+    "line_kept": _("About {n} in 100 answers are sent unchanged"),
     "line_how": _("How this answer is mixed"),
     "long_one": _("1 question, about {time}"),
     "long_many": _("{n} questions, about {time}"),
@@ -170,7 +170,7 @@ _STRINGS = {
     "sending": _("Sending…"),
     "sent": _("Sent"),
     "sent_text": _("The survey has received your mixed answers. Thank you."),
-    "sent_stayed": _("What you chose has stayed on this device, and this page has forgotten it."),
+    "sent_stayed": _("This page has forgotten what you chose."),
     "sent_see": _("See exactly what was sent"),
     "recorded_as": _("Recorded as: {recorded}"),
     "waiting": _("Not sent yet"),
@@ -212,13 +212,14 @@ _STRINGS = {
     # Nothing to answer
     "fail_heading": _("This survey cannot be answered here"),
     "fail_nothing": _("Nothing was sent."),
-    "fail_load": _("The survey could not be loaded. Check the connection, then load this page again."),
+    "fail_load": _("This could not be loaded. Check the connection, then try again."),
     "fail_gone": _("There is no survey at this address. Check the link."),
     "fail_changed": _(
         "What this server sent does not match the fingerprint in the link. Someone may have changed"
         " the survey:"
         " tell whoever sent you the link."
     ),
+    "fail_cut": _("This link is incomplete. Copy the whole link, or ask for it again."),
     "fail_redirect": _(
         "You were led here by a redirect, which could have put another survey in place of yours. Open the whole link"
         " from your invitation directly."
@@ -248,7 +249,7 @@ _RARE = {
     "counted_with": _("Your answers will be counted with: {group}"),
     "deletion": _("All reports are deleted on {date}."),
     "fail_group": _("This link names no group. Ask whoever sent it for the link of your group."),
-    "kiosk_text": _("This device has kept nothing. You can hand it on."),
+    "kiosk_text": _("This device has kept nothing of your answers. You can hand it on."),
     "next": _("Next person"),
 }
 
@@ -312,7 +313,8 @@ _STUDY = {
     "review": _("Review before sending"),
     "change": _("Change"),
     "help_heading": _("If you want to talk to somebody"),
-    "exit": _("Leave this page (Esc)"),
+    "exit": _("Leave this page"),
+    "exit_key": _("Leave this page (Esc)"),
     "neutral": _("Page"),
 }
 
@@ -325,6 +327,7 @@ _WHY = {
     "who_thief": _("Someone who breaks into the server"),
     "who_court": _("A court or an authority"),
     "who_decoy": _("Someone who knows your answer to a second question"),
+    "who_code": _("Someone who changes the code of this page; whoever runs the server could"),
     "who_device": _("Someone who controls this device"),
     "only_mixed": _("Only the mixed answer"),
     "only_mixed_open": _("Only the mixed answer; see the exceptions above"),
@@ -341,7 +344,10 @@ _WHY = {
         "Not stored: your name, the time, your network address, your browser. No cookies. What is stored can show what"
         " you chose."
     ),
-    "stored_invitation": _("Your invitation code is marked as used. It is not kept with your answers."),
+    "stored_invitation": _(
+        "Your invitation code waits with your answers until they are shuffled with those of others. Then it is deleted"
+        " from them and counts as used."
+    ),
     "know_heading": _("How we know"),
     "know_epsilon": _(
         "Privacy loss of the whole survey (total epsilon): {epsilon}. Whatever odds someone gave to"
@@ -397,8 +403,8 @@ _POSTER = {
         " is explained before the first question."
     ),
     "strong": _(
-        "Your answers are mixed with chance on your own device before they are sent. Nobody, including us, receives"
-        " what you actually choose."
+        "Your answers are mixed with chance on your own device before they are sent. From what is sent, nobody"
+        " can tell for certain what you choose."
     ),
     "fair": _(
         "Your answers are mixed with chance on your own device before they are sent. What we receive can hint at what"
@@ -436,15 +442,15 @@ _LETTER = {
 
 
 def letter_words() -> dict[str, str]:
-    """Give the words of a letter of invitation."""
+    """Return the words of a letter of invitation."""
     return {key: str(text) for key, text in _LETTER.items()}
 
 
 def printed_words() -> dict[str, str]:
-    """Give the words of posters and slips."""
+    """Return the words of posters and slips."""
     return {key: str(text) for key, text in _PRINTED.items()}
 
 
 def poster_lead(promised: Assurance) -> str:
-    """Say on a poster what may be promised of a survey."""
+    """Return on a poster what may be promised of a survey."""
     return str(_POSTER["open" if promised.one_sided and promised.tier != "weak" else promised.tier])

@@ -29,7 +29,7 @@ class LogoError(HushpollError):
 
 
 def picture_type(body: bytes) -> str:
-    """Tell the type of a raster picture by its first bytes, whatever its name says."""
+    """Return the type of a raster picture by its first bytes, whatever its name says."""
     if len(body) > LARGEST:
         raise LogoError(
             f"the file has more than {LARGEST // 1000} KB",
@@ -57,7 +57,7 @@ def keep(store: Store, body: bytes) -> str:
 
 
 def address(logo_hash: str) -> str:
-    """Say where a logo is."""
+    """Return where a logo is."""
     return url_for("respond.logos.logo", logo_hash=logo_hash)
 
 

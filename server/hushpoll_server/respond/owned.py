@@ -27,7 +27,7 @@ class Owned(NamedTuple):
     delete_on: datetime.date | None = None
 
     def lines(self) -> list[str]:
-        """Say it, for somebody who compares a page with the release."""
+        """Return it, for somebody who compares a page with the release."""
         told = []
         if self.imprint or self.imprint_url:
             imprint = f"{self.imprint} {self.imprint_url}".strip()

@@ -11,8 +11,8 @@ from typing import Any
 from flask import Blueprint, Response, current_app, g, render_template, request, url_for
 from flask_babel import force_locale, format_date
 from hushpoll_client import Survey
+from hushpoll_client.delivery.link import fingerprint
 from hushpoll_client.kind import DEFAULT, KINDS
-from hushpoll_client.link import fingerprint
 from jinja2.utils import htmlsafe_json_dumps
 from sqlalchemy import select
 from werkzeug.wrappers import Response as BaseResponse
@@ -26,9 +26,10 @@ from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import get_store, is_hash
 
 from . import languages, logos, paper
-from .assets import Asset, asset, on_demand, preloads, shell, start
-from .assets import release as this_release
+from .assets import on_demand, preloads, shell, start
 from .kept import KeptPages, answer
+from .manifest import BUNDLES, Asset, asset, bundles_for, modules_for
+from .manifest import release as this_release
 
 bp = Blueprint("respond", __name__, template_folder="templates")
 bp.register_blueprint(paper.bp)
@@ -128,6 +129,7 @@ def _render(
     document: str | None = None,
     at_questions: bool = False,
 ) -> str:
+    bundles = bundles_for(survey)
     data = {
         "hash": survey.hash,
         "document": document or url_for("api.survey", survey_hash=survey.hash),
@@ -141,7 +143,8 @@ def _render(
         **({"at_questions": True} if at_questions else {}),
         "languages": list(languages.LANGUAGES.items()),
         "words": url_for("respond.words", release=this_release(), language=languages.language()),
-        "more": on_demand(*_needed(survey)),
+        "more": on_demand(*_modules(survey)),
+        **({"bundles": {name: BUNDLES[name] for name in bundles}} if bundles else {}),
         "long": languages.LONG_LIST,
     }
     packed = htmlsafe_json_dumps(data, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
@@ -153,30 +156,24 @@ def _render(
         more_words={
             group: languages.words_of(group) for group in _more_words(survey, preview or bool(delete_on))
         },
-        preloads=preloads(*_needed(survey)),
+        preloads=preloads(*_modules(survey)),
         start=start(),
         **shell(),
     )
 
 
 def _logo(survey: Survey) -> dict[str, str]:
-    look = survey.about.get("look", {})
+    look = survey.presentation.get("look", {})
     return {"logo": logos.address(look["logo"])} if "logo" in look else {}
 
 
-def _needed(survey: Survey) -> Iterator[str]:
-    """Name the modules that its page will bring, so that all are on their way at once: one after the other is slow."""
-    jointly = bool(survey.blocks or survey.groups or survey.anchor or survey.series)
-    if jointly:
-        yield "client/block.js"
-    if jointly or not all(one.kind.usual and one.mechanism.usual for one in survey.questions):
-        yield "client/more.js"
-    if any(one.kind.widget != KINDS[DEFAULT].widget for one in survey.questions):
-        yield "respond/widgets.js"
-    if survey.about:
-        yield from ("client/about.js", "respond/study.js")
-    if any(len(question.options) > languages.LONG_LIST for question in survey.questions):
-        yield "respond/search.js"
+def _modules(survey: Survey) -> list[str]:
+    """Return the modules that the page will load, so that all are on their way at once: one after the other is slow."""
+    return modules_for(
+        survey,
+        widgets=any(question.kind.widget != KINDS[DEFAULT].widget for question in survey.questions),
+        search=any(len(question.options) > languages.LONG_LIST for question in survey.questions),
+    )
 
 
 def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
@@ -196,7 +193,7 @@ def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
     )
     if rare or other_decoys or survey.groups or survey.settings.kiosk:
         yield "rare"
-    if survey.about:
+    if survey.presentation:
         yield "study"
 
 

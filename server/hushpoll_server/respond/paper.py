@@ -15,11 +15,11 @@ from flask import Blueprint, Response, current_app, g, render_template, request,
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext
 from hushpoll_client import Question, Report, Survey
-from hushpoll_client.assurance import assurance
+from hushpoll_client.formatting import at_most
 from hushpoll_client.mechanism import Instruction
-from hushpoll_client.said import Said
-from hushpoll_client.texts import Texts, direction_of, languages_of, read_in
-from hushpoll_client.words import at_most
+from hushpoll_client.messages import Message
+from hushpoll_client.survey.assurance import assurance
+from hushpoll_client.survey.texts import Texts, direction_of, languages_of, read_in
 from markupsafe import Markup
 from werkzeug.wrappers import Response as BaseResponse
 from wtforms import BooleanField, Form, HiddenField, RadioField, StringField
@@ -53,8 +53,8 @@ _TWO_QUESTIONS = {
 
 _LEADS = {
     "strong": lazy_gettext(
-        "Here you mix the answers yourself, with coins or dice. Nobody, including us, receives what is true for you,"
-        " only what the instructions give."
+        "Here you mix the answers yourself, with coins or dice. From what you hand in, nobody can tell for"
+        " certain what is true for you."
     ),
     "fair": lazy_gettext(
         "Here you mix the answers yourself, with coins or dice. What the instructions give can hint at what is true"
@@ -72,7 +72,7 @@ _LEADS = {
 
 
 def is_possible(survey: Survey) -> bool:
-    """Tell whether every question can be answered on paper; a report is always complete."""
+    """Return whether every question can be answered on paper; a report is always complete."""
     return all(by_hand(question) is not None for question in survey.questions)
 
 
@@ -82,12 +82,12 @@ def by_hand(question: Question) -> Instruction | None:
 
 
 def address(survey_hash: str) -> str:
-    """Say where the paper page of a survey is."""
+    """Return where the paper page of a survey is."""
     return url_for("respond.paper.page", survey_hash=survey_hash)
 
 
 def _form(survey: Survey) -> Form | None:
-    """Give the form, whose fields hold answers that are mixed already; None where there are no instructions."""
+    """Return the form, whose fields hold answers that are mixed already; None where there are no instructions."""
     if not is_possible(survey):
         return None
     required = _("Please choose what the instructions gave.")
@@ -97,7 +97,7 @@ def _form(survey: Survey) -> Form | None:
             validators=[InputRequired(_("Please confirm that you followed the instructions."))]
         ),
     }
-    if "consent" in survey.about:
+    if "consent" in survey.presentation:
         fields["consent"] = BooleanField(validators=[InputRequired(_("Please tick this to start."))])
     if survey.settings.invitation:
         missing = _("Please copy the code from your invitation.")
@@ -114,7 +114,7 @@ def _form(survey: Survey) -> Form | None:
 
 
 def report_labels(question: Question, texts: Texts) -> list[str]:
-    """Say what each report is called on the page: an answer, a word about two answers, or its number."""
+    """Return what each report is called on the page: an answer, a word about two answers, or its number."""
     mechanism = question.mechanism
     if mechanism.reports_are_answers:
         return [*_options(question, texts), *([_("does not apply")] if question.after else [])]
@@ -123,12 +123,12 @@ def report_labels(question: Question, texts: Texts) -> list[str]:
 
 
 def _options(question: Question, texts: Texts) -> list[str]:
-    shown = [texts.option(question, one) for one in question.options]
-    return [in_words(one) if isinstance(one, Said) or one == PREFER_NOT else one for one in shown]
+    shown = [texts.option(question, option) for option in question.options]
+    return [in_words(one) if isinstance(one, Message) or one == PREFER_NOT else one for one in shown]
 
 
-def _sentences(options: Sequence[str]) -> list[Said]:
-    return [one for one in options if isinstance(one, Said)]
+def _sentences(options: Sequence[str]) -> list[Message]:
+    return [option for option in options if isinstance(option, Message)]
 
 
 def _marks(question: Question, texts: Texts) -> list[Markup]:
@@ -142,7 +142,7 @@ def _marks(question: Question, texts: Texts) -> list[Markup]:
 
 
 def warnings(question: Question, texts: Texts) -> list[str]:
-    """Say what the reports of a question give away, in words: the respondent must know."""
+    """Return what the reports of a question give away, in words: the respondent must know."""
     labels, mechanism = report_labels(question, texts), question.mechanism
     both = _("A {option} does reveal that both are {option}.")
     lines = [
@@ -160,7 +160,7 @@ def warnings(question: Question, texts: Texts) -> list[str]:
 
 
 def any_answer(question: Question) -> str | None:
-    """Say what a report that is not an answer means; None where reports are answers, or words about two answers."""
+    """Return what a report that is not an answer means; None where reports are answers, or words about two answers."""
     mechanism, ratio = question.mechanism, question.channel.ratio
     if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
         return None
@@ -183,7 +183,7 @@ def page(survey_hash: str) -> BaseResponse:
 @bp.post("/s/<survey_hash>/paper")
 def send(survey_hash: str) -> BaseResponse:
     """Take answers that are mixed already; the id from the page makes sending twice harmless."""
-    refuse_cross_site(request.environ, request.host)
+    refuse_cross_site(current_app.config["HUSHPOLL"])
     known = _known(survey_hash)
     if not is_possible(known.survey):
         raise Problem(422, "this survey cannot be answered on paper; open its page without /paper to see why")
@@ -235,7 +235,7 @@ def _group(survey: Survey) -> int | None:
 def incoming(
     known: Published, report_id: str, reports: Sequence[int], code: str, group: int | None
 ) -> Incoming:
-    """Give a report that was mixed by hand as the writer takes it."""
+    """Return a report that was mixed by hand as the writer takes it."""
     survey = known.survey
     report = Report(report_id, tuple(reports), group)
     asked = survey.settings.invitation
@@ -245,7 +245,7 @@ def incoming(
 
 
 def rule(survey: Survey, question: Question, texts: Texts) -> str | None:
-    """Say whom a question with a skip rule is for, and what everybody else does."""
+    """Return whom a question with a skip rule is for, and what everybody else does."""
     if question.after is None:
         return None
     place, decider = next(
@@ -262,7 +262,7 @@ def rule(survey: Survey, question: Question, texts: Texts) -> str | None:
 
 
 def _item(survey: Survey, index: int, form: Form | None, texts: Texts) -> dict[str, Any]:
-    """Give everything that the template needs to know about one question."""
+    """Return everything that the template needs to know about one question."""
     question = survey.questions[index]
     return {
         "name": f"q{index}",
@@ -282,7 +282,7 @@ def _item(survey: Survey, index: int, form: Form | None, texts: Texts) -> dict[s
 
 
 def _marked(tag: str | None) -> Markup:
-    """Give the language and direction of the designer's words, as HTML names them."""
+    """Return the language and direction of the designer's words, as HTML names them."""
     if tag is None:
         return Markup('dir="auto"')
     return Markup('lang="{}" dir="{}"').format(tag, direction_of(tag))
@@ -304,7 +304,7 @@ def _own_name(tag: str) -> str:
 
 
 def _lead(survey: Survey) -> str:
-    """Say what may be promised to somebody who follows the steps: as strong as the odds allow."""
+    """Return what may be promised to somebody who follows the steps: as strong as the odds allow."""
     promised = assurance(survey)
     return str(_LEADS["open" if promised.one_sided and promised.tier != "weak" else promised.tier])
 

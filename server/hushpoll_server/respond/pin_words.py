@@ -19,7 +19,7 @@ _TABLE = re.compile(r"(const PINNED = \{\n).*?(\};\n)", re.DOTALL)
 
 
 def pinned(script: str) -> str:
-    """Give the script with the hashes of today's sentences."""
+    """Return the script with the hashes of today's sentences."""
     app = Flask("hushpoll_server")
     languages.init_app(app)
     lines = []

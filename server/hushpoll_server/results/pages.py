@@ -18,11 +18,10 @@ from flask import (
     send_file,
 )
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD, OTHER
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
+from hushpoll_client.survey.group import FIELD, OTHER
 from werkzeug.wrappers import Response as BaseResponse
 
-from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.files import serve
 from hushpoll_server.people.access import audit, can_edit, signed_in
 from hushpoll_server.respond.languages import language
@@ -32,6 +31,7 @@ from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import get_store
 
 from . import public, waves  # noqa: F401  (their pages belong to the same blueprint)
+from .minimum import refuse_small_export
 from .paging import shown_page
 from .planned import planned_margins
 from .shared import (
@@ -115,12 +115,15 @@ def table(survey_hash: str) -> Page:
 
 
 def _labels(survey: Survey, by: str | None, made: SurveyResults | None) -> Sequence[str]:
-    """Give the groups that another can be compared with."""
+    """Return the groups that another can be compared with."""
     if by == FIELD and survey.groups:
         names = made.groups[0].groups if made is not None and made.groups else ()
-        return [said("other") if name == OTHER else name for name in names]
+        return [msg("other") if name == OTHER else name for name in names]
     # Options of a list are not compared with each other: each has those who chose it and those who did not.
-    return next((one.options for one in survey.questions if one.id == by and one.channel.listed), ())
+    return next(
+        (question.options for question in survey.questions if question.id == by and question.channel.listed),
+        (),
+    )
 
 
 @bp.get("/surveys/<survey_hash>/report.<any(html, csv, json, txt):form>")
@@ -153,9 +156,10 @@ def export(survey_hash: str) -> Page:
     from hushpoll_analysis.results.export import zip_export
 
     store, survey = get_store(), survey_of(survey_hash)
+    records = store.record_parts(survey_hash)
+    refuse_small_export(state_of(survey_hash))
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
-    records = read_sealed(store, survey_hash, wait=False)
     zip_export(survey, records, target, level_asked(), state.fewest, state.seen_apart)
     audit("exported", survey_hash, f"{store.sealed_count(survey_hash)} reports")
     response = send_file(

@@ -14,7 +14,7 @@ __all__ = ["planned_margins"]
 
 
 def planned_margins(store: Store, survey: Survey) -> dict[str, float]:
-    """Give the margins of the draft that became this survey, by question; none where it came from a file."""
+    """Return the margins of the draft that became this survey, by question; none where it came from a file."""
     plan = select(drafts.c.margin, drafts.c.budget).where(drafts.c.published_hash == survey.hash)
     with store.read() as tx:
         row = tx.execute(plan.order_by(drafts.c.updated_at).limit(1)).one_or_none()

@@ -14,7 +14,6 @@ from flask import (
 )
 
 from hushpoll_server.collect.retention import keeping_of
-from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.people.access import can_read_survey, signed_in
 from hushpoll_server.problems import Problem
 from hushpoll_server.respond.languages import LANGUAGES, language
@@ -134,7 +133,6 @@ def _made_once(
 ) -> Response:
     """Send a file of public results to a stranger, for whom nothing is made twice."""
     files: PublicFiles = current_app.extensions["hushpoll_public_files"]
-    seal_due(get_store(), wait=False)
     state = state_of(survey_hash)
     # Only the one to read or print is written in words of the reader's language.
     spoken = (language(), speech().language) if form == "html" else ()

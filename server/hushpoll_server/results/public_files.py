@@ -33,7 +33,7 @@ class PublicFiles:
         self._places = threading.BoundedSemaphore(most_threads)
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """Give a file, compressed: from memory, or made now, where not too many wait for one."""
+        """Return a file, compressed: from memory, or made now, where not too many wait for one."""
         kept = self._kept(key)
         if kept is not None:
             return kept

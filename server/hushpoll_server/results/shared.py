@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from flask import (
 )
 from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.group import FIELD
+from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.people.access import can_read_survey, guard_forms, signed_in
@@ -27,7 +28,7 @@ from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import SurveyState, get_store
 
 from .public_files import PublicFiles
-from .tallies import Tallies
+from .tallies import ResultsCache, Tallies
 
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
@@ -48,6 +49,7 @@ PUBLIC_LEVEL = 0.95
 
 
 bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_tallies", Tallies()))
+bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_results", ResultsCache()))
 bp.record_once(
     lambda state: state.app.extensions.setdefault(
         "hushpoll_public_files", PublicFiles(max(1, state.app.config["HUSHPOLL"].threads // 4))
@@ -61,7 +63,7 @@ def _refused(error: HushpollError) -> Response:
 
 
 def state_of(survey_hash: str) -> SurveyState:
-    """Give what the store knows of a survey; 404 where there is none."""
+    """Return what the store knows of a survey; 404 where there is none."""
     state = get_store().state(survey_hash)
     if state is None:
         abort(404, "there is no survey at this address that you may read; see the list of surveys")
@@ -69,26 +71,28 @@ def state_of(survey_hash: str) -> SurveyState:
 
 
 def turned_away(state: SurveyState, public_counts: bool = True) -> BaseResponse | None:
-    """Say where to send somebody who may not read the report; None for those who may."""
+    """Return where to send somebody who may not read the report; None for those who may."""
     user = signed_in()
     if can_read_survey(user, state.hash):
         return None
     if state.is_public and public_counts:
         return redirect(url_for("results.public", survey_hash=state.hash))
     if user is None:
-        return redirect(url_for("accounts.sign_in", next=request.full_path.rstrip("?")))
+        return redirect(
+            url_for("accounts.sign_in", next=(request.script_root + request.full_path).rstrip("?"))
+        )
     abort(404, "there is no survey at this address that you may read; see the list of surveys")
 
 
 def survey_of(survey_hash: str) -> Survey:
-    """Give the survey itself."""
+    """Return the survey itself."""
     survey = get_store().get_survey(survey_hash)
     assert survey is not None
     return survey
 
 
 def level_asked() -> float:
-    """Give the level that is asked for, of those that are offered."""
+    """Return the level that is asked for, of those that are offered."""
     text = request.args.get("level") or "95"
     if text not in LEVELS:
         raise Problem(422, f"level: {text[:20]!r} is not offered here; choose one of {', '.join(LEVELS)}")
@@ -96,7 +100,7 @@ def level_asked() -> float:
 
 
 def question_asked(survey_hash: str, name: str) -> str | None:
-    """Give the question that is asked for by this name, None where none is."""
+    """Return the question that is asked for by this name, None where none is."""
     text, survey = request.args.get(name) or None, survey_of(survey_hash)
     known = [question.id for question in survey.questions]
     if name == "by" and survey.groups:
@@ -118,6 +122,7 @@ def results_of(
     needed: Mapping[str, float] | None = None,
 ) -> SurveyResults:
     """Estimate the survey's questions from what is sealed."""
+    from hushpoll_analysis.data.kept import GroupCounts
     from hushpoll_analysis.results.survey import report
 
     tallies: Tallies = current_app.extensions["hushpoll_tallies"]
@@ -127,12 +132,19 @@ def results_of(
     joint = tallies.get(store, survey, survey.anchor.question) if survey.anchor else None
     keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
     sizes = state.group_sizes(survey)
-    if sizes and not oversized(tallies.get(store, survey, FIELD), sizes):
-        counted, keys["population"] = store.record_parts(survey.hash), sizes
+    if sizes:
+        by_group = tallies.get(store, survey, FIELD)
+        if not oversized(by_group, sizes):
+            keys["population"] = sizes
+            counted = GroupCounts(survey, by_group) if GroupCounts.suffices(survey, by) else None
     # Whoever reads results while reports come can subtract: a person hides among those released together only.
-    keys["batch"] = state.seen_apart
-    return report(
-        survey, counted, **keys, questions=questions, anchor_counts=joint, needed=needed, fewest=state.fewest
+    keys |= {"batch": state.seen_apart, "questions": questions, "needed": needed, "fewest": state.fewest}
+    if counted is not None:
+        return report(survey, counted, **keys, anchor_counts=joint)
+    cache: ResultsCache = current_app.extensions["hushpoll_results"]
+    return cache.get(
+        (state, json.dumps(keys)),
+        lambda: report(survey, store.record_parts(survey.hash), **keys, anchor_counts=joint),
     )
 
 
@@ -174,7 +186,7 @@ def as_svg(drawn: str, name: str) -> Response:
 
 
 def words_for(survey: Survey) -> dict[str, Any]:
-    """Give our words and the survey's own, in the reader's language."""
+    """Return our words and the survey's own, in the reader's language."""
     from hushpoll_analysis.results.texts import texts_of
 
     texts = texts_of(survey, language())
@@ -182,7 +194,7 @@ def words_for(survey: Survey) -> dict[str, Any]:
 
 
 def frame_of(state: SurveyState, survey: Survey) -> dict[str, Any]:
-    """Give what every report page shows around the report."""
+    """Return what every report page shows around the report."""
     level = request.args.get("level") or "95"
     store = get_store()
     return {

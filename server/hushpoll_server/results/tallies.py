@@ -1,29 +1,34 @@
-"""Counts for a results page: read from what is kept while sealing, or made by a scan and then kept."""
+"""Counts for a results page: read from what is kept while sealing, or made by a scan and then kept.
+
+Results that take more than counts are made by a scan too, and kept in memory.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
+from hushpoll_client.survey.group import FIELD
 from sqlalchemy import select
 
-from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.store.counts import ALONE, Place, keep_pairs, read_counts, write_counts
 from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import Store, SurveyState
 
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
+    from hushpoll_analysis.results.survey import SurveyResults
 
-__all__ = ["Tallies"]
+__all__ = ["ResultsCache", "Tallies"]
 
 MOST_SCANNED = 64
 """Tallies in memory that no kept counts give."""
+MOST_RESULTS = 256
+"""Results in memory that take more than counts: a survey has up to a hundred pictures."""
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +41,10 @@ class Tallies:
         self._scanned: OrderedDict[tuple[str, str | None], tuple[int, Tally]] = OrderedDict()
 
     def get(self, store: Store, survey: Survey, by: str | None, keep: bool = False) -> Tally:
-        """Give the counts of the sealed reports, by a question or by group.
+        """Return the counts of the sealed reports, by a question or by group; whoever reads seals nothing.
 
         Two questions that were not asked for before are counted by a scan; `keep` them from then on.
         """
-        # What is sealed already will do, where another node seals or a backup is made just now.
-        seal_due(store, wait=False)
         kept = _kept(store, survey, by)
         if kept is not None:
             return kept
@@ -62,6 +65,27 @@ class Tallies:
         if keep and by is not None and by != FIELD:
             _keep(store, survey, known[1])
         return known[1]
+
+
+class ResultsCache:
+    """Results that are made by reading every report: once, for all readers, until something changes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._results: OrderedDict[Hashable, SurveyResults] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], SurveyResults]) -> SurveyResults:
+        """Return the results of everything that the key names; one reader at a time makes some."""
+        results = self._results.get(key)
+        if results is not None:
+            return results
+        with self._lock:
+            results = self._results.get(key)
+            if results is None:
+                results = self._results[key] = make()
+                while len(self._results) > MOST_RESULTS:
+                    self._results.popitem(last=False)
+            return results
 
 
 def _state(store: Store, survey: Survey) -> SurveyState:

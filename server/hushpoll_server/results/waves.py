@@ -13,8 +13,8 @@ from flask import (
     request,
 )
 from hushpoll_client import Survey
-from hushpoll_client.group import FIELD
-from hushpoll_client.series import changed_groups
+from hushpoll_client.survey.group import FIELD
+from hushpoll_client.survey.series import changed_groups
 
 from hushpoll_server.fields import option
 from hushpoll_server.people.access import can_read_survey, signed_in
@@ -101,15 +101,15 @@ def trend_picture(survey_hash: str, question: str) -> Page:
 
 
 def _waves(survey_hash: str) -> tuple[dict[int, SurveyState], dict[int, Survey]]:
-    """Give the waves that this account may read, by their number, and their surveys."""
+    """Return the waves that this account may read, by their number, and their surveys."""
     listed = enumerate(get_store().waves(survey_hash), 1)
     readable = {number: one for number, one in listed if can_read_survey(signed_in(), one.hash)}
     return readable, {number: survey_of(one.hash) for number, one in readable.items()}
 
 
 def _group_of(surveys: Iterable[Survey]) -> tuple[str | None, list[str]]:
-    """Give the group that is asked for, and those to choose from."""
-    names = list(dict.fromkeys(name for one in surveys for name in one.groups))
+    """Return the group that is asked for, and those to choose from."""
+    names = list(dict.fromkeys(name for survey in surveys for name in survey.groups))
     group = request.args.get("group") or None
     if group is not None and group not in names:
         raise Problem(422, f"group: no wave has a group {group[:64]!r}; choose one of {', '.join(names)}")
@@ -133,7 +133,7 @@ def _followed(made: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
 
 
 def _wave_names(question: FollowedQuestion) -> list[str]:
-    return [_("Wave %(n)s", n=one) for one in question.waves]
+    return [_("Wave %(n)s", n=wave) for wave in question.waves]
 
 
 def _waves_picture(question: FollowedQuestion, number: int) -> str:
@@ -146,7 +146,7 @@ def _waves_picture(question: FollowedQuestion, number: int) -> str:
 
 
 def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | None:
-    """Give the results of a wave, or of one of its groups; None where that is not shown on its own."""
+    """Return the results of a wave, or of one of its groups; None where that is not shown on its own."""
     if group is None:
         return results_of(survey, None, level)
     from hushpoll_analysis.data.link_groups import tally_of

@@ -3,9 +3,9 @@
 Run it after a change of a sentence: `python -m hushpoll_server.said.collect`. It adds what is new to every messages.po,
 takes away what nobody says any more, and compiles; a test fails until then, and until every sentence is translated.
 
-Collected are templates given to `said` and `plural`, constant texts given to errors as problem, remedy or predicate,
+Collected are templates given to `msg` and `plural`, constant texts given to errors as problem, remedy or predicate,
 what the pages of results `speak`, and what mechanisms, kinds, parameters and methods declare. Of the analysis only
-modules that use `said` count: the others speak to programmers and to the command line, in English.
+modules that use `msg` count: the others speak to programmers and to the command line, in English.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import hushpoll_client
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
-from hushpoll_analysis.shares.interval.registry import METHODS, in_words
+from hushpoll_analysis.interval.registry import METHODS, interval_method
 from hushpoll_client.errors import HushpollError
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
@@ -40,10 +40,18 @@ _ANALYSIS = Path(hushpoll_analysis.__file__).parent
 _SERVER = Path(hushpoll_server.__file__).parent
 _TERMINAL = {"ledger.py", "link.py", "memory.py", "send.py"}
 """Modules of the client that only a terminal uses; it speaks English."""
-_RULES = ("collect", "people", "store/surveys.py", "mail.py", "respond/logos.py", "workspace/*.py")
+_RULES = (
+    "collect",
+    "people",
+    "store/surveys.py",
+    "mail.py",
+    "respond/logos.py",
+    "results/minimum.py",
+    "workspace/*.py",
+)
 """Where the server raises errors that pages show."""
 
-_SAYING = {"said": 1, "plural": 3}
+_SAYING = {"msg": 1, "plural": 3}
 """Functions that take sentences, and how many of their first arguments may be one."""
 _DECLARED = ("label", "help", "design", "symbols", "hint", "missing")
 """What mechanisms, kinds and parameters say of themselves on pages."""
@@ -54,7 +62,7 @@ _WORD = re.compile("[a-z]{3}")
 
 
 def collected() -> dict[str, set[str]]:
-    """Give every sentence, with the files that say it."""
+    """Return every sentence, with the files that say it."""
     found: dict[str, set[str]] = {}
     for text, place in (*_written(), *_drawn(), *_declared()):
         if any(map(_has_words, (part for part, *_ in Formatter().parse(_escaped(text))))):
@@ -63,7 +71,7 @@ def collected() -> dict[str, set[str]]:
 
 
 def places(text: str) -> set[str]:
-    """Give the places of a sentence, as `{most:,}`, which must be the same in every language."""
+    """Return the places of a sentence, as `{most:,}`, which must be the same in every language."""
     try:
         parts = list(Formatter().parse(text))
     except ValueError:  # a constant text with braces of its own
@@ -76,7 +84,7 @@ def places(text: str) -> set[str]:
 
 
 def updated(catalog: Catalog) -> Catalog:
-    """Give a catalogue with today's sentences: translations are kept, none is guessed."""
+    """Return a catalogue with today's sentences: translations are kept, none is guessed."""
     made = Catalog(
         locale=catalog.locale,
         project="hushpoll",
@@ -95,19 +103,19 @@ def updated(catalog: Catalog) -> Catalog:
 
 
 def compiled(catalog: Catalog) -> bytes:
-    """Give what gettext reads."""
+    """Return what gettext reads."""
     made = io.BytesIO()
     write_mo(made, catalog)
     return made.getvalue()
 
 
 def _has_words(part: str) -> bool:
-    """Tell whether a language could say this in its own way: words, or signs that stand around them or numbers."""
+    """Return whether a language could say this in its own way: words, or signs that stand around them or numbers."""
     return any(sign.isalpha() or sign in "“”[" for sign in part)
 
 
 def _escaped(text: str) -> str:
-    """Give a text that a formatter can take apart, also where its braces are its own."""
+    """Return a text that a formatter can take apart, also where its braces are its own."""
     try:
         list(Formatter().parse(text))
     except ValueError:
@@ -120,7 +128,7 @@ def _written() -> Iterator[tuple[str, str]]:
     trees = [(path, root, ast.parse(path.read_text("utf-8"))) for path, root in _sources()]
     family = _family([tree for _, _, tree in trees])
     for path, root, tree in trees:
-        if root == _ANALYSIS and not any(map(_imports_said, ast.walk(tree))):
+        if root == _ANALYSIS and not any(map(_imports_msg, ast.walk(tree))):
             continue
         module, place = _Module(tree, family), path.relative_to(root.parent).as_posix()
         yield from ((text, place) for text in module.texts())
@@ -130,7 +138,7 @@ def _drawn() -> Iterator[tuple[str, str]]:
     """Find the sentences in the templates of results."""
     for path in sorted((_ANALYSIS / "results" / "templates").glob("*.html")):
         with path.open("rb") as file:
-            for _line, _function, text, _comments in babel_extract(file, ("said", "speak"), (), {}):
+            for _line, _function, text, _comments in babel_extract(file, ("msg", "speak"), (), {}):
                 # With values beside it, a sentence is the first of several.
                 first = text[0] if isinstance(text, tuple) else text
                 if first:
@@ -139,7 +147,7 @@ def _drawn() -> Iterator[tuple[str, str]]:
 
 def _sources() -> Iterator[tuple[Path, Path]]:
     for path in sorted(_CLIENT.rglob("*.py")):
-        if path.name not in _TERMINAL:
+        if path.name not in _TERMINAL and path.parent.name != "cli":
             yield path, _CLIENT
     for path in sorted(_ANALYSIS.rglob("*.py")):
         yield path, _ANALYSIS
@@ -149,8 +157,8 @@ def _sources() -> Iterator[tuple[Path, Path]]:
             yield path, _SERVER
 
 
-def _imports_said(node: ast.AST) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "hushpoll_client.said"
+def _imports_msg(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "hushpoll_client.messages"
 
 
 def _family(trees: Iterable[ast.Module]) -> set[str]:
@@ -176,7 +184,7 @@ def _declared() -> Iterator[tuple[str, str]]:
         if _WORD.search(mechanism.formula):
             yield mechanism.formula, f"{mechanism.__module__.replace('.', '/')}.py"
     for method in METHODS[1:]:
-        yield from ((text, "hushpoll_analysis/shares/interval") for text in (method, in_words(method)))
+        yield from ((text, "hushpoll_analysis/interval") for text in (method, interval_method(method).label))
 
 
 class _Module:
@@ -193,14 +201,14 @@ class _Module:
                         self.given.setdefault(target.id, []).append(node.value)
 
     def texts(self) -> Iterator[str]:
-        """Give what calls say, each text as often as it is said."""
+        """Yield what calls say, each text as often as it is said."""
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 for argument in self._arguments(node):
                     yield from self._constants(argument)
 
     def _arguments(self, call: ast.Call) -> Iterable[ast.expr]:
-        """Give the arguments of a call that are sentences."""
+        """Return the arguments of a call that are sentences."""
         name, of = _name(call.func), _name(getattr(call.func, "value", None))
         if name in _SAYING and not of:
             return call.args[: _SAYING[name]]
@@ -213,7 +221,7 @@ class _Module:
         return [*call.args[start : start + 2], *call.args[3:4], *named] if start == 0 else call.args[1:3]
 
     def _constants(self, value: ast.expr, deep: bool = True) -> Iterator[str]:
-        """Give the constant texts that an argument can be, also by a name that was given one in this module."""
+        """Yield the constant texts that an argument can be, also by a name that was given one in this module."""
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             yield value.value
         elif isinstance(value, ast.IfExp):

@@ -53,7 +53,7 @@ class ClientSocket(socket.socket):
         """Stay as it is."""
 
     def gettimeout(self) -> None:
-        """Say that there is no time limit of the socket itself."""
+        """Return None: the socket itself has no time limit."""
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """Send what the system takes at once and keep the rest for the poller; wait only where that is too much."""
@@ -93,7 +93,7 @@ class ClientSocket(socket.socket):
             raise ConnectionResetError(errno.ECONNRESET, "the answer was not read")
 
     def unread(self) -> int:
-        """Give how many bytes of what was sent the other side has not taken yet; 0 where the system does not tell."""
+        """Return how many bytes of what was sent the other side has not taken yet; 0 where the system does not tell."""
         try:
             return int.from_bytes(fcntl.ioctl(self, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
         except OSError:
@@ -127,14 +127,14 @@ class Connection(TConn):  # type: ignore[misc]
         self.is_gone = False
 
     def init(self) -> None:
-        """Give the parser what has come (gunicorn calls this in the thread, before every request)."""
+        """Feed the parser with what has come (gunicorn calls this in the thread, before every request)."""
         if not self.initialized:
             super().init()
             self.parser.unreader = Unreader(self)
         self.parser.unreader.unread(self.incoming.take())
 
     def take_left_over(self) -> bytes:
-        """Give what came beyond the request that was just answered."""
+        """Return what came beyond the request that was just answered."""
         return bytes(self.parser.unreader.take_buffered())
 
 
@@ -146,7 +146,7 @@ class Unreader(SocketUnreader):  # type: ignore[misc]
         self.connection = connection
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """Give the next piece, or nothing where no more may come, as if the client had gone."""
+        """Return the next piece, or nothing where no more may come, as if the client had gone."""
         data = b""
         if self.connection.is_long and self.sock.wait(select.POLLIN, self.connection.deadline):
             data = super().chunk(size_hint)

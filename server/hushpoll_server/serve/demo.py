@@ -44,7 +44,7 @@ DRAFT = {
 
 
 def demo_survey() -> Survey:
-    """Give the survey that a fresh server shows."""
+    """Return the survey that a fresh server shows."""
     return Survey.from_draft(DRAFT)
 
 

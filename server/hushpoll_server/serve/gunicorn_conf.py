@@ -19,9 +19,13 @@ from gunicorn.http import wsgi  # type: ignore[import-untyped]
 from hushpoll_server import logs
 from hushpoll_server.config import Config
 
+from . import publishing
 from .door import shut_when_told_to_stop
 
 _config = Config.from_environment()
+# Before anything imports prometheus-client, which looks for the folder then.
+publishing.prepare(_config)
+_publisher: list[Any] = []
 
 wsgi_app = "hushpoll_server:create_app()"
 # `hushpoll serve` hands over a socket that listens already, so that a port in use is said before anything starts.
@@ -78,6 +82,13 @@ limit_request_field_size = 8190
 def when_ready(server: Any) -> None:
     """Let nobody in who would not be answered, when the server is told to stop."""
     shut_when_told_to_stop(server)
+    _publisher.append(publishing.start(_config))
+
+
+def on_exit(server: Any) -> None:
+    """Stop publishing metrics."""
+    for process in _publisher:
+        publishing.end(process)
 
 
 def post_fork(server: Any, worker: Any) -> None:

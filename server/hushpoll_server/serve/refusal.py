@@ -22,7 +22,7 @@ _REFUSALS: list[tuple[type[Exception], int, str]] = [
 
 
 def refusal_of(error: Exception) -> tuple[int, str]:
-    """Give the status and the words for an error outside the application."""
+    """Return the status and the words for an error outside the application."""
     return next(
         ((status, detail) for kind, status, detail in _REFUSALS if isinstance(error, kind)),
         _FAILED,

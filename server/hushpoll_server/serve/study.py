@@ -50,7 +50,7 @@ class Comparison:
 
 
 def respondents(n: int) -> list[dict[str, Any]]:
-    """Give n people the groups' answers, in their shares; the decoy's answer has nothing to do with the rest."""
+    """Return n people the groups' answers, in their shares; the decoy's answer has nothing to do with the rest."""
     people: list[dict[str, Any]] = []
     reached = 0
     for weight, cheated, reason, copied in GROUPS:
@@ -63,7 +63,7 @@ def respondents(n: int) -> list[dict[str, Any]]:
 
 
 def true_share(people: list[dict[str, Any]], question: str, option: str) -> float:
-    """Give the share of an option among these people: what nobody outside this study knows."""
+    """Return the share of an option among these people: what nobody outside this study knows."""
     chosen = [person[question] for person in people]
     hits = sum(bool((one["answer"] if isinstance(one, dict) else one) == option) for one in chosen)
     return hits / len(people)

@@ -60,7 +60,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.last_call = 0.0
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Give a request a thread; questions about health have their own, for when all others wait for a database.
+        """Hand a request to a thread; questions about health have their own, for when all others wait for a database.
 
         Not those with a long body: two of them would hold both threads until it has come.
         """
@@ -160,7 +160,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self.silent[conn] = due
 
     def _begin(self, conn: Connection, stage: Arrival) -> None:
-        """Give a request a thread; a long one waits until one of the few for long ones is free."""
+        """Hand a request to a thread; a long one waits until one of the few for long ones is free."""
         if stage is Arrival.REFUSED:
             self._refuse(conn, *_TOO_LARGE)
             return
@@ -232,7 +232,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.unread = conn.sock.unread()
 
     def _end_unless_read(self, conn: Connection) -> None:
-        """Give up who has read nothing in the time of a request."""
+        """Close connections that have read nothing in the time of a request."""
         if conn.sock.unread() < conn.unread:
             self._give_time(conn)
         else:
@@ -241,7 +241,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     # Endings ----------------------------------------------------------------------------------------------------
 
     def _leave(self, conn: Connection) -> None:
-        """Say that nothing more comes, and listen on for a moment, so that the answer is not lost (RFC 9112, 9.6)."""
+        """Shut down the sending side, and listen on for a moment, so that the answer is not lost (RFC 9112, 9.6)."""
         conn.sock.shutdown(socket.SHUT_WR)
         self._poll(conn)
         self.leaving[conn] = time.monotonic() + LEAVING_SECONDS

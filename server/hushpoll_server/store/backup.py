@@ -17,7 +17,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hushpoll_client import HushpollError, __version__
+import hushpoll_client
+from hushpoll_client import HushpollError
 from sqlalchemy import (
     URL,
     ColumnElement,
@@ -101,7 +102,7 @@ def _make_ready(draft: Path) -> None:
 
 
 def _is_sound(draft: Path) -> bool:
-    """Tell whether a draft can be gone on with: whole, and with no table or column but today's."""
+    """Return whether a draft can be gone on with: whole, and with no table or column but today's."""
     engine = create_engine(URL.create("sqlite", database=str(draft)))
     try:
         with engine.connect() as tx:
@@ -126,7 +127,7 @@ def _remove(draft: Path) -> None:
 
 
 def _not_written(context: ExceptionContext) -> None:
-    """Tell what goes wrong with the draft from what goes wrong with the database that is read."""
+    """Raise errors of the partial copy as such, apart from errors of the database that is read."""
     if isinstance(context.sqlalchemy_exception, OperationalError):
         raise OSError(errno.EIO, str(context.original_exception)) from None
 
@@ -144,7 +145,7 @@ def _copy_all(database: Database, draft: Path, told: Told) -> Copied:
             out.commit()
             with _moment(database) as tx:
                 facts = [_copy_table(tx, out, table, told) for table in metadata.sorted_tables]
-                facts.append({"name": "hushpoll", "rows": 0, "digest": __version__})
+                facts.append({"name": "hushpoll", "rows": 0, "digest": hushpoll_client.__version__})
                 facts.append({"name": "schema", "rows": 0, "digest": current_revision(tx)})
             out.execute(insert(facts_table), facts)
             out.commit()
@@ -172,13 +173,14 @@ def _moment(database: Database) -> Iterator[Connection]:
     # on a connection of its own, because the moment is that of the first statement.
     with database.autocommit() as lock:
         lock.execute(text("SET lock_timeout = 0"))
+        lock.execute(text("SET statement_timeout = 0"))
         lock.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": SEAL_LOCK})
         try:
             with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as tx:
+                database.allow_pauses(tx)
                 yield tx
         finally:
             lock.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": SEAL_LOCK})
-            lock.execute(text("RESET lock_timeout"))
 
 
 def _copy_table(tx: Connection, out: Connection, table: Table, told: Told) -> dict[str, Any]:
@@ -207,7 +209,7 @@ def _copy_table(tx: Connection, out: Connection, table: Table, told: Told) -> di
 def _changed(
     out: Connection, table: Table, after: tuple[Any, ...] | None, rows: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Give the rows of a part that the draft has not as they are; whatever else it has there goes."""
+    """Return the rows of a part that the draft has not as they are; whatever else it has there goes."""
     here = _between(table, after, _key(table, rows[-1]))
     wanted = {_key(table, row): row for row in rows}
     names = [column.name for column in columns_of(table)]

@@ -45,7 +45,7 @@ def read_parts(tx: Connection, table: Table, skip: int = 0) -> Generator[Sequenc
 
 
 def _order(tx: Connection, table: Table) -> list[ColumnElement[Any]]:
-    """Give a table's key so that every database sorts texts by their bytes, whatever its language."""
+    """Return a table's key so that every database sorts texts by their bytes, whatever its language."""
     columns = list(table.primary_key.columns)
     if tx.dialect.name != "postgresql":
         return [*columns]
@@ -53,7 +53,7 @@ def _order(tx: Connection, table: Table) -> list[ColumnElement[Any]]:
 
 
 def columns_of(table: Table) -> list[Column[Any]]:
-    """Give the columns by name: a migration appends them, a new database has them elsewhere."""
+    """Return the columns by name: a migration appends them, a new database has them elsewhere."""
     return sorted(table.columns, key=lambda column: column.name)
 
 
@@ -96,7 +96,7 @@ def verify(engine: Engine, path: Path) -> dict[str, tuple[int, str]]:
 
 
 def _is_account(facts: dict[str, Any], tables: list[Table]) -> bool:
-    """Tell whether a file speaks of itself as a backup does: of our tables, of all that it has, and of its version.
+    """Return whether a file speaks of itself as a backup does: of our tables, of all that it has, and of its version.
 
     A newer version may have tables that nobody knows here.
     """
@@ -118,7 +118,7 @@ def _damaged(path: Path) -> HushpollError:
 
 
 def tables_of(engine: Engine, facts: dict[str, tuple[int, str]]) -> list[Table]:
-    """Give the tables of a database that a backup speaks of, those first that others refer to."""
+    """Return the tables of a database that a backup speaks of, those first that others refer to."""
     found = MetaData()
     found.reflect(engine, only=lambda name, _: name in facts)
     return found.sorted_tables

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hushpoll_client import Survey
-from hushpoll_client.record import RecordFormat
-from hushpoll_client.survey import Question
+from hushpoll_client.delivery.record import RecordFormat
 from sqlalchemy import Connection, delete, insert, select
 
 from .schema import counts, sealed, surveys
@@ -96,7 +95,7 @@ class Recount:
             yield value, b"".join(mine)
 
     def _told(self, by: str, records: bytes) -> Iterator[tuple[int, bytes]]:
-        question = question_of(self.survey, by)
+        question = self.survey.question(by)
         block = self.survey.block_of(question)
         name = question.id if block is None else block[0].id
         place = self._format.names.index(name)
@@ -105,7 +104,7 @@ class Recount:
             yield from self._apart(records, values)
             return
         channel: Any = block[0].channel
-        yield from self._apart(records, (channel.said(block[1], value) for value in values))
+        yield from self._apart(records, (channel.member_report(block[1], value) for value in values))
 
     def _add(self, grp: int, by: str, code: int, records: bytes, parts: list[str] | None) -> None:
         columns = self._format.columns(records)[1 if self._format.groups else 0 :]
@@ -115,21 +114,16 @@ class Recount:
             place, width = Place(grp, by, entry.id), entry.channel.cells
             found = self.cells.get(place)
             if found is None:
-                rows = question_of(self.survey, by).channel.outcomes if by else 1
+                rows = self.survey.question(by).channel.outcomes if by else 1
                 found = self.cells[place] = array("q", bytes(8 * rows * width))
             start = code * width
             for cell, times in entry.channel.tally(column).items():
                 found[start + cell] += times
 
 
-def question_of(survey: Survey, name: str) -> Question:
-    """Find a question of a survey that has it."""
-    return next(question for question in survey.questions if question.id == name)
-
-
 def keep_pairs(survey: Survey, by: str) -> list[tuple[str, str]]:
-    """Give the pairs that are kept for a question which others are grouped by: not tables beyond any use."""
-    question = question_of(survey, by)
+    """Return the pairs that are kept for a question which others are grouped by: not tables beyond any use."""
+    question = survey.question(by)
     if not question.channel.listed:
         return []
     rows = question.channel.outcomes
@@ -140,7 +134,7 @@ def keep_pairs(survey: Survey, by: str) -> list[tuple[str, str]]:
 
 
 def kept_pairs(tx: Connection, number: int, survey: Survey) -> list[tuple[str, str]]:
-    """Give the pairs whose counts are kept: those with the survey's anchor, and what was asked for."""
+    """Return the pairs whose counts are kept: those with the survey's anchor, and what was asked for."""
     query = select(counts.c.by, counts.c.part).where(counts.c.survey == number, counts.c.by != ALONE)
     asked = [(row.by, row.part) for row in tx.execute(query.distinct())]
     anchored = [] if survey.anchor is None else keep_pairs(survey, survey.anchor.question)
@@ -159,7 +153,7 @@ def add_counts(tx: Connection, number: int, survey: Survey, records: Iterable[by
 
 
 def read_counts(tx: Connection, number: int, by: Iterable[str] | None = None) -> tuple[Cells, int]:
-    """Give a survey's counts, or only those by these second questions, and how many reports were sealed then."""
+    """Return a survey's counts, or only those by these second questions, and how many reports were sealed then."""
     query = select(surveys.c.sealed_n, counts).where(surveys.c.number == number)
     mine = counts.c.survey == surveys.c.number
     if by is not None:
@@ -203,7 +197,7 @@ def forget_counts(tx: Connection, number: int) -> None:
 
 
 def sealed_parts(tx: Connection, number: int, rows: int = _ROWS) -> Iterator[bytes]:
-    """Give the sealed records of a survey in parts of at most `rows`, in an order that says nothing."""
+    """Yield the sealed records of a survey in parts of at most `rows`, in an order that says nothing."""
     # Fresh random keys: their order is neither that of arrival nor that of the batches.
     query = select(sealed.c.record).where(sealed.c.survey == number).order_by(sealed.c.key)
     if tx.dialect.name != "sqlite":

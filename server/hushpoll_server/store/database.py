@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,7 +14,35 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import URL
 
+from .clock import clock
+
 BUSY_SECONDS = 15
+# A session that does nothing inside a transaction belongs to a node that stands still. PostgreSQL ends it after so many
+# seconds, so that its locks keep no other node from storing.
+IDLE_SECONDS = 5
+# Whoever reads very much works between two parts of it, and holds no lock that stores wait for.
+PAUSE_SECONDS = 600
+# A report waits for a lock a little longer than such a session lasts: it is stored at once when the lock is free.
+REPORT_LOCK_SECONDS = 8
+# No statement of a page or a report takes as long; commands that read everything have no limit (see `allow_pauses`).
+LONGEST_STATEMENT_SECONDS = 120
+# Both ends notice that the other machine is gone, or that its process reads nothing.
+_CLIENT_KEEPALIVES = {
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+_SERVER_LIMITS = {
+    "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+    "statement_timeout": f"{LONGEST_STATEMENT_SECONDS}s",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+    # Also where a frozen process leaves the results of a statement unread: PostgreSQL would wait for it for good.
+    "tcp_user_timeout": f"{IDLE_SECONDS}s",
+}
 # Any fixed number: one node of PostgreSQL seals at a time, and none while a backup is made.
 SEAL_LOCK = 0x7365616C
 # Beyond this size the keeper copies SQLite's log into the database (see writer.py). Were it left to SQLite, every
@@ -28,6 +57,7 @@ class Database:
     def __init__(self, url: str | URL, pool_size: int = 8) -> None:
         self.url: URL = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.connect_arguments = {"connect_timeout": 5, **_CLIENT_KEEPALIVES}
         # Parameters never reach a log or an error message: they are reports and digests.
         options: dict[str, Any] = {"hide_parameters": True, "pool_size": pool_size, "max_overflow": 64}
         if self.is_sqlite:
@@ -37,7 +67,7 @@ class Database:
             options["connect_args"] = {"timeout": BUSY_SECONDS, "check_same_thread": False}
         else:
             options["pool_pre_ping"] = True
-            options["connect_args"] = {"connect_timeout": 5}
+            options["connect_args"] = self.connect_arguments
         self.engine: Engine = create_engine(self.url, **options)
         if self.is_sqlite:
             event.listen(self.engine, "connect", _tune_sqlite)
@@ -59,8 +89,20 @@ class Database:
             yield connection
 
     def autocommit(self) -> Connection:
-        """Give a connection on which every statement is a transaction of its own."""
-        return self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        """Return a connection on which every statement is a transaction of its own; for reports."""
+        connection = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        if not self.is_sqlite:
+            # Its limit ends with it: it never goes back to the others.
+            connection.detach()
+            connection.exec_driver_sql(f"SET lock_timeout = '{REPORT_LOCK_SECONDS}s'")
+        return connection
+
+    def allow_pauses(self, transaction: Connection) -> None:
+        """Let a transaction of a command that reads very much pause and take its time, until it ends."""
+        if not self.is_sqlite:
+            transaction.exec_driver_sql(
+                f"SET LOCAL idle_in_transaction_session_timeout = '{PAUSE_SECONDS}s'; SET LOCAL statement_timeout = 0"
+            )
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -109,15 +151,15 @@ class Database:
             return 0
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Return all connections to the pool."""
         self.engine.dispose()
 
 
 def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     # SQLAlchemy's events say BEGIN themselves; Python's own rule would start transactions too late.
     connection.isolation_level = None
+    _use_write_ahead_log(connection)
     for pragma in (
-        "journal_mode=WAL",
         "synchronous=FULL",
         "foreign_keys=ON",
         "secure_delete=ON",
@@ -126,6 +168,19 @@ def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
         f"wal_autocheckpoint={_LOG_PAGES}",
     ):
         connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch the journal mode; wait here where somebody else does the same, because SQLite refuses at once."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").close()
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -142,5 +197,8 @@ def _tune_postgresql(connection: Any, _record: object) -> None:
         cursor.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         )
-        cursor.execute("SELECT set_config('lock_timeout', %s, false)", (f"{BUSY_SECONDS}s",))
+        for name, value in {"lock_timeout": f"{BUSY_SECONDS}s", **_SERVER_LIMITS}.items():
+            cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        clock.set(cursor.fetchone()[0])
     connection.commit()

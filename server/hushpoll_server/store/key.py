@@ -26,12 +26,12 @@ _HOW = (
 
 
 def fingerprint(secret: bytes) -> str:
-    """Say what the database may know of a key: a keyed hash, from which nobody finds the key."""
+    """Return what the database may know of a key: a keyed hash, from which nobody finds the key."""
     return hmac.digest(secret, b"hushpoll: fingerprint of the key", "sha256").hex()
 
 
 def known_fingerprint(database: Database) -> str | None:
-    """Give the fingerprint of the key that this database belongs to; None for one that is new or from before."""
+    """Return the fingerprint of the key that this database belongs to; None for one that is new or from before."""
     if not inspect(database.engine).has_table(server_state.name):
         return None
     with database.read() as tx:

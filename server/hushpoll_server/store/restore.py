@@ -61,7 +61,7 @@ def restore_backup(config: Config, source: Path, told: Told = lambda name, rows:
 
 
 def give_to_owner(config: Config) -> list[Path]:
-    """Give what root has written to whoever owns the data folder, as whom the server runs; list these files."""
+    """Return what root has written to whoever owns the data folder, as whom the server runs; list these files."""
     if os.geteuid() != 0:
         return []
     files = [*config.data.glob(f"{SQLITE_FILE}*"), config.key_path]
@@ -75,7 +75,7 @@ def _owner(folder: Path) -> tuple[int, int]:
 
 
 def _give(path: Path, user: int, group: int) -> bool:
-    """Give a file to somebody, unless it is theirs; a link that they put there leads to a file of somebody else's."""
+    """Return a file to somebody, unless it is theirs; a link that they put there leads to a file of somebody else's."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -172,6 +172,7 @@ def _finish(
     source: Path,
 ) -> None:
     with database.read() as tx:
+        database.allow_pauses(tx)
         wrong = [
             table.name
             for table in tables

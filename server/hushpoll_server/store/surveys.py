@@ -14,19 +14,20 @@ from typing import Any, Protocol
 
 from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey, SurveyError
-from hushpoll_client.document import refuse_hidden
-from hushpoll_client.group import check_sizes
-from hushpoll_client.link import SHORT
-from hushpoll_client.record import RecordFormat
-from hushpoll_client.report import FEWEST_REPORTS
-from hushpoll_client.said import said
-from hushpoll_client.series import MOST_WAVES, changed_question
+from hushpoll_client.delivery.link import SHORT
+from hushpoll_client.delivery.record import RecordFormat
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.fields import refuse_hidden
+from hushpoll_client.messages import msg
+from hushpoll_client.survey.group import check_sizes
+from hushpoll_client.survey.series import MOST_WAVES, changed_question
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from hushpoll_server.config import Config
 
 from . import key
+from .clock import today as today
 from .counts import sealed_parts
 from .database import Database
 from .schema import inbox, surveys
@@ -89,7 +90,7 @@ class SurveyState:
         return self.closed_on is not None
 
     def group_sizes(self, survey: Survey) -> dict[str, int] | None:
-        """Give how many people each group has; None where nobody said."""
+        """Return how many people each group has; None where nobody said."""
         listed = json.loads(self.populations) if self.populations else []
         return dict(zip(survey.groups, listed, strict=True)) if listed else None
 
@@ -192,7 +193,7 @@ class Store:
         minimum_batch: int | None = None,
         **values: Any,
     ) -> bool:
-        """Do so in the transaction of something that must stand or fall with it."""
+        """Write it in the transaction of something that must stand or fall with it."""
         survey.check_cap(self.config.epsilon_cap)
         if self._row(tx, survey.hash) is not None:
             return False
@@ -229,19 +230,19 @@ class Store:
         if survey.series.wave != wave + 1:
             raise SurveyError(
                 ("series", "wave"),
-                said("does not follow wave {wave}", wave=wave),
-                said("write {next}", next=wave + 1),
+                msg("does not follow wave {wave}", wave=wave),
+                msg("write {next}", next=wave + 1),
             )
         changed = changed_question(before, survey)
         if changed:
             raise SurveyError(
                 ("series",),
-                said("a wave asks the same questions again, but {changed}", changed=changed),
+                msg("a wave asks the same questions again, but {changed}", changed=changed),
                 "change it back, or publish it as a survey of its own, without a series",
             )
 
     def waves(self, survey_hash: str) -> list[SurveyState]:
-        """Give all waves of the series that a survey belongs to, in their order; a survey alone is one wave."""
+        """Return all waves of the series that a survey belongs to, in their order; a survey alone is one wave."""
         found = [state] if (state := self.state(survey_hash)) else []
         while found and found[0].previous is not None and len(found) < MOST_WAVES:
             earlier = self.state(found[0].previous)
@@ -260,7 +261,7 @@ class Store:
         return found
 
     def published(self, survey_hash: str) -> Published | None:
-        """Give the survey with its number and record format, from memory where possible."""
+        """Return the survey with its number and record format, from memory where possible."""
         known = self._published.get(survey_hash)
         if known is not None or not is_hash(survey_hash):
             return known
@@ -276,7 +277,7 @@ class Store:
         return known
 
     def get_survey(self, survey_hash: str) -> Survey | None:
-        """Give the published survey; None where this server has none of that hash."""
+        """Return the published survey; None where this server has none of that hash."""
         known = self.published(survey_hash)
         return None if known is None else known.survey
 
@@ -289,7 +290,7 @@ class Store:
         return None if row is None else SurveyState.of(row)
 
     def list_surveys(self, owner: str | None = None) -> list[SurveyState]:
-        """Give all surveys, or those of one owner, the newest first."""
+        """Return all surveys, or those of one owner, the newest first."""
         query = select(*SURVEY_STATE).order_by(surveys.c.number.desc())
         if owner is not None:
             query = query.where(surveys.c.owner == owner)
@@ -339,14 +340,14 @@ class Store:
         return state.sealed_n
 
     def record_format(self, survey_hash: str) -> RecordFormat:
-        """Tell how the bytes of records are to be read: `numpy.frombuffer(records, format.dtype)`."""
+        """Return how the bytes of records are to be read: `numpy.frombuffer(records, format.dtype)`."""
         known = self.published(survey_hash)
         if known is None:
             raise unknown_survey(survey_hash)
         return known.format
 
     def record_parts(self, survey_hash: str, rows: int = 50_000) -> Iterator[bytes]:
-        """Give the sealed records of a survey in parts of at most `rows`, in an order that says nothing.
+        """Yield the sealed records of a survey in parts of at most `rows`, in an order that says nothing.
 
         `collect.seal.read_sealed` seals first what is due.
         """
@@ -354,10 +355,11 @@ class Store:
         if known is None:
             raise unknown_survey(survey_hash)
         with self.read() as tx:
+            self.database.allow_pauses(tx)
             yield from sealed_parts(tx, known.number, rows)
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
-        """Give what is kept of a report's id: a keyed hash, useless to whoever has only the database."""
+        """Return what is kept of a report's id: a keyed hash, useless to whoever has only the database."""
         # A copy goes on from where the key and the survey were read: half the work of beginning anew.
         mine = _keyed(self.secret, survey_hash).copy()
         mine.update(report_id)
@@ -370,12 +372,12 @@ def _keyed(secret: bytes, survey_hash: str) -> hmac.HMAC:
 
 
 def init_app(app: Flask, store: Store) -> None:
-    """Give the application its store."""
+    """Attach a store to an application."""
     app.extensions[_EXTENSION] = store
 
 
 def get_store() -> Store:
-    """Give the store of the running application."""
+    """Return the store of the running application."""
     store = current_app.extensions[_EXTENSION]
     assert isinstance(store, Store)
     return store
@@ -391,7 +393,7 @@ def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
         place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
         why = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
         raise HushpollError(
-            said("{place}: the database cannot be opened ({why})", place=place, why=why),
+            msg("{place}: the database cannot be opened ({why})", place=place, why=why),
             "check that it runs and may be written",
         ) from None
 
@@ -428,18 +430,13 @@ def _drop_unreadable(store: Store) -> None:
                 tx.execute(delete(inbox).where(inbox.c.survey == row.survey, inbox.c.digest == row.digest))
 
 
-def today() -> datetime.date:
-    """Give the date in Greenwich: one calendar for all nodes."""
-    return datetime.datetime.now(datetime.UTC).date()
-
-
 def is_hash(text: str) -> bool:
-    """Tell whether this can be the hash of a survey."""
+    """Return whether this can be the hash of a survey."""
     return len(text) == 64 and all(digit in "0123456789abcdef" for digit in text)
 
 
 def unknown_survey(survey_hash: str) -> HushpollError:
     """Make the error for a hash that this server does not know."""
     return HushpollError(
-        said("survey {survey!r} is not known here", survey=survey_hash[:64]), "see `hushpoll survey list`"
+        msg("survey {survey!r} is not known here", survey=survey_hash[:64]), "see `hushpoll survey list`"
     )

@@ -27,7 +27,7 @@ class Waiting:
         self._ciphers: dict[int, AESGCM] = {}
 
     def tag(self, survey: int, code: bytes) -> bytes:
-        """Give what stands beside a waiting report for its code's hash: useless to whoever has only the database."""
+        """Return what stands beside a waiting report for its code's hash: useless to whoever has only the database."""
         return hmac.digest(self._secret, b"hushpoll: waiting code %d " % survey + code, "sha256")[:16]
 
     def lock(self, survey: int, digest: bytes, record: bytes, place: int | None = None) -> bytes:
@@ -50,7 +50,7 @@ class Waiting:
         return b"".join(boxes)
 
     def open(self, survey: int, digest: bytes, box: bytes) -> tuple[bytes, int | None] | None:
-        """Give the record and the place; None where the box was locked with another key or was altered."""
+        """Return the record and the place; None where the box was locked with another key or was altered."""
         return next(self.open_all(survey, [(digest, box)]))
 
     def open_all(

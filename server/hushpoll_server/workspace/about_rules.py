@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hushpoll_client import SurveyError
-from hushpoll_client.document import HIDDEN
-from hushpoll_client.said import said
-from hushpoll_client.translations import read_translations, wanted
+from hushpoll_client.fields import HIDDEN
+from hushpoll_client.messages import msg
+from hushpoll_client.survey.translations import read_translations, wanted
 
 from .help_lines import help_text, read_help_lines
 
@@ -36,16 +36,16 @@ Document = dict[str, Any]
 Path = tuple[str | int, ...]
 
 _HELP = ("help",)
-# What stands for a text in a translator's file; two questions that are called so have more than a text each.
-_ORIGINAL, _TRANSLATION = "original", "translation"
 """One piece whatever its length: people of another language may find help at other addresses, and at more or fewer."""
+_ORIGINAL, _TRANSLATION = "original", "translation"
+"""What stands for a text in a translator's file; two questions that are called so have more than a text each."""
 
 
 # Sections -------------------------------------------------------------------------------------------------------
 
 
 def _members(document: Document) -> dict[str, int]:
-    """Give the section that every question stands in; -1 before the first."""
+    """Return the section that every question stands in; -1 before the first."""
     starts = {one["before"]: number for number, one in enumerate(document.get("sections", []))}
     found, section = {}, -1
     for question in document["questions"]:
@@ -59,8 +59,8 @@ def reordered(document: Document, before: Document, question_id: str, down: bool
 
     All other questions stay in their section; the one that was moved belongs where it is put now.
     """
-    order = [one["id"] for one in document["questions"]]
-    if "sections" not in document or order == [one["id"] for one in before["questions"]]:
+    order = [question["id"] for question in document["questions"]]
+    if "sections" not in document or order == [question["id"] for question in before["questions"]]:
         return
     section_of = _members(before)
     section_of[question_id] = section_of[order[order.index(question_id) + (-1 if down else 1)]]
@@ -69,7 +69,7 @@ def reordered(document: Document, before: Document, question_id: str, down: bool
         if first is None:
             raise SurveyError(
                 ("sections", number),
-                said("“{section}” would have no question left", section=section["title"]),
+                msg("“{section}” would have no question left", section=section["title"]),
                 "put another question into this section, or remove it under “Around the questions”",
             )
         section["before"] = first
@@ -110,24 +110,24 @@ def _drop_section(document: Document, number: int) -> None:
 
 
 def grown(document: Document, question_id: str, twin: str) -> None:
-    """Give a copied question the translated texts of the one that it was copied from, in place."""
+    """Copy to a copied question the translated texts of the one that it was copied from, in place."""
     for texts in document.get("translations", {}).values():
         if question_id in texts.get("questions", {}):
             texts["questions"][twin] = copy.deepcopy(texts["questions"][question_id])
 
 
 def mended(document: Document) -> Document:
-    """Give a draft without sections that stand before no question of it, in its order, and without turned text.
+    """Return a draft without sections that stand before no question of it, in its order, and without turned text.
 
     Signs that turn the direction of writing are refused where a text is written; a draft may be older than that.
     """
     document = _unturned(document)
-    order = [one["id"] for one in document["questions"]]
+    order = [question["id"] for question in document["questions"]]
     sections = document.get("sections", [])
-    places = [order.index(one["before"]) if one["before"] in order else -1 for one in sections]
+    places = [order.index(section["before"]) if section["before"] in order else -1 for section in sections]
     if all(later > earlier for earlier, later in zip([-1, *places], places, strict=False)):
         return document
-    kept = {one["before"]: one for one in sections}
+    kept = {section["before"]: section for section in sections}
     found = [kept[name] for name in order if name in kept]
     rest = {key: value for key, value in document.items() if key != "sections"}
     return {**rest, **({"sections": found} if found else {})}
@@ -158,7 +158,7 @@ def follow(document: Document, before: Document, now: Document) -> None:
 
 
 def _following(texts: Mapping[str, Any], before: Document, now: Document) -> Document:
-    """Give the translated texts of a question in the order of its answers now; new answers are open."""
+    """Return the translated texts of a question in the order of its answers now; new answers are open."""
     found = dict(texts)
     for key in ("options", "labels"):
         given, old, new = texts.get(key), before.get(key, []), now.get(key, [])
@@ -174,7 +174,7 @@ def _following(texts: Mapping[str, Any], before: Document, now: Document) -> Doc
 
 
 def pieces(document: Document) -> list[tuple[Path, str]]:
-    """Give every text that a translation must have, with the place where a translation keeps it."""
+    """Return every text that a translation must have, with the place where a translation keeps it."""
     return list(_flat(wanted(document), ()))
 
 
@@ -191,7 +191,7 @@ def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
 
 
 def text_at(texts: Any, at: Path) -> str:
-    """Give the text at a place of a translation; nothing where there is none yet."""
+    """Return the text at a place of a translation; nothing where there is none yet."""
     for part in at:
         if isinstance(part, int):
             texts = texts[part] if isinstance(texts, list) and part < len(texts) else None
@@ -203,7 +203,7 @@ def text_at(texts: Any, at: Path) -> str:
 
 
 def with_text(document: Document, given: Callable[[Path], str]) -> Document:
-    """Give a translation in the shape that the document wants, with the text that is given for every place."""
+    """Return a translation in the shape that the document wants, with the text that is given for every place."""
 
     def shaped(value: Any, at: Path) -> Any:
         if isinstance(value, str):
@@ -219,7 +219,7 @@ def with_text(document: Document, given: Callable[[Path], str]) -> Document:
 
 
 def beside_originals(document: Document, tag: str) -> Document:
-    """Give a language for a translator: for every text its original and the translation, "" while it is open."""
+    """Return a language for a translator: for every text its original and the translation, "" while it is open."""
     texts = document["translations"][tag]
 
     def paired(original: Any, at: Path) -> Any:
@@ -245,14 +245,14 @@ def without_originals(value: Any) -> Any:
 
 
 def completeness(document: Document, tag: str) -> tuple[int, int]:
-    """Tell how many texts a language has, of how many."""
+    """Return how many texts a language has, of how many."""
     listed = pieces(document)
     texts = document.get("translations", {}).get(tag, {})
     return sum(bool(text_at(texts, at).strip()) for at, _ in listed), len(listed)
 
 
 def _sound(document: Document, tag: str) -> Document | None:
-    """Give a language's texts if a survey can be published with them."""
+    """Return a language's texts if a survey can be published with them."""
     texts = document["translations"][tag]
     have, of = completeness(document, tag)
     if have < of:
@@ -271,7 +271,7 @@ def unfinished(document: Document) -> Sequence[str]:
 
 
 def compilable(document: Document) -> Document:
-    """Give a draft's document without the languages that are not finished."""
+    """Return a draft's document without the languages that are not finished."""
     if "translations" not in document:
         return document
     found = {tag: texts for tag in document["translations"] if (texts := _sound(document, tag)) is not None}

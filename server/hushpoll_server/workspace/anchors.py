@@ -32,19 +32,19 @@ def offered(questions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
 
 
 def written(document: Mapping[str, Any], chosen: str, share: str) -> Document:
-    """Give the document's key for what was chosen in the list."""
+    """Return the document's key for what was chosen in the list."""
     name, _, place = chosen.partition(":")
-    question = next((one for one in document["questions"] if one["id"] == name), None)
+    question = next((question for question in document["questions"] if question["id"] == name), None)
     labels = () if question is None or not place else _labels(question)
     answer = {"answer": labels[int(place)]} if place.isdecimal() and int(place) < len(labels) else {}
     return {"question": name, "share": share, **answer}
 
 
 def named(document: Mapping[str, Any]) -> str:
-    """Give what is chosen in the list."""
+    """Return what is chosen in the list."""
     anchor = document.get("anchor", {})
     name = str(anchor.get("question", ""))
-    question = next((one for one in document["questions"] if one["id"] == name), None)
+    question = next((question for question in document["questions"] if question["id"] == name), None)
     if question is None or "answer" not in anchor:
         return name
     labels = _labels(question)

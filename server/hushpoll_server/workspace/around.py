@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from flask import flash, g, jsonify, redirect, render_template, request, url_for
 from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, SurveyError
-from hushpoll_client.about import PAPER, contrast, read_about
 from hushpoll_client.limits import LENGTHS
+from hushpoll_client.survey.presentation import PAPER, contrast, read_presentation
 from werkzeug.datastructures import FileStorage
 from werkzeug.wrappers import Response
 from wtforms import BooleanField, RadioField, SelectField, StringField, TextAreaField
@@ -93,7 +95,7 @@ class AroundForm(RevisionForm):
     )
 
     def sections(self) -> list[tuple[SelectField, StringField, TextAreaField]]:
-        """Give the fields of every section: before which question, title, text."""
+        """Return the fields of every section: before which question, title, text."""
         return [
             (self[f"before_{place}"], self[f"title_{place}"], self[f"text_{place}"])
             for place in range(sum(name.startswith("before_") for name in self._fields))
@@ -125,7 +127,7 @@ def around_form(draft: Draft, data: Any, blank: int = 1) -> AroundForm:
 
 
 def _values(document: Document) -> dict[str, Any]:
-    """Give the form's fields of a draft's document."""
+    """Return the form's fields of a draft's document."""
     asked, look = document.get("asked_by", {}), document.get("look", {})
     values = {"asked_by": asked.get("name", ""), **{key: asked.get(key, "") for key in WHO}}
     values |= {key: document.get(key, "") for key in ("consent", "thanks")}
@@ -146,7 +148,7 @@ def _lines(text: str | None) -> str:
 
 
 def with_asked_by(document: Document, **typed: str | None) -> Document:
-    """Give the document with other words of who asks; those that are not typed here stay."""
+    """Return the document with other words of who asks; those that are not typed here stay."""
     asked = document.get("asked_by", {}) | {key: _line(text) for key, text in typed.items()}
     asked = {key: text for key, text in asked.items() if text}
     rest = {key: value for key, value in document.items() if key != "asked_by"}
@@ -158,28 +160,59 @@ def with_asked_by(document: Document, **typed: str | None) -> Document:
 
 
 def with_around(draft: Draft, form: AroundForm) -> Draft:
-    """Give the draft with everything that the form has; SurveyError where it is not sound."""
+    """Return the draft with everything that the form has; SurveyError where it is not sound."""
     document = copy.deepcopy(draft.document)
     document = with_asked_by(document, name=form.asked_by.data, **{key: form[key].data for key in WHO})
+    for key, value in _written(draft, form).items():
+        document.pop(key, None)
+        if value:
+            document[key] = value
+    _write_sections(document, form)
+    read_presentation(document, [question["id"] for question in draft.questions], published=False)
+    return replace(draft, document=document)
+
+
+def _written(draft: Draft, form: AroundForm) -> Document:
+    """Return the document's keys that the form's own fields describe; empty ones are to be left out."""
     look = {
         "accent": _accent(form.accent.data),
-        "logo": document.get("look", {}).get("logo"),
+        "logo": draft.document.get("look", {}).get("logo"),
         "layout": "steps" if form.layout.data == "steps" else "",
         "quick_exit": bool(form.quick_exit.data),
     }
-    written: Document = {
+    return {
         "consent": _line(form.consent.data),
         "thanks": _lines(form.thanks.data),
         "help": read_help_lines(form.help.data or ""),
         "look": {key: value for key, value in look.items() if value},
     }
+
+
+def mistakes(draft: Draft, form: AroundForm) -> list[SurveyError]:
+    """Return everything that is wrong in the form, each part checked by itself; empty if all of it is sound."""
+    ids = [question["id"] for question in draft.questions]
+    who = {"name": form.asked_by.data, **{key: form[key].data for key in WHO}}
+    found: list[SurveyError] = []
+
+    def check(part: Callable[[], Any], *place: int) -> None:
+        """Note what a part raises; a line that was checked alone is named by its own place in the list."""
+        try:
+            part()
+        except SurveyError as error:
+            path = (error.path[0], *place, *error.path[2:]) if place else error.path
+            found.append(SurveyError(path, error.problem, error.remedy))
+
+    asked_by = {key: _line(text) for key, text in who.items() if _line(text)}
+    check(partial(with_asked_by, {}, **who))
+    if "name" in asked_by:
+        check(partial(read_presentation, {"asked_by": asked_by}, ids, published=False))
+    written = _written(draft, form)
+    for row, line in enumerate(written.pop("help")):
+        check(partial(read_presentation, {"help": [line]}, ids, published=False), row)
     for key, value in written.items():
-        document.pop(key, None)
         if value:
-            document[key] = value
-    _write_sections(document, form)
-    read_about(document, [one["id"] for one in draft.questions], published=False)
-    return replace(draft, document=document)
+            check(partial(read_presentation, {key: value}, ids, published=False))
+    return found
 
 
 def _accent(text: str | None) -> str:
@@ -189,7 +222,7 @@ def _accent(text: str | None) -> str:
 
 def _write_sections(document: Document, form: AroundForm) -> None:
     """Write the sections in the survey's order, in every language, in place."""
-    order = [one["id"] for one in document["questions"]]
+    order = [question["id"] for question in document["questions"]]
     found: list[tuple[int, Document]] = []
     for row, (before, title, text) in enumerate(form.sections()):
         section = {"before": before.data or "", "title": _line(title.data), "text": _lines(text.data)}
@@ -243,6 +276,10 @@ def around(draft_id: str) -> Page:
         return _autosave(draft, form)
     try:
         if not form.validate():
+            return _show(draft, form, 422)
+        if wrong := mistakes(draft, form):
+            for mistake in wrong:
+                _place(form, mistake)
             return _show(draft, form, 422)
         drafts.save(get_store(), with_around(draft, form), form.read_revision(), form.read_opened())
     except SurveyError as error:

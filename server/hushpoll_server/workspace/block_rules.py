@@ -25,13 +25,13 @@ Document = dict[str, Any]
 
 
 def block_at(document: Document, question_id: str) -> int | None:
-    """Give the number of the block that a question stands in; None where it stands alone."""
+    """Return the number of the block that a question stands in; None where it stands alone."""
     blocks = document.get("blocks", [])
     return next((number for number, one in enumerate(blocks) if question_id in one["questions"]), None)
 
 
 def can_be_member(question: Document) -> bool:
-    """Tell whether a question may be asked in a block: its kind fits, and nothing of its own stands in the way."""
+    """Return whether a question may be asked in a block: its kind fits, and nothing of its own stands in the way."""
     return KINDS[question["kind"]].in_blocks and "after" not in question
 
 
@@ -40,8 +40,8 @@ def with_block(
 ) -> Document:
     """Make a block of questions, or put it in the place of another; members lose the mechanism of their own."""
     changed = document if instead_of is None else dissolved(document, instead_of, slider)
-    changed = {**changed, "questions": [dict(one) for one in changed["questions"]]}
-    order = [one["id"] for one in changed["questions"]]
+    changed = {**changed, "questions": [dict(question) for question in changed["questions"]]}
+    order = [question["id"] for question in changed["questions"]]
     for question in changed["questions"]:
         if question["id"] in chosen and not _decoy(question):
             question.pop("mechanism", None)
@@ -57,8 +57,8 @@ def dissolved(document: Document, number: int, slider: str) -> Document:
     blocks = list(document["blocks"])
     gone = blocks.pop(number)
     questions = [
-        {**one, "mechanism": {"epsilon": slider}} if one["id"] in gone["questions"] else one
-        for one in document["questions"]
+        {**question, "mechanism": {"epsilon": slider}} if question["id"] in gone["questions"] else question
+        for question in document["questions"]
     ]
     rest = {key: value for key, value in document.items() if key != "blocks"}
     return {**rest, "questions": questions, **({"blocks": blocks} if blocks else {})}
@@ -93,14 +93,14 @@ def shrunk(document: Document, question_id: str, slider: str) -> Document:
 
 
 def epsilons(document: Document) -> dict[str, str]:
-    """Give the epsilon of its block for every question that stands in one."""
+    """Return the epsilon of its block for every question that stands in one."""
     return {
         name: str(block["epsilon"]) for block in document.get("blocks", []) for name in block["questions"]
     }
 
 
 def spend(document: Document, given: Mapping[str, str]) -> None:
-    """Give blocks the epsilons that are named for their questions, the smallest where several are, in place."""
+    """Set the epsilons of blocks that are named for their questions, the smallest where several are, in place."""
     for block in document.get("blocks", []):
         own = [given[name] for name in block["questions"] if name in given]
         if own:
@@ -108,8 +108,8 @@ def spend(document: Document, given: Mapping[str, str]) -> None:
 
 
 def place_of(document: Document, question_id: str, by: int) -> int:
-    """Give where a question goes that moves up or down: a block stays together, and others jump over it."""
-    order = [one["id"] for one in document["questions"]]
+    """Return where a question goes that moves up or down: a block stays together, and others jump over it."""
+    order = [question["id"] for question in document["questions"]]
     index = order.index(question_id)
     place = min(max(index + by, 0), len(order) - 1)
     own, there = block_at(document, question_id), block_at(document, order[place])
@@ -123,7 +123,7 @@ def place_of(document: Document, question_id: str, by: int) -> int:
 
 def reordered(document: Document) -> None:
     """Write the questions of every block in the survey's order, in place."""
-    order = [one["id"] for one in document["questions"]]
+    order = [question["id"] for question in document["questions"]]
     for block in document.get("blocks", []):
         block["questions"].sort(key=order.index)
     if "blocks" in document:

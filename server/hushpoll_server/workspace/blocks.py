@@ -105,7 +105,11 @@ def _show(draft: Draft, form: BlockForm, number: int | None, status: int = 200, 
         if place != number
         for name in one["questions"]
     }
-    offered = [one for one in draft.questions if block_rules.can_be_member(one) and one["id"] not in taken]
+    offered = [
+        question
+        for question in draft.questions
+        if block_rules.can_be_member(question) and question["id"] not in taken
+    ]
     numbers = {one["id"]: place for place, one in enumerate(draft.questions, 1)}
     form.questions.choices = choices((one["id"], f"{numbers[one['id']]}. {one['text']}") for one in offered)
     if stale:
@@ -166,7 +170,7 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
         drafts.compiled(document)
         linked = tuple(name for name in draft.linked if name not in chosen)
         others = {name: wanted for name, wanted in draft.cross_tables.items() if name not in chosen}
-        first = next(one["id"] for one in draft.questions if one["id"] in chosen)
+        first = next(question["id"] for question in draft.questions if question["id"] in chosen)
         tables = others | ({first: True} if form.cross_tables.data else {})
         changed = replace(draft, document=document, linked=linked, cross_tables=tables)
         drafts.save(get_store(), changed, form.read_revision())

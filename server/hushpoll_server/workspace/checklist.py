@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hushpoll_client import Survey, SurveyError
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 
 from hushpoll_server.fields import either, option, quoted
 from hushpoll_server.spoken import gettext as _
@@ -27,7 +27,7 @@ NONE = ("none", "none of these", "none of the above")
 
 
 def checklist(draft: Draft) -> list[tuple[str, str]]:
-    """Say what to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
+    """Return what to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
     items = [
         ("ok", _("The title is “%(title)s”.", title=draft.title))
         if draft.title != drafts.UNTITLED
@@ -80,7 +80,7 @@ def _alike_items(draft: Draft) -> list[tuple[str, str]]:
 
 
 def _language_items(draft: Draft) -> list[tuple[str, str]]:
-    """Say which languages are complete; one that is not stops publishing."""
+    """Return which languages are complete; one that is not stops publishing."""
     items, open_ones = [], about_rules.unfinished(draft.document)
     for tag in draft.document.get("translations", {}):
         have, of = about_rules.completeness(draft.document, tag)
@@ -106,7 +106,7 @@ def _language_items(draft: Draft) -> list[tuple[str, str]]:
 
 
 def _wave_items(survey: Survey) -> list[tuple[str, str]]:
-    """Say which wave this is; one whose questions changed cannot be published."""
+    """Return which wave this is; one whose questions changed cannot be published."""
     if survey.series is None:
         return []
     try:
@@ -126,7 +126,7 @@ def _wave_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _rule_items(survey: Survey) -> list[tuple[str, str]]:
-    """Say what questions that are not asked of everybody cost: one answer more, and fewer people who can answer."""
+    """Return what questions that are not asked of everybody cost: one answer more, and fewer people who can answer."""
     numbers = {one.id: number for number, one in enumerate(survey.questions, 1)}
     items = []
     for one in survey.questions:
@@ -159,7 +159,7 @@ def _none_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _block_items(survey: Survey) -> list[tuple[str, str]]:
-    """Say what each person is asked of a block."""
+    """Return what each person is asked of a block."""
     numbers = {one.id: number for number, one in enumerate(survey.questions, 1)}
     items = []
     for block in survey.blocks:
@@ -184,7 +184,7 @@ def _or(answers: Sequence[str]) -> str:
     more = len(answers) - 3
     return _(
         "%(list)s or %(last)s",
-        list=", ".join(quoted(one) for one in answers[:3]),
+        list=", ".join(quoted(answer) for answer in answers[:3]),
         last=ngettext("%(num)s more answer", "%(num)s more answers", more),
     )
 
@@ -213,14 +213,12 @@ def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
         "question": worst.number,
         "margin": margin_text(worst.question, worst.plan.margin),
     }
-    # Nothing is green while one person's total is in the red.
-    good = "look" if planner.total_text(survey)[1] else "ok"
     if worst.met:
         said = _(
             "With %(n)s answers, question %(question)s will have a margin of %(margin)s, as precise as you need.",
             **about,
         )
-        items = [(good, said)]
+        items = [("ok", said)]
     else:
         said = _(
             "With %(n)s answers, question %(question)s will have a margin of %(margin)s; you said you need %(wanted)s.",
@@ -228,8 +226,9 @@ def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
             wanted=margin_text(worst.question, worst.wanted),
         )
         items = [("look", said)]
-    if draft.expected_n < FEWEST_REPORTS:
-        items.append(("look", _("Below %(n)s reports the report shows no estimate.", n=FEWEST_REPORTS)))
+    enough = "ok" if draft.expected_n >= FEWEST_REPORTS else "look"
+    said = _("With fewer than %(n)s reports, results and downloads give only their number.", n=FEWEST_REPORTS)
+    items.append((enough, said))
     return items
 
 
@@ -241,7 +240,7 @@ def _access_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def one_sided(draft: Draft) -> list[dict[str, Any]]:
-    """Give the questions without a finite epsilon, with what one of their reports reveals."""
+    """Return the questions without a finite epsilon, with what one of their reports reveals."""
     survey = draft.survey(cap())
     return [
         {"number": number, "text": one.text, "note": what_it_reveals(one)}

@@ -22,7 +22,7 @@ __all__ = ["declinable", "with_declining"]
 
 
 def declinable(document: Document) -> dict[str, bool]:
-    """Give the questions that can be declined, and whether they already are.
+    """Return the questions that can be declined, and whether they already are.
 
     Not those with a harmless question, whose two answers are asked for together; nor those of a block, which share one
     protection; nor the one that shows careless answers, whose share is known.
@@ -39,7 +39,7 @@ def declinable(document: Document) -> dict[str, bool]:
 
 
 def _changed(question: Document, offered: bool) -> Document:
-    """Give a question with or without this answer; everything else about it stays."""
+    """Return a question with or without this answer; everything else about it stays."""
     kind, fields = editor_of(question)
     written = EDITORS[kind].write({**fields, "prefer_not": offered})
     kept: Document = {key: question[key] for key in ("id", "text", "after", "mechanism") if key in question}
@@ -47,14 +47,14 @@ def _changed(question: Document, offered: bool) -> Document:
 
 
 def with_declining(document: Document, offered: bool) -> tuple[Document, list[str]]:
-    """Give the document in which every question that can be is declinable, or none is; and those that must stay.
+    """Return the document in which every question that can be is declinable, or none is; and those that must stay.
 
     A question stays as it is where its own mechanism is for two answers, its table came with it, or a rule names the
     answer that would go.
     """
     stayed = []
     for name, already in declinable(document).items():
-        question = next(one for one in document["questions"] if one["id"] == name)
+        question = next(question for question in document["questions"] if question["id"] == name)
         if already == offered:
             continue
         try:

@@ -18,7 +18,7 @@ from typing import Any
 
 from hushpoll_client import HushpollError, Question, Survey, SurveyError
 from hushpoll_client.limits import MAX_QUESTIONS
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from hushpoll_server.people.log import note, now, record
@@ -79,15 +79,15 @@ class Draft:
         return questions
 
     def question(self, question_id: str) -> Document | None:
-        """Give the question of that id."""
+        """Return the question of that id."""
         return next((question for question in self.questions if question["id"] == question_id), None)
 
     def follows_slider(self, question: Mapping[str, Any]) -> bool:
-        """Tell whether the plan may set the question's epsilon."""
+        """Return whether the plan may set the question's epsilon."""
         return "name" not in question.get("mechanism", {"name": ""}) or question["id"] in self.linked
 
     def own_epsilon(self, question: Mapping[str, Any] | None) -> str:
-        """Give the epsilon that the plan gave a question; for a new one what the slider says."""
+        """Return the epsilon that the plan gave a question; for a new one what the slider says."""
         if question is None or not self.follows_slider(question):
             return self.epsilon
         return str(question["mechanism"]["epsilon"])
@@ -101,18 +101,24 @@ class Draft:
     @property
     def at_one_epsilon(self) -> bool:
         """Whether all questions that are free to move spend what the slider says."""
-        free = [one for one in self.questions if self.follows_slider(one) and one["id"] not in self.locks]
+        free = [
+            question
+            for question in self.questions
+            if self.follows_slider(question) and question["id"] not in self.locks
+        ]
         return all(one["mechanism"]["epsilon"] == self.epsilon for one in free)
 
     def at(self, epsilon: str) -> Draft:
-        """Give the draft with the slider at another stop: it moves what is not locked."""
+        """Return the draft with the slider at another stop: it moves what is not locked."""
         free = [
-            one["id"] for one in self.questions if self.follows_slider(one) and one["id"] not in self.locks
+            question["id"]
+            for question in self.questions
+            if self.follows_slider(question) and question["id"] not in self.locks
         ]
         return replace(self.spending(dict.fromkeys(free, epsilon)), epsilon=epsilon)
 
     def spending(self, epsilons: Mapping[str, str]) -> Draft:
-        """Give the draft with other epsilons of what the plan may set: questions, and blocks by their questions."""
+        """Return the draft with other epsilons of what the plan may set: questions, and blocks by their questions."""
         changed = copy.deepcopy(self.document)
         block_rules.spend(changed, epsilons)
         for question in changed["questions"]:
@@ -121,14 +127,14 @@ class Draft:
         return replace(self, document=changed)
 
     def locked(self, locks: Mapping[str, str]) -> Draft:
-        """Give the draft with its locks held: a question spends its lock, a block no more than its strictest."""
+        """Return the draft with its locks held: a question spends its lock, a block no more than its strictest."""
         spent = block_rules.epsilons(self.document)
         return self.spending(
             {name: min(lock, spent.get(name, lock), key=float) for name, lock in locks.items()}
         )
 
     def renamed(self, before: str | None, after: str) -> Draft:
-        """Give the draft whose plan knows a question by its new id."""
+        """Return the draft whose plan knows a question by its new id."""
         if before in (None, after):
             return self
 
@@ -189,14 +195,14 @@ def create(
 
 
 def find(store: Store, draft_id: str) -> Draft | None:
-    """Give the draft of that id."""
+    """Return the draft of that id."""
     with store.read() as tx:
         row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
     return None if row is None else _draft(row)
 
 
 def of_published(store: Store, survey_hash: str) -> Draft | None:
-    """Give the draft that became a published survey, where it was written here."""
+    """Return the draft that became a published survey, where it was written here."""
     query = select(drafts).where(drafts.c.published_hash == survey_hash).order_by(drafts.c.updated_at)
     with store.read() as tx:
         row = tx.execute(query).first()
@@ -311,7 +317,7 @@ def _index(document: Document, question_id: str) -> int:
             return index
     raise SurveyError(
         ("questions",),
-        said("has no question {question!r}", question=question_id),
+        msg("has no question {question!r}", question=question_id),
         "open the draft again",
     )
 
@@ -339,7 +345,7 @@ def with_question(document: Document, question: Document, instead_of: str | None
 
 
 def alike(document: Document) -> dict[str, int]:
-    """Give the questions that ask what an earlier one asks, in the same words, with that one's place."""
+    """Return the questions that ask what an earlier one asks, in the same words, with that one's place."""
     first: dict[str, int] = {}
     again: dict[str, int] = {}
     for place, question in enumerate(document["questions"]):
@@ -386,7 +392,7 @@ def without(document: Document, question_id: str, slider: str = DEFAULT_EPSILON)
 
 
 def imported(survey: Survey) -> tuple[Document, str]:
-    """Give a draft document of a survey from a file or a published one, and where its slider stands.
+    """Return a draft document of a survey from a file or a published one, and where its slider stands.
 
     Nothing about any question changes. Those with the recommended mechanism are open again, each at its own epsilon;
     the slider stands at the most common one.
@@ -408,7 +414,7 @@ def imported(survey: Survey) -> tuple[Document, str]:
 
 
 def _is_recommended(question: Question) -> bool:
-    """Tell whether a question has the mechanism that an epsilon alone would give it."""
+    """Return whether a question has the mechanism that an epsilon alone would give it."""
     mechanism = question.mechanism
     if question.block is not None or "epsilon" not in mechanism.parameters:
         return False

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from flask import abort, flash, g, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, Mechanism, Question, SurveyError
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_client.kind import DEFAULT, KINDS
 from hushpoll_client.limits import MAX_QUESTIONS
 from hushpoll_client.mechanism import MECHANISMS
-from hushpoll_client.report import FEWEST_REPORTS
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 from werkzeug.wrappers import Response
 from wtforms import SelectChoice
 
-from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
@@ -69,7 +68,7 @@ def _find(draft: Draft, question_id: str) -> Document:
 
 
 def earlier(draft: Draft, question_id: str | None) -> list[Question]:
-    """Give the questions that can decide whether this one (None: a new one) is asked."""
+    """Return the questions that can decide whether this one (None: a new one) is asked."""
     return rules.deciders(draft.compiled() if draft.questions else None, question_id)
 
 
@@ -116,12 +115,12 @@ def _when(draft: Draft, before: list[Question]) -> list[SelectChoice]:
 
 
 def _offered(chosen: str) -> dict[str, type[Mechanism]]:
-    """Give the mechanisms on offer, and the one that an imported question has already."""
+    """Return the mechanisms on offer, and the one that an imported question has already."""
     return {name: one for name, one in MECHANISMS.items() if name in mechanisms.OFFERED or name == chosen}
 
 
 def _fitting(editor: EditorKind) -> dict[str, Any]:
-    """Tell the page's script which mechanisms fit how many answers."""
+    """Return the page's script which mechanisms fit how many answers."""
     two, more = ([one.name for one in editor.fitting(answers)] for answers in (2, 3))
     return {"answers": editor.answers, "counted": editor.counted, "two": two, "more": more}
 
@@ -140,16 +139,16 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
         return _show(draft, form, question_id, 409, stale=True)
     flash(_("Saved.") if question_id else _("Added."), "done")
     if written["id"] in (again := drafts.alike(changed.document)):
-        said = _(
+        warning = _(
             "It asks what question %(n)s asks, in the same words: change or delete one of them.",
             n=again[written["id"]] + 1,
         )
-        flash(said, "problem")
+        flash(warning, "problem")
     return redirect(url_for("workspace.draft", draft_id=draft.id) + f"#question-{written['id']}")
 
 
 def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document] | None:
-    """Give the draft with the question of the form, and that question; None where the form now says what is wrong."""
+    """Return the draft with the question of the form, and that question; None where the form now says what is wrong."""
     if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
         return None
     if not _tells_pairs(form):
@@ -157,7 +156,7 @@ def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[
     try:
         return with_form(draft, form, question_id)
     except SurveyError as error:
-        ids = [one["id"] for one in draft.questions]
+        ids = [question["id"] for question in draft.questions]
         place_error(form, error, ids.index(question_id) if question_id in ids else len(ids))
     except HushpollError as error:
         form.decoy_from.errors = [sentence(error)]
@@ -165,7 +164,7 @@ def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[
 
 
 def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
-    """Give the draft with the question as the form has it, and that question; SurveyError where it is not sound."""
+    """Return the draft with the question as the form has it, and that question; SurveyError where it is not sound."""
     fields = form.data
     if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
         fields |= counts_from_survey(fields["decoy_survey"] or "")
@@ -224,7 +223,7 @@ def _decoy_given(form: QuestionForm) -> bool:
 
 
 def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recommendation | None:
-    """Say why the recommended mechanism is recommended for what the form holds now; None while it is incomplete."""
+    """Return why the recommended mechanism is recommended for what the form holds now; None while it is incomplete."""
     from hushpoll_analysis.designing.recommending import recommend_for
 
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
@@ -241,22 +240,27 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
 
 
 def compared(found: Recommendation | None) -> dict[str, Any]:
-    """Give a recommendation as the page words it: the sentence, what is proved, every way with the answers it needs."""
+    """Return a recommendation as the page words it: the sentence, what is proved, every way with the answers it
+    needs.
+    """
     if found is None:
         return {"reason": "", "proof": "", "criterion": "", "rows": []}
-    rows = [[in_words(one.label), in_digits(f"{one.respondents:.2f}")] for one in found.candidates]
+    rows = [
+        [in_words(candidate.label), in_digits(f"{candidate.respondents:.2f}")]
+        for candidate in found.candidates
+    ]
     told = {"reason": found.reason, "proof": found.proof, "criterion": found.criterion}
     return {**{name: in_words(text) for name, text in told.items()}, "rows": rows}
 
 
 def _change(
-    draft_id: str, change: Callable[[Document], Document], said: str, question_id: str = ""
+    draft_id: str, change: Callable[[Document], Document], msg: str, question_id: str = ""
 ) -> Response:
     """Change the order or number of questions, unless the page was out of date; then show that question again."""
     draft = open_draft(draft_id)
     try:
         drafts.save(get_store(), replace(draft, document=change(draft.document)), posted_revision())
-        flash(said, "done")
+        flash(msg, "done")
     except StaleDraft:
         flash(
             _("Nothing was changed: this draft was edited in another tab. This is how it stands now."),
@@ -300,6 +304,7 @@ def delete_question(draft_id: str, question_id: str) -> Page:
             draft=draft,
             question=_find(draft, question_id),
             section=about_rules.goes_with(draft.document, question_id),
+            needed_by=rules.dependents(draft.document, question_id),
         )
     slider = open_draft(draft_id).epsilon
     return _change(
@@ -319,9 +324,11 @@ def decoy_sources() -> list[tuple[str, str, int]]:
             continue
         survey = store.get_survey(state.hash)
         assert survey is not None
-        for one in survey.questions:
-            if one.kind.yes_or_no:
-                found.append((f"{state.hash}:{one.id}", f"{state.title}: {one.text}"[:120], state.sealed_n))
+        for question in survey.questions:
+            if question.kind.yes_or_no:
+                found.append(
+                    (f"{state.hash}:{question.id}", f"{state.title}: {question.text}"[:120], state.sealed_n)
+                )
     return found
 
 
@@ -338,13 +345,13 @@ def counts_from_survey(key: str) -> dict[str, str]:
     survey_hash, _, question_id = key.partition(":")
     survey = get_store().get_survey(survey_hash)
     assert survey is not None
-    asked = next(one for one in survey.questions if one.id == question_id)
-    counts = tally(survey, read_sealed(get_store(), survey_hash, wait=False)).counts[question_id]
+    asked = survey.question(question_id)
+    counts = tally(survey, get_store().record_parts(survey_hash)).counts[question_id]
     found = estimate(counts, asked.mechanism)["Yes"]
     share, error = found.estimate, found.se
     if not 0 < share < 1 or not math.isfinite(error) or error <= 0:
         raise HushpollError(
-            said("that survey's estimate is {share:.3f}, which no decoy can use", share=share),
+            msg("that survey's estimate is {share:.3f}, which no decoy can use", share=share),
             "type a share between 0 and 1",
         )
     answers = max(2, round(share * (1 - share) / error**2))

@@ -293,12 +293,12 @@ class PlanForm(RevisionForm):
     focus = SelectField(later("Figures for"), choices=[], validate_choice=False)
 
     def of_question(self, place: int) -> tuple[DecimalField, LockField]:
-        """Give the fields of one question, counted from 0: its margin and its lock."""
+        """Return the fields of one question, counted from 0: its margin and its lock."""
         return self[f"margin_{place}"], self[f"lock_{place}"]
 
 
 def plan_form(questions: int) -> type[PlanForm]:
-    """Give the form with a margin and a lock for each of so many questions."""
+    """Return the form with a margin and a lock for each of so many questions."""
     fields: dict[str, Any] = {}
     for place in range(questions):
         fields[f"margin_{place}"] = DecimalField(
@@ -340,7 +340,7 @@ class PublishForm(RevisionForm):
     )
 
     def confirms(self, *, weak: bool, one_sided: bool) -> bool:
-        """Tell whether everything was confirmed that this survey asks for; says beside each field what was not."""
+        """Return whether everything was confirmed that this survey asks for; says beside each field what was not."""
         complete = self.validate()
         if one_sided and not self.one_sided.data:
             self.one_sided.errors = [_("Tick this too, or give these questions an epsilon.")]
@@ -444,14 +444,14 @@ def _field(form: FlaskForm, part: str) -> Any:
 
 
 def field_name(editor: EditorKind | None, part: str) -> str:
-    """Give the name of the field that a key of the document is typed into."""
+    """Return the name of the field that a key of the document is typed into."""
     if editor is not None and part == "target":
         return editor.target_field
     return _FIELD_OF.get(part, part)
 
 
 def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:
-    """Say beside the answers that another question's rule stands in the way."""
+    """Show next to the answers that another question's rule stands in the way."""
     editor = EDITORS.get(form.kind.data)
     field = form.options if editor is not None and form.options.name in editor.fields else form.kind
     _add(field, in_words(error))

@@ -7,9 +7,9 @@ from typing import Any
 from flask import abort, request
 from flask_wtf import FlaskForm
 from hushpoll_client import Survey
-from hushpoll_client.group import LARGEST_GROUP
-from hushpoll_client.link import survey_link
-from hushpoll_client.series import changed_groups
+from hushpoll_client.delivery.link import survey_link
+from hushpoll_client.survey.group import LARGEST_GROUP
+from hushpoll_client.survey.series import changed_groups
 from wtforms.validators import NumberRange, Optional
 
 from hushpoll_server.fields import WholeField
@@ -26,7 +26,7 @@ def read_lines(text: str | None) -> list[str]:
 
 
 def handouts(survey: Survey, server: str) -> list[dict[str, Any]]:
-    """Give what is handed out: one link, or one for each group."""
+    """Return what is handed out: one link, or one for each group."""
     if not survey.groups:
         return [{"group": None, "name": "", "link": survey_link(server, survey.hash)}]
     return [
@@ -62,7 +62,7 @@ def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
 
 
 def group_items(survey: Survey) -> list[tuple[str, str]]:
-    """Say before publishing what groups tell, and whether they are those of the wave before."""
+    """Return before publishing what groups tell, and whether they are those of the wave before."""
     if not survey.groups and survey.series is None:
         return []
     items = []

@@ -51,7 +51,7 @@ def take(tx: Connection, draft_id: str) -> dict[str, Any] | None:
 
 
 def can_undo(store: Store, draft_id: str) -> bool:
-    """Tell whether there is something to go back to."""
+    """Return whether there is something to go back to."""
     with store.read() as tx:
         return (
             tx.execute(select(draft_versions.c.revision).where(_of == draft_id).limit(1)).first() is not None

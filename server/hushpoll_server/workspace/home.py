@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from flask import abort, flash, g, jsonify, redirect, render_template, request, url_for
+from hushpoll_analysis.documents import parse_survey, split_plan
 from hushpoll_client import HushpollError, Survey, SurveyError
-from hushpoll_client.group import FIELD
+from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
 
-from hushpoll_server.documents import parse_survey, split_plan
 from hushpoll_server.fields import decimal
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
@@ -86,7 +86,7 @@ def front() -> BaseResponse:
 @bp.get("/surveys")
 @reader
 def home() -> str:
-    """List drafts, own surveys, surveys of the house, shared ones."""
+    """List drafts, own surveys and those that are shared; for admins all."""
     store, user = get_store(), current_user
     words, away = request.args.get("q", "").strip(), "archived" in request.args
     shelved = shelf.put_away(store)
@@ -120,9 +120,9 @@ def home() -> str:
 
 
 def _asked(store: Store, survey_hash: str) -> Iterator[str]:
-    """Give the texts of the questions of a published survey, to be searched."""
+    """Return the texts of the questions of a published survey, to be searched."""
     survey = store.get_survey(survey_hash)
-    return (one.text for one in survey.questions) if survey else iter(())
+    return (question.text for question in survey.questions) if survey else iter(())
 
 
 def _is_weak(store: Store, survey_hash: str) -> bool:
@@ -163,7 +163,9 @@ def import_definition() -> Page:
             with form.file.data.stream as file:
                 data, given = split_plan(file.read(LARGEST_IMPORT + 1))
             document, epsilon = drafts.imported(parse_survey(data))
-            plan = {"epsilon": epsilon} | read_plan(given, {one["id"] for one in document["questions"]})
+            plan = {"epsilon": epsilon} | read_plan(
+                given, {question["id"] for question in document["questions"]}
+            )
             document = with_unfinished(document, given)
             draft = drafts.create(get_store(), current_user.name, document, **plan)
             told = _("Imported “%(title)s”. Look it over before you publish it.", title=document["title"])
@@ -248,7 +250,7 @@ def _autosave_details(draft: Draft, form: DetailsForm) -> BaseResponse:
 
 
 def _with_details(draft: Draft, form: DetailsForm) -> Draft:
-    """Give the draft with title, introduction and settings of the form; SurveyError where they are not sound."""
+    """Return the draft with title, introduction and settings of the form; SurveyError where they are not sound."""
     document = {
         **around.with_asked_by(draft.document, name=form.asked_by.data),
         "title": form.title.data.strip(),
@@ -272,7 +274,7 @@ def check_details(document: dict[str, Any]) -> None:
         drafts.compiled(document)
         return
     # A question may not be called like the groups.
-    name = next((one["id"] for one in document["questions"] if one["id"] == FIELD), "probe")
+    name = next((question["id"] for question in document["questions"] if question["id"] == FIELD), "probe")
     probe = {"id": name, "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
     # What names other questions is checked where it is written.
     rest = {key: value for key, value in document.items() if key not in ("sections", "translations")}

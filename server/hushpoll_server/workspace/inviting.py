@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Callable
 
 from flask import current_app, flash, redirect, request, url_for
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.link import fingerprint, survey_link
-from hushpoll_client.said import said
+from hushpoll_client.delivery.link import fingerprint, survey_link
+from hushpoll_client.messages import msg
 
 from hushpoll_server import mail
 from hushpoll_server.collect import invitations
@@ -40,7 +41,7 @@ def _group(survey: Survey) -> int | None:
 @bp.post("/surveys/<survey_hash>/merge")
 @designer
 def merge(survey_hash: str) -> Page:
-    """Give a list of people back with an invitation for each."""
+    """Return a list of people back with an invitation for each."""
     survey, form = editable_survey(survey_hash), MergeForm()
     if form.validate_on_submit():
         try:
@@ -61,21 +62,39 @@ def _people(data: bytes) -> list[list[str]]:
     """Read the list: a line of headings, then a line for each person."""
     if len(data) > LARGEST_LIST:
         raise HushpollError("the list is larger than 2 MB", "split it")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("cp1252", "replace")  # as office programs save it
+    # csv takes a lone carriage return for a mistake; old office programs end their lines with it.
+    text = _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
     first = text.partition("\n")[0]
     parted = max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=parted) if any(map(str.strip, row))]
+    reader = csv.reader(io.StringIO(text), delimiter=parted, strict=True)
+    try:
+        rows = [row for row in reader if any(map(str.strip, row))]
+    except csv.Error:
+        raise HushpollError(
+            msg("line {line} of the list cannot be read", line=reader.line_num),
+            "close every quotation mark, and shorten very long cells",
+        ) from None
     if len(rows) < 2:
         raise HushpollError(
             "the list has nobody in it", "give a line of headings, then a line for each person"
         )
     taken = set(_ADDED) & {name.strip().lower() for name in rows[0]}
     if taken:
-        raise HushpollError(said("the list has a column {taken!r} already", taken=min(taken)), "remove it")
+        raise HushpollError(msg("the list has a column {taken!r} already", taken=min(taken)), "remove it")
     return rows
+
+
+def _decoded(data: bytes) -> str:
+    """Return the text of a list as office programs save it: UTF-8, UTF-16 with its mark, or Windows' own encoding."""
+    try:
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return data.decode("utf-16")
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    if "\0" in text:
+        raise HushpollError("the list is not a text that can be read", "save it as CSV in UTF-8")
+    return text
 
 
 def _merged(survey_hash: str, rows: list[list[str]], codes: list[str], group: int | None) -> bytes:
@@ -130,7 +149,7 @@ def _letter_is_whole(form: LetterForm) -> bool:
 
 
 def _writer(survey_hash: str, form: LetterForm) -> Callable[[Person], mail.Letter]:
-    """Give what writes a person's letter; it must need no request, for it runs beside."""
+    """Return what writes a person's letter; it must need no request, for it runs beside."""
     # Never the name that the request asked for: it could be somebody else's server.
     base = current_app.config["HUSHPOLL"].address
     text, subject, reply_to = form.text.data, form.subject.data, form.reply_to.data

@@ -13,7 +13,7 @@ from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import HushpollError, SurveyError, strict_json
 from hushpoll_client.limits import LENGTHS
-from hushpoll_client.translations import MOST_LANGUAGES, read_language, read_translations
+from hushpoll_client.survey.translations import MAX_LANGUAGES, read_language, read_translations
 from werkzeug.wrappers import Response
 from wtforms import StringField, TextAreaField
 
@@ -54,7 +54,7 @@ class LanguageForm(RevisionForm):
         later("Add a language"),
         description=later(
             "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s languages with its own.",
-            most=MOST_LANGUAGES,
+            most=MAX_LANGUAGES,
         ),
     )
 
@@ -80,7 +80,7 @@ def language_name(tag: str) -> str:
 
 
 def told_languages(draft: Draft) -> list[str]:
-    """Say of every translation how much of it is done, such as "fr 7 of 12", and what may be out of date."""
+    """Return of every translation how much of it is done, such as "fr 7 of 12", and what may be out of date."""
     said = []
     for tag in draft.document.get("translations", {}):
         have, of = about_rules.completeness(draft.document, tag)
@@ -90,7 +90,7 @@ def told_languages(draft: Draft) -> list[str]:
 
 
 def _told_old(draft: Draft, tag: str) -> str:
-    """Say how many texts of a language may be out of date; nothing where none is."""
+    """Return how many texts of a language may be out of date; nothing where none is."""
     old = len(originals.outdated(draft.document, draft.fitting, tag))
     return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old) if old else ""
 
@@ -113,17 +113,17 @@ def _filled(texts: Any, at: Path, numbers: Any) -> Any:
     if at == ("help",) and texts == []:
         return [{"label": "-", "url": "tel:112"}]
     if isinstance(texts, list):
-        return [_filled(one, at, numbers) for one in texts]
+        return [_filled(text, at, numbers) for text in texts]
     return texts
 
 
 def with_language(document: Document, tag: str, texts: Mapping[str, Any]) -> Document:
-    """Give the document with the texts of a language, in the order in which languages were added."""
+    """Return the document with the texts of a language, in the order in which languages were added."""
     return {**document, "translations": {**document.get("translations", {}), tag: texts}}
 
 
 def without_language(document: Document, tag: str) -> Document:
-    """Give the document without a language."""
+    """Return the document without a language."""
     left = {name: texts for name, texts in document["translations"].items() if name != tag}
     rest = {key: value for key, value in document.items() if key != "translations"}
     return {**rest, **({"translations": left} if left else {})}
@@ -281,7 +281,7 @@ def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
 
 
 def piece_label(document: Document, at: Path) -> str:
-    """Say what a text is, such as "Question 2, option 3"."""
+    """Return what a text is, such as "Question 2, option 3"."""
     head = {
         "title": _("Title"),
         "intro": _("Introduction"),
@@ -294,7 +294,7 @@ def piece_label(document: Document, at: Path) -> str:
     if at[0] == "sections":
         n = int(at[1]) + 1
         return _("Section %(n)s, title", n=n) if at[2] == "title" else _("Section %(n)s, text", n=n)
-    number = [one["id"] for one in document["questions"]].index(at[1]) + 1
+    number = [question["id"] for question in document["questions"]].index(at[1]) + 1
     if at[2] == "decoy":
         return _("Question %(n)s, harmless question", n=number)
     if at[2] == "options":

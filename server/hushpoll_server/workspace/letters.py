@@ -7,7 +7,7 @@ from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import Survey
-from hushpoll_client.texts import languages_of, read_in
+from hushpoll_client.survey.texts import languages_of, read_in
 from wtforms import SelectField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length, Optional
 
@@ -49,7 +49,7 @@ class LetterForm(FlaskForm):  # type: ignore[misc]
 
 
 def letter_form(survey: Survey) -> LetterForm:
-    """Give the form with a text to begin with, in the language of those who are invited."""
+    """Return the form with a text to begin with, in the language of those who are invited."""
     tag = _language(survey)
     title = read_in(survey, [tag]).title
     with force_locale(tag):

@@ -334,13 +334,13 @@ TEMPLATES: dict[str, Template] = {
 
 
 def document_of(key: str) -> dict[str, Any]:
-    """Give a fresh copy of a template's document, in the designer's language."""
+    """Return a fresh copy of a template's document, in the designer's language."""
     document: dict[str, Any] = _said(TEMPLATES[key].document)
     return document if language() == "en" else {**document, "language": language()}
 
 
 def _said(part: Any) -> Any:
-    """Say every text of a part of a document in the designer's language; what is no text of ours stays."""
+    """Return every text of a part of a document in the designer's language; what is no text of ours stays."""
     if isinstance(part, dict):
         return {name: value if name in _NAMES else _said(value) for name, value in part.items()}
     if isinstance(part, list):

@@ -37,8 +37,8 @@ def live_question(draft_id: str) -> Response:
 
 
 def margin_line(draft: Draft, written: Document) -> str:
-    """Say how precise a question will be, beside what is needed."""
-    question = next(one for one in draft.compiled().questions if one.id == written["id"])
+    """Return how precise a question will be, beside what is needed."""
+    question = draft.compiled().question(written["id"])
     margin, wanted = (
         planner.margin_at(question, draft.expected_n),
         draft.margins.get(question.id, draft.margin),

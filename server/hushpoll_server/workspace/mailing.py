@@ -20,7 +20,7 @@ from typing import Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hushpoll_client import HushpollError
-from hushpoll_client.said import Said, said
+from hushpoll_client.messages import Message, msg
 from sqlalchemy import Connection, insert, select, update
 
 from hushpoll_server.collect import invitations
@@ -65,18 +65,18 @@ class Mailing:
     @property
     def failed(self) -> MailError | None:
         """Why the last letters were not sent, to be said in the reader's language."""
-        problem = Said(self.problem, self.values) if self.values else self.problem
+        problem = Message(self.problem, self.values) if self.values else self.problem
         return MailError(problem, self.remedy) if problem else None
 
     @property
     def reached(self) -> int:
         """How many have got a letter."""
-        return sum(one.last > 0 for one in self.people)
+        return sum(person.last > 0 for person in self.people)
 
     @property
     def refused(self) -> int:
         """How many addresses the mail server refused."""
-        return sum(one.refused for one in self.people)
+        return sum(person.refused for person in self.people)
 
 
 def read_addresses(text: str) -> list[str]:
@@ -84,8 +84,8 @@ def read_addresses(text: str) -> list[str]:
     found = [part for line in text.splitlines() for part in line.replace(";", ",").split(",") if part.strip()]
     if len(found) > MOST_ADDRESSES:
         raise MailError(
-            said("these are {count:,} addresses", count=len(found)),
-            said("send to at most {most:,}", most=MOST_ADDRESSES),
+            msg("these are {count:,} addresses", count=len(found)),
+            msg("send to at most {most:,}", most=MOST_ADDRESSES),
         )
     once: dict[str, str] = {}
     for address in map(check_address, found):
@@ -101,11 +101,11 @@ def read(store: Store, survey_hash: str) -> Mailing:
 
 def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | None = None) -> int:
     """Make a code for every address that has none yet, and give how many are new."""
-    known = {one.to.lower() for one in read(store, survey_hash).people}
+    known = {person.to.lower() for person in read(store, survey_hash).people}
     fresh = [address for address in addresses if address.lower() not in known]
     if len(known) + len(fresh) > MOST_ADDRESSES:
         raise MailError(
-            "there would be too many addresses", said("send to at most {most:,}", most=MOST_ADDRESSES)
+            "there would be too many addresses", msg("send to at most {most:,}", most=MOST_ADDRESSES)
         )
     if not fresh:
         return 0
@@ -137,8 +137,8 @@ def start(
 
 
 def _due(tx: Connection, store: Store, survey_hash: str, mailing: Mailing) -> list[Person]:
-    """Give those who are to get a letter in this round: in a reminder only those whose code is not used."""
-    waiting = [one for one in mailing.people if one.last < mailing.round and not one.refused]
+    """Return those who are to get a letter in this round: in a reminder only those whose code is not used."""
+    waiting = [person for person in mailing.people if person.last < mailing.round and not person.refused]
     known = store.published(survey_hash)
     assert known is not None
     digests = {one.code: invitations.digest(survey_hash, one.code, one.group) for one in waiting}
@@ -155,9 +155,9 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
             part = {write(one): one for one in waiting[place : place + _TOGETHER]}
             _send_part(store, survey_hash, part)
     except HushpollError as error:
-        values = error.problem.values if isinstance(error.problem, Said) else {}
+        values = error.problem.values if isinstance(error.problem, Message) else {}
         failed = {
-            "problem": error.problem.template if isinstance(error.problem, Said) else error.problem,
+            "problem": error.problem.template if isinstance(error.problem, Message) else error.problem,
             "remedy": str(error.remedy),
             "values": {name: str(value) for name, value in values.items()},
         }

@@ -9,10 +9,10 @@ from typing import Any
 from flask_babel import lazy_gettext as later
 from hushpoll_client import MechanismError, Question
 from hushpoll_client.exact import read_number, spell
+from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS, Parameter
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
-from hushpoll_client.words import epsilon_text
 
 from hushpoll_server.fields import decimal, decimals, either, option, shown
 from hushpoll_server.spoken import gettext as _
@@ -56,7 +56,7 @@ _COIN = later("A coin on the device keeps the epsilon, whatever anybody knows ab
 
 
 def fields_of(name: str) -> set[str]:
-    """Give the fields of the form that a mechanism uses; the recommended one, "", uses none."""
+    """Return the fields of the form that a mechanism uses; the recommended one, "", uses none."""
     found = MECHANISMS.get(name)
     if found is None or name not in OFFERED:
         return set()
@@ -67,13 +67,13 @@ def fields_of(name: str) -> set[str]:
 
 
 def excluded_by_slider(name: str) -> set[str]:
-    """Give the parameters that a mechanism cannot have beside an epsilon, which the slider may give it."""
+    """Return the parameters that a mechanism cannot have beside an epsilon, which the slider may give it."""
     pairs = MECHANISMS[name].one_of if name in MECHANISMS else ()
     return {key for pair in pairs if "epsilon" in pair for key in pair if key != "epsilon"}
 
 
 def what_it_reveals(question: Question) -> str:
-    """Say in one sentence what is not simply epsilon-private about a question; nothing for the others."""
+    """Return in one sentence what is not simply epsilon-private about a question; nothing for the others."""
     mechanism = question.mechanism
     if math.isfinite(mechanism.epsilon):
         return str(_COIN) if mechanism.has_decoy else ""
@@ -102,7 +102,7 @@ def _given_away(question: Question) -> str:
 
 
 def read_question(question: Mapping[str, Any]) -> Fields:
-    """Give the form's fields of a question of a draft."""
+    """Return the form's fields of a question of a draft."""
     editor, fields = editor_of(question)
     kind = KINDS[question["kind"]]
     own = (*kind.in_mechanism, *kind.wishes)
@@ -127,7 +127,7 @@ def _read_mechanism(given: Mapping[str, Any]) -> Fields:
 
 
 def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Give the question of a draft that the form's fields describe; whether it is sound is for the survey to say.
+    """Return the question of a draft that the form's fields describe; whether it is sound is for the survey to say.
 
     `before` is the question as it was: a table that came with a document is carried over.
     """
@@ -175,7 +175,7 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
 def _written(parameter: Parameter, text: str) -> Any:
     read = decimals if parameter.shape.listed else decimal
     value = parameter.shape.from_text(read(text, (parameter.name,)))
-    if parameter.name == "epsilon" or parameter.shape.whole:
+    if parameter.name == "epsilon" or parameter.shape.integer:
         return value
     if isinstance(value, list):
         return [_share(part) for part in value if part]

@@ -10,9 +10,9 @@ from flask import flash, redirect, render_template, request, url_for
 from flask_babel import lazy_gettext as later
 from hushpoll_client import Mechanism, Question, Survey, SurveyError
 from hushpoll_client.channel import SCALE
+from hushpoll_client.formatting import about_of_100, epsilon_text
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import Instruction
-from hushpoll_client.words import epsilon_text
 from wtforms import SelectField
 
 from hushpoll_server.fields import choices, sentence, together
@@ -46,7 +46,7 @@ class Point:
         """What it takes and what it does."""
         how, channel = self.mechanism.by_hand(), self.mechanism.device
         assert how is not None
-        kept = 100 * channel.kept // SCALE
+        kept = about_of_100(channel.kept / SCALE)
         epsilon = epsilon_text(self.mechanism.epsilon, 2)
         return _(
             "works with %(tools)s: %(kept)s of 100 recorded as chosen, epsilon %(epsilon)s",
@@ -57,12 +57,12 @@ class Point:
 
 
 def tools_of(how: Instruction) -> str:
-    """Say what somebody needs who answers on paper."""
+    """Return what somebody needs who answers on paper."""
     return str(_COINS[how.coins] if how.coins else _ROLLS.get(how.rolls, _("nothing but a pencil")))
 
 
 def points_of(question: Question) -> list[Point]:
-    """Give the odds to snap to, the most private first; none for a question with a decoy or in a block."""
+    """Return the odds to snap to, the most private first; none for a question with a decoy or in a block."""
     if question.mechanism.has_decoy or question.block is not None or question.answers.spacing:
         return []
     many = len(question.labels)
@@ -76,7 +76,7 @@ def points_of(question: Question) -> list[Point]:
 
 
 def paper_items(survey: Survey) -> list[tuple[str, str]]:
-    """Say before publishing whether a survey can be answered on paper."""
+    """Return before publishing whether a survey can be answered on paper."""
     without = [n for n, one in enumerate(survey.questions, 1) if by_hand(one) is None]
     if not without:
         return [("ok", _("It can be answered on paper too, with coins or dice."))]
@@ -152,7 +152,7 @@ def on_paper(draft_id: str) -> Page:
 
 
 def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
-    """Give the draft with the odds that are chosen; these questions follow the slider no more."""
+    """Return the draft with the odds that are chosen; these questions follow the slider no more."""
     document, linked = draft.document, draft.linked
     for place, question in enumerate(survey.questions):
         chosen = form[f"point_{place}"].data if f"point_{place}" in form else ""

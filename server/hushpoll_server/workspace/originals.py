@@ -26,7 +26,7 @@ def fitting(document: Document) -> dict[str, list[str]]:
 
 
 def outdated(document: Document, known: Fitting, tag: str) -> set[Path]:
-    """Give the places of a language whose original changed after they were translated; none where nobody knows."""
+    """Return the places of a language whose original changed after they were translated; none where nobody knows."""
     if tag not in known:
         return set()
     return {at for at, _, pair in _pairs(document, tag) if pair not in known[tag]}
@@ -35,14 +35,16 @@ def outdated(document: Document, known: Fitting, tag: str) -> set[Path]:
 def rewritten(
     before: Document, after: Document, known: Fitting, tag: str, right: Collection[Path] = ()
 ) -> Fitting:
-    """Give the pairs that fit after a language was written: not those out of date that nobody touched or confirmed."""
+    """Return the pairs that fit after a language was written: not those out of date that nobody touched or
+    confirmed.
+    """
     lost = outdated(before, known, tag).difference(right)
     old = {at: text for at, text, _ in _pairs(before, tag) if at in lost}
     return {**known, tag: [pair for at, text, pair in _pairs(after, tag) if old.get(at) != text]}
 
 
 def _pairs(document: Document, tag: str) -> Iterator[tuple[Path, str, str]]:
-    """Give place, translation and digest of every text that is translated."""
+    """Yield place, translation and digest of every text that is translated."""
     texts = document.get("translations", {}).get(tag, {})
     for at, original in about_rules.pieces(document):
         if text := about_rules.text_at(texts, at):

@@ -10,8 +10,10 @@ from typing import cast
 
 from flask import Blueprint, Flask, abort, current_app, flash, redirect, request, send_file, url_for
 from hushpoll_client import Survey
-from hushpoll_client.said import said
-from hushpoll_client.words import factor_text
+from hushpoll_client.formatting import factor_text
+from hushpoll_client.messages import msg
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -40,7 +42,6 @@ bp.add_app_template_filter(lambda draft: history.can_undo(get_store(), draft.id)
 bp.add_app_template_filter(points, "points")
 bp.add_app_template_filter(whole, "whole")
 bp.add_app_template_filter(epsilon_text, "epsilon")
-bp.add_app_template_filter(lambda epsilon: in_digits(factor_text(epsilon)), "factor")
 bp.add_app_template_filter(in_words, "said")
 bp.add_app_template_filter(either, "either")
 bp.add_app_template_filter(option, "option")
@@ -49,8 +50,14 @@ bp.add_app_template_filter(lambda number, digits: in_digits(f"{number:.{digits}f
 bp.add_app_template_filter(lambda number: in_digits(f"{number:g}"), "brief")
 
 
+@bp.app_template_filter("factor")
+@pass_context  # without it Jinja computes the filter of a constant once, in the language of the first reader
+def _factor(_: Context, epsilon: float) -> str:
+    return in_digits(factor_text(epsilon))
+
+
 def own_draft(draft_id: str) -> Draft:
-    """Give the draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
+    """Return the draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
     draft = drafts.find(get_store(), draft_id)
     if draft is None or (draft.owner != current_user.name and current_user.role != "admin"):
         abort(404, "there is no draft of yours at this address; see the list of surveys")
@@ -58,7 +65,7 @@ def own_draft(draft_id: str) -> Draft:
 
 
 def open_draft(draft_id: str) -> Draft:
-    """Give the account's own draft, which may still be changed."""
+    """Return the account's own draft, which may still be changed."""
     draft = own_draft(draft_id)
     if draft.published_hash is not None:
         raise DraftIsPublished(draft.published_hash)
@@ -80,7 +87,7 @@ LARGEST_DROPPED = 64 << 20
 
 @bp.errorhandler(413)
 def _too_large(_: RequestEntityTooLarge) -> BaseResponse:
-    """Say how large a file may be; a browser shows the answer only once it has sent what it began to send."""
+    """Return how large a file may be; a browser shows the answer only once it has sent what it began to send."""
     left = min(request.content_length or 0, LARGEST_DROPPED) if current_user else 0
     stream = request.environ["wsgi.input"]
     while left > 0 and (dropped := len(stream.read(min(left, 1 << 16)))):
@@ -88,7 +95,7 @@ def _too_large(_: RequestEntityTooLarge) -> BaseResponse:
     most = current_app.config["MAX_CONTENT_LENGTH"] >> 20
     return respond(
         413,
-        said(
+        msg(
             "this file is larger than {most} MB and nothing was kept of it; a survey document is far smaller, and a"
             " logo has at most 10 KB: go back and choose a smaller file",
             most=most,
@@ -103,7 +110,7 @@ def posted_revision() -> int:
 
 
 def address() -> str:
-    """Give the address of this server as respondents should use it."""
+    """Return the address of this server as respondents should use it."""
     config = current_app.config["HUSHPOLL"]
     return str(config.public_url).rstrip("/") or request.host_url.rstrip("/")
 
@@ -114,7 +121,7 @@ def download(data: bytes, mimetype: str, name: str) -> BaseResponse:
 
 
 def editable_survey(survey_hash: str) -> Survey:
-    """Give a published survey that this account may share, invite to and close."""
+    """Return a published survey that this account may share, invite to and close."""
     survey = get_store().get_survey(survey_hash)
     if survey is None or not can_edit(current_user, survey_hash):
         abort(404, "there is no survey of yours at this address; see the list of surveys")

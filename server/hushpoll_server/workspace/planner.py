@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hushpoll_client import Question, Survey, words
+from hushpoll_client import Question, Survey, formatting
 
 from hushpoll_server.fields import sentence, together
 from hushpoll_server.spoken import gettext as _
@@ -36,7 +36,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 14.0, 42.0
 
 
 def stops() -> tuple[str, ...]:
-    """Give the slider's stops, spelled as the survey document spells numbers."""
+    """Return the slider's stops, spelled as the survey document spells numbers."""
     from hushpoll_analysis.designing.planning import SLIDER_STOPS
 
     return tuple(f"{stop:g}" for stop in SLIDER_STOPS)
@@ -44,7 +44,7 @@ def stops() -> tuple[str, ...]:
 
 def epsilon_text(epsilon: float) -> str:
     """Write an epsilon for people: a bound, so rounded up."""
-    return in_digits(words.epsilon_text(epsilon, 2))
+    return in_digits(formatting.epsilon_text(epsilon, 2))
 
 
 def whole(number: int | None) -> str:
@@ -87,7 +87,7 @@ class QuestionPlan:
         return EDITORS[self.question.kind.name].reported(self.question)
 
     def texts(self) -> dict[str, str]:
-        """Give every figure of the question as the page words it."""
+        """Return every figure of the question as the page words it."""
         plan, odds = self.plan, self.plan.odds_factor
         recorded = plan.recorded_as_chosen
         return {
@@ -103,11 +103,11 @@ class QuestionPlan:
             else _("needs %(margin)s", margin=margin_text(self.question, self.wanted)),
             "margin_sampling": margin_text(self.question, plan.margin_sampling_only),
             "margin_curator": margin_text(self.question, plan.margin_trusted_curator),
-            "recorded": _("at least %(n)s of 100", n=in_digits(words.at_least(100 * recorded, 2)))
+            "recorded": _("about %(n)s of 100", n=formatting.about_of_100(recorded))
             if recorded is not None
             else _("not as an answer"),
             "recorded_help": self._recorded_help(),
-            "odds": f"× {in_digits(words.at_most(odds))}" if math.isfinite(odds) else _("without limit"),
+            "odds": f"× {in_digits(formatting.at_most(odds))}" if math.isfinite(odds) else _("without limit"),
             "needed_5": whole(self.needed[0]),
             "needed_3": whole(self.needed[1]),
             "needed_5_for": _("Answers for %(margin)s", margin=self._needed_text(NEEDED[0])),
@@ -126,12 +126,12 @@ class QuestionPlan:
         return margin_text(self.question, margin).replace("±", "± ")
 
     def _recorded_help(self) -> str:
-        """Say what "recorded as chosen" means here; where reports are not answers, what a report tells instead."""
+        """Return what "recorded as chosen" means here; where reports are not answers, what a report tells instead."""
         if self.plan.recorded_as_chosen is not None:
             return _("People whose recorded answer is the one they chose.")
         if not math.isfinite(self.plan.odds_factor):
             return _("What is recorded is not an answer.")
-        factor = in_digits(words.at_most(self.plan.odds_factor))
+        factor = in_digits(formatting.at_most(self.plan.odds_factor))
         return _(
             "What is sent could come from any answer; it is at most %(factor)s times likelier from a person's own.",
             factor=factor,
@@ -139,7 +139,7 @@ class QuestionPlan:
 
 
 def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
-    """Give the plan of every question of a compiled draft at n answers."""
+    """Return the plan of every question of a compiled draft at n answers."""
     total = survey.epsilon_total
     bounded = math.isfinite(total) and total > 0
     plans = []
@@ -172,7 +172,7 @@ def _plan(question: Question, **target: Any) -> Plan:
 
 
 def margin_at(question: Question, n: int) -> float:
-    """Give the margin of a question at n answers, as a share or a part of its range."""
+    """Return the margin of a question at n answers, as a share or a part of its range."""
     return _plan(question, n=n).margin
 
 
@@ -186,7 +186,7 @@ def _answers_for(question: Question, margin: float) -> int | None:
 
 
 def _moved(one: QuestionPlan, epsilon: float) -> Question:
-    """Give the question with another epsilon: the recommended mechanism there, or the same one."""
+    """Return the question with another epsilon: the recommended mechanism there, or the same one."""
     from hushpoll_analysis.designing.precision import recommended
 
     question = one.question
@@ -210,7 +210,7 @@ def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
     """
     from hushpoll_analysis.designing.budgeting import budget
 
-    free = [one for one in draft.questions if draft.follows_slider(one)]
+    free = [question for question in draft.questions if draft.follows_slider(question)]
     moved = {one["id"] for one in free} | set(block_rules.epsilons(draft.document))
     return budget(
         survey,
@@ -219,9 +219,11 @@ def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
         draft.locks,
         margin=draft.margin,
         recommended=[
-            one["id"] for one in draft.questions if "name" not in one.get("mechanism", {"name": ""})
+            question["id"]
+            for question in draft.questions
+            if "name" not in question.get("mechanism", {"name": ""})
         ],
-        kept=[one["id"] for one in draft.questions if one["id"] not in moved],
+        kept=[question["id"] for question in draft.questions if question["id"] not in moved],
         numbered=True,
         level=LEVEL,
         designs=designs,
@@ -229,15 +231,19 @@ def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
 
 
 def advice(found: Budget) -> str:
-    """Say in one sentence what the margins need."""
+    """Return in one sentence what the margins need."""
     if found.problems:
         return " ".join(sentence(problem) for problem in found.problems)
-    missed = dict.fromkeys(sentence(one.missed) for one in found.questions if one.missed)
+    missed = dict.fromkeys(sentence(question.missed) for question in found.questions if question.missed)
     return " ".join([*missed, _needs(found)])
 
 
 def _needs(found: Budget) -> str:
-    moved = [one for one in found.questions if one.spent is not None and not one.locked and one.leads]
+    moved = [
+        question
+        for question in found.questions
+        if question.spent is not None and not question.locked and question.leads
+    ]
     if not moved:
         return _("Every question is locked or set by hand: there is nothing to find.")
     n = whole(found.n)
@@ -296,18 +302,20 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     # A channel that has to be computed is at hand for the stops alone.
     fine = [low * (high / low) ** (step / 40) for step in range(41)]
     epsilons = fine if mechanism.recompiled else SLIDER_STOPS
-    plans = [_plan(_moved(focus, one), n=n) for one in epsilons]
+    plans = [_plan(_moved(focus, epsilon), n=n) for epsilon in epsilons]
     unit = _unit(focus.question)
     top = _nice_top(max(1.1 * margin, plans[len(plans) // 4].margin))
     y = _y_scale(top)
     here = focus.question.epsilon
     inside = low * 0.999 <= here <= high * 1.001
-    ticks = [(y(top * part / 4), in_digits(f"{top * part / 4 * unit:.3g}")) for part in range(5)]
+    ticks = [
+        (y(top * part / 4), in_digits(formatting.size_text(top * part / 4 * unit, 6))) for part in range(5)
+    ]
     ends = [margin_text(focus.question, one) for one in (plans[0].margin, plans[-1].margin)]
     alone = margin_text(focus.question, plans[0].margin_sampling_only)
     return Curve(
-        line=_path([(_x(one.epsilon, low, high), y(one.margin)) for one in plans]),
-        curator=_path([(_x(one.epsilon, low, high), y(one.margin_trusted_curator)) for one in plans]),
+        line=_path([(_x(plan.epsilon, low, high), y(plan.margin)) for plan in plans]),
+        curator=_path([(_x(plan.epsilon, low, high), y(plan.margin_trusted_curator)) for plan in plans]),
         sampling_y=y(plans[0].margin_sampling_only),
         point=(_x(here, low, high), y(focus.plan.margin)) if inside else None,
         needed_y=y(margin) if margin <= top else None,
@@ -328,7 +336,7 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
 
 
 def _can_move(focus: QuestionPlan) -> bool:
-    """Tell whether the question has an epsilon to vary: not where its table came with the document."""
+    """Return whether the question has an epsilon to vary: not where its table came with the document."""
     mechanism = focus.question.mechanism
     if not math.isfinite(mechanism.epsilon) or not (mechanism.has_epsilon() or focus.leads_block is not None):
         return False
@@ -336,7 +344,7 @@ def _can_move(focus: QuestionPlan) -> bool:
 
 
 def _unit(question: Question) -> float:
-    """Give what a margin of 1 is in the figure's unit: 100 points, or the range of an average."""
+    """Return what a margin of 1 is in the figure's unit: 100 points, or the range of an average."""
     values = question.answers.values
     if values is None or question.answers.optimum[0] != "mean":
         return 100.0
@@ -382,7 +390,7 @@ def total_scale(total: float) -> TotalScale:
 
 
 def total_text(survey: Survey) -> tuple[str, str]:
-    """Give the total of one person, and what to think of it ("" where there is nothing to warn of)."""
+    """Return the total of one person, and what to think of it ("" where there is nothing to warn of)."""
     total = survey.epsilon_total
     open_ones = [number for number, one in enumerate(survey.questions, 1) if not math.isfinite(one.epsilon)]
     if open_ones:
@@ -399,6 +407,6 @@ def total_text(survey: Survey) -> tuple[str, str]:
             "A total of %(total)s lets one person's whole report multiply an onlooker's odds by up to %(factor)s. Ask"
             " fewer questions, or move the slider toward privacy.",
             total=epsilon_text(total),
-            factor=in_digits(words.factor_text(total)),
+            factor=in_digits(formatting.factor_text(total)),
         )
     return epsilon_text(total), ""

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from hushpoll_client import HushpollError, SurveyError
-from hushpoll_client.said import said
-from hushpoll_client.translations import MOST_LANGUAGES, read_language
+from hushpoll_client.messages import msg
+from hushpoll_client.survey.translations import MAX_LANGUAGES, read_language
 
 from . import about_rules
 from .drafts import Document, Draft
@@ -22,7 +22,7 @@ _KEYS = {"answers", "margin", "margins", "locks", "epsilon", "linked", "unfinish
 
 
 def with_plan(draft: Draft) -> Document:
-    """Give the draft's document with its plan, as a file that can be imported again."""
+    """Return the draft's document with its plan, as a file that can be imported again."""
     plan: Document = {"answers": draft.expected_n, "margin": draft.margin, "epsilon": draft.epsilon}
     more = {"margins": dict(draft.margins), "locks": dict(draft.locks), "linked": list(draft.linked)}
     # A language that is not finished is not part of the survey yet.
@@ -33,7 +33,7 @@ def with_plan(draft: Draft) -> Document:
 
 
 def with_unfinished(document: Document, given: Any) -> Document:
-    """Give an imported document with the languages that its plan keeps because they are not finished."""
+    """Return an imported document with the languages that its plan keeps because they are not finished."""
     kept = given.get("unfinished") if isinstance(given, Mapping) else None
     if kept is None:
         return document
@@ -43,11 +43,11 @@ def with_unfinished(document: Document, given: Any) -> Document:
         or "language" not in document
         or set(kept) & {*done, document["language"]}
     ):
-        raise _wrong("unfinished", said("must be an object with a language of its own for each entry"))
-    if len(kept) + len(done) > MOST_LANGUAGES - 1:
+        raise _wrong("unfinished", msg("must be an object with a language of its own for each entry"))
+    if len(kept) + len(done) > MAX_LANGUAGES - 1:
         raise _wrong(
             "unfinished",
-            said("makes more than {most} languages with those of the survey", most=MOST_LANGUAGES),
+            msg("makes more than {most} languages with those of the survey", most=MAX_LANGUAGES),
         )
     found = {}
     for tag, texts in kept.items():
@@ -61,7 +61,7 @@ def read_plan(given: Any, questions: set[str]) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping) or set(given) - _KEYS:
-        raise _wrong("", said("must be an object with keys from {known}", known=", ".join(sorted(_KEYS))))
+        raise _wrong("", msg("must be an object with keys from {known}", known=", ".join(sorted(_KEYS))))
     plan: dict[str, Any] = {}
     if "answers" in given:
         plan["expected_n"] = _answers(given["answers"])
@@ -82,13 +82,13 @@ def _wrong(key: str, problem: str) -> SurveyError:
 
 def _answers(value: Any) -> int:
     if type(value) is not int or not 1 <= value <= LARGEST_N:
-        raise _wrong("answers", said("must be a whole number from 1 to {most:,}", most=LARGEST_N))
+        raise _wrong("answers", msg("must be a whole number from 1 to {most:,}", most=LARGEST_N))
     return value
 
 
 def _margin(key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | Decimal) or not 0.001 <= float(value) <= 0.5:
-        raise _wrong(key, said("must be a part of 1, from 0.001 to 0.5"))
+        raise _wrong(key, msg("must be a part of 1, from 0.001 to 0.5"))
     return float(value)
 
 
@@ -99,17 +99,17 @@ def _lock(key: str, value: Any) -> str:
         if not isinstance(value, str) or not math.isfinite(float(read_lock(value))):
             raise ValueError
     except (HushpollError, ValueError):
-        raise _wrong(key, said('must be an epsilon as text, such as "1"')) from None
+        raise _wrong(key, msg('must be an epsilon as text, such as "1"')) from None
     return value
 
 
 def _by_question(key: str, value: Any, questions: set[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or set(value) - questions:
-        raise _wrong(key, said("must be an object whose keys are questions of the survey"))
+        raise _wrong(key, msg("must be an object whose keys are questions of the survey"))
     return value
 
 
 def _linked(value: Any, questions: set[str]) -> list[str]:
     if not isinstance(value, list) or any(not isinstance(one, str) or one not in questions for one in value):
-        raise _wrong("linked", said("must be a list of questions of the survey"))
+        raise _wrong("linked", msg("must be a list of questions of the survey"))
     return value

@@ -31,7 +31,7 @@ def _compiled(draft_id: str) -> Survey:
 
 
 def _spoken() -> str:
-    """Give the language of a preview: the one that was chosen for it, else the workspace's."""
+    """Return the language of a preview: the one that was chosen for it, else the workspace's."""
     asked = request.args.get("lang", "").split("-")[0]
     return asked if asked in LANGUAGES else language()
 

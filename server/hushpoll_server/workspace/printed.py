@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from flask import request
 from flask_babel import force_locale
 from hushpoll_client import Survey
-from hushpoll_client.assurance import assurance
-from hushpoll_client.texts import Texts, direction_of, languages_of, read_in
+from hushpoll_client.survey.assurance import assurance
+from hushpoll_client.survey.texts import Texts, direction_of, languages_of, read_in
 
 from hushpoll_server.respond.languages import LANGUAGES, poster_lead, printed_words
 
@@ -33,7 +33,7 @@ class Printed:
 
 
 def printed(survey: Survey) -> Printed:
-    """Give what to print in the language that was chosen, else in the survey's own."""
+    """Return what to print in the language that was chosen, else in the survey's own."""
     spoken = [tag.split("-")[0] for tag in languages_of(survey)]
     offered = {tag: name for tag, name in LANGUAGES.items() if tag in spoken} or LANGUAGES
     own = spoken[0] if spoken and spoken[0] in offered else next(iter(offered))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +31,18 @@ MOST_SHOWN = 24  # options of one question in a list of questions
 
 
 def cap() -> str:
-    """Give the largest total epsilon that this server publishes."""
+    """Return the largest total epsilon that this server publishes."""
     return str(current_app.config["HUSHPOLL"].epsilon_cap)
 
 
 def summaries(draft: Draft) -> list[dict[str, Any]]:
-    """Give one line per question for lists: what is asked, how it is randomized and why."""
+    """Return one line per question for lists: what is asked, how it is randomized and why."""
     if not draft.questions:
         return []
     from hushpoll_analysis.designing.recommending import recommend_for
 
     rows, survey = [], draft.compiled()
-    by_id = {one.id: one for one in survey.questions}
+    by_id = {question.id: question for question in survey.questions}
     for source, question in zip(draft.questions, survey.questions, strict=True):
         automatic = "name" not in source.get("mechanism", {"name": ""})
         shown = EDITORS[question.kind.name].described(question)
@@ -161,7 +162,7 @@ OWN = "own"  # where the slider stands when questions have epsilons of their own
 
 
 def _with_plan(draft: Draft, form: PlanForm) -> Draft:
-    """Give the draft as the form has it: a lock holds at once, and the slider moves everything else."""
+    """Return the draft as the form has it: a lock holds at once, and the slider moves everything else."""
     from hushpoll_analysis.designing.spending import read_lock
 
     margins, locks, in_blocks = {}, {}, block_rules.epsilons(draft.document)
@@ -180,30 +181,34 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
 
 
 def _solved(wanted: Draft) -> tuple[Draft, str, bool]:
-    """Give the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
+    """Return the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
     found = planner.solve(wanted, wanted.compiled(), designs=1)
-    spent = {one.id: one.spent for one in found.questions if one.spent is not None and not one.problem}
+    spent = {
+        question.id: question.spent
+        for question in found.questions
+        if question.spent is not None and not question.problem
+    }
     moved = wanted.spending(spent)
-    free = {moved.own_epsilon(one) for one in moved.questions if moved.follows_slider(one)}
+    free = {moved.own_epsilon(question) for question in moved.questions if moved.follows_slider(question)}
     if len(free) == 1:
         moved = replace(moved, epsilon=free.pop())
     return moved, planner.advice(found), found.met and not found.problems and not found.too_high
 
 
 def _in_the_green(draft: Draft) -> bool:
-    """Tell whether one person's total is neither one to warn of nor above what this server publishes."""
+    """Return whether one person's total is neither one to warn of nor above what this server publishes."""
     survey = draft.compiled()
     return not (planner.total_text(survey)[1] or _over_cap(survey))
 
 
 def _remedies(found: Budget) -> list[str]:
-    """Say what would help, without what the sentence above the button says already."""
+    """Return what would help, without what the sentence above the button says already."""
     above = planner.advice(found)
     return [told for told in map(in_words, found.advice) if told not in above]
 
 
 def _brief(share: float) -> float | int:
-    """Give a margin in points as people write it: 8, not 8.0."""
+    """Return a margin in points as people write it: 8, not 8.0."""
     points = round(share * 100, 4)
     return int(points) if points == int(points) else points
 
@@ -234,6 +239,17 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     return form
 
 
+def _middle_stop(draft: Draft) -> str:
+    """Return the slider's stop nearest to the geometric mean of the questions' own epsilons."""
+    own = [
+        math.log(float(draft.own_epsilon(question)))
+        for question in draft.questions
+        if draft.follows_slider(question)
+    ]
+    middle = sum(own) / len(own) if own else math.log(float(draft.epsilon))
+    return min(planner.stops(), key=lambda stop: abs(math.log(float(stop)) - middle))
+
+
 def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, stale: bool = False) -> Page:
     seen = readout(draft, asked)
     if not form.focus.data:
@@ -249,6 +265,7 @@ def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, st
         cap=in_digits(cap()),
         warn_from=planner.WARN_FROM,
         size=(planner.WIDTH, planner.HEIGHT),
+        middle_stop=_middle_stop(draft),
         **seen,
     )
     return page, status
@@ -266,7 +283,7 @@ def _named(field: str) -> str:
 @bp.get("/drafts/<draft_id>/plan.json")
 @designer
 def plan_json(draft_id: str) -> Response | tuple[Response, int]:
-    """Give the same figures for a slider that moves; nothing is saved."""
+    """Return the same figures for a slider that moves; nothing is saved."""
     draft = open_draft(draft_id)
     form = _plan_form(draft, request.args, csrf=False)
     if not draft.questions or not form.validate():
@@ -276,7 +293,7 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     focus, drawn, scale = seen["focus"], seen["curve"], seen["scale"]
     texts = {**focus.texts(), "number": str(focus.number), "total": seen["total"]}
     texts |= {key: seen[key] for key in ("warning", "over_cap", "advice", "verdict")}
-    rows = {one.question.id: one.texts() for one in seen["plans"]}
+    rows = {plan.question.id: plan.texts() for plan in seen["plans"]}
     return jsonify(
         texts=texts,
         rows=rows,
@@ -285,5 +302,5 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
         total_x=scale.x,
         met=focus.met and seen["green"],
         green=seen["green"],
-        rows_met={one.question.id: one.met for one in seen["plans"]},
+        rows_met={plan.question.id: plan.met for plan in seen["plans"]},
     )

@@ -10,7 +10,7 @@ from flask import render_template, request
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from hushpoll_client import HushpollError, Survey
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.report import FEWEST_REPORTS
 from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import WholeField, sentence
@@ -99,22 +99,25 @@ def simulated(
     asked = asked_shares(survey, truth)
     parts = []
     for part in made.questions:
-        rows = EDITORS[part.question.kind.name].rows(
-            part.question, part.to_dict(), truth[part.id], asked[part.id]
-        )
-        parts.append({"question": part.question, "rows": rows})
+        editor, found = EDITORS[part.question.kind.name], part.to_dict()
+        rows = editor.rows(part.question, found, truth[part.id], asked[part.id])
+        among_asked = editor.rows_among_asked(part.question, found, truth[part.id])
+        tables = [("", rows)]
+        if among_asked:
+            tables = [(_("Among those asked this question"), among_asked), (_("Of everybody"), rows)]
+        parts.append({"question": part.question, "tables": tables})
     return Rehearsed(parts, as_body(made, heading=3, method=False, language=language(), speech=speech()))
 
 
 def asked_shares(survey: Survey, truth: dict[str, Any]) -> dict[str, float]:
-    """Give the share of people who are asked each question, as the made-up truth has it."""
+    """Return the share of people who are asked each question, as the made-up truth has it."""
     asked: dict[str, float] = {}
     for question in survey.questions:
         asked[question.id] = 1.0
         if question.after is not None:
-            decider = next(one for one in survey.questions if one.id == question.after.question)
+            decider = survey.question(question.after.question)
             shares = dict(zip(decider.options, truth[decider.id], strict=True))
-            asked[question.id] = asked[decider.id] * sum(shares[one] for one in question.after.answers)
+            asked[question.id] = asked[decider.id] * sum(shares[answer] for answer in question.after.answers)
     return asked
 
 
@@ -144,7 +147,7 @@ def rehearsal(draft_id: str) -> Page:
         survey=survey,
         results=results,
         shown=shown,
-        balanced=[EDITORS[one.kind.name].adds_up(one) for one in survey.questions],
+        balanced=[EDITORS[question.kind.name].adds_up(question) for question in survey.questions],
         step="rehearsal",
     )
     return page, status

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hushpoll_client import Question, Survey, SurveyError
-from hushpoll_client.said import said
+from hushpoll_client.messages import msg
 
 __all__ = ["check_order", "deciders", "follow", "read_rule", "write_rule"]
 
@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 
 def deciders(survey: Survey | None, before: str | None) -> list[Question]:
-    """Give the questions that stand before another (None: at the end) and can decide whether it is asked."""
+    """Return the questions that stand before another (None: at the end) and can decide whether it is asked."""
     found = []
     for question in survey.questions if survey else ():
         if question.id == before:
@@ -25,7 +25,7 @@ def deciders(survey: Survey | None, before: str | None) -> list[Question]:
 
 
 def write_rule(name: str, ticked: Iterable[str], earlier: Sequence[Question]) -> Document:
-    """Give the document's key for the rule that the form describes; nothing where the question is always asked.
+    """Return the document's key for the rule that the form describes; nothing where the question is always asked.
 
     Ticks are written "question:place", so that those under another question do not count.
     """
@@ -39,7 +39,7 @@ def write_rule(name: str, ticked: Iterable[str], earlier: Sequence[Question]) ->
 
 
 def read_rule(question: Mapping[str, Any], earlier: Sequence[Question]) -> Document:
-    """Give the form's fields of a question's rule."""
+    """Return the form's fields of a question's rule."""
     rule = question.get("after")
     if rule is None:
         return {}
@@ -56,12 +56,21 @@ def follow(document: Document, before: Document, now: Document) -> None:
     for question in document["questions"]:
         rule = question.get("after")
         if rule is not None and rule["question"] == before["id"]:
-            answers = [renamed.get(one, one) if same else one for one in rule["answers"]]
+            answers = [renamed.get(answer, answer) if same else answer for answer in rule["answers"]]
             question["after"] = {"question": now["id"], "answers": answers}
 
 
 def _options(question: Document) -> list[str]:
     return list(question.get("options", ()))
+
+
+def dependents(document: Document, question_id: str) -> list[int]:
+    """Return the numbers of the questions that are asked only after certain answers to this one."""
+    return [
+        number
+        for number, question in enumerate(document["questions"], 1)
+        if question.get("after", {}).get("question") == question_id
+    ]
 
 
 def check_order(document: Document) -> None:
@@ -72,7 +81,7 @@ def check_order(document: Document) -> None:
         if rule is not None and rule["question"] not in seen:
             raise SurveyError(
                 ("questions", place),
-                said(
+                msg(
                     'it is asked only after certain answers to "{question}", which has to come before it',
                     question=rule["question"],
                 ),

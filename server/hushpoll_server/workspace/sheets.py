@@ -10,9 +10,9 @@ from flask import abort, flash, redirect, render_template, request, url_for
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from hushpoll_client import Survey
-from hushpoll_client.group import named_group
-from hushpoll_client.link import survey_link
-from hushpoll_client.texts import read_in
+from hushpoll_client.delivery.link import survey_link
+from hushpoll_client.survey.group import named_group
+from hushpoll_client.survey.texts import read_in
 from wtforms import HiddenField, SelectField, StringField
 from wtforms.validators import InputRequired, Length, NumberRange, Regexp
 

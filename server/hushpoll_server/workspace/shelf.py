@@ -18,13 +18,13 @@ __all__ = ["matches", "put_away"]
 
 
 def put_away(store: Store) -> set[str]:
-    """Give the drafts and surveys that lists leave out."""
+    """Return the drafts and surveys that lists leave out."""
     with store.read() as tx:
         return set(tx.execute(select(archived.c.subject)).scalars())
 
 
 def matches(words: str, *texts: str) -> bool:
-    """Tell whether every word stands in one of the texts, whatever its case."""
+    """Return whether every word stands in one of the texts, whatever its case."""
     text = " ".join(texts).casefold()
     return all(word in text for word in words.casefold().split())
 

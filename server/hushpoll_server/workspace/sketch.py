@@ -29,7 +29,7 @@ _STAND_INS = {
 
 
 def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
-    """Give a survey of this question alone, as far as it is written; without a rule or a block that could hide it."""
+    """Return a survey of this question alone, as far as it is written; without a rule or a block that could hide it."""
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
     fields: Fields = {**form.data, "kind": editor.kind.name, "id": "q", "decoy_from": "share"}
     # What the page does not offer is no mechanism: the recommended one is shown.

@@ -9,9 +9,9 @@ from typing import Any
 from flask import abort, current_app, flash, redirect, render_template, request, url_for
 from flask_babel import force_locale
 from hushpoll_client import HushpollError, Survey, SurveyError
-from hushpoll_client.group import named_group
-from hushpoll_client.link import fingerprint, survey_link
-from hushpoll_client.report import FEWEST_REPORTS
+from hushpoll_client.delivery.link import fingerprint, survey_link
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.survey.group import named_group
 from markupsafe import escape
 from werkzeug.wrappers import Response
 
@@ -38,7 +38,7 @@ from .printed import printed
 
 
 def respondent_link(survey_hash: str) -> str:
-    """Give the link to hand out."""
+    """Return the link to hand out."""
     return survey_link(address(), survey_hash)
 
 
@@ -50,7 +50,7 @@ def survey(survey_hash: str) -> Page:
 
 
 def readable_state(survey_hash: str) -> SurveyState:
-    """Give the state of a survey that this account may read; 404 otherwise."""
+    """Return the state of a survey that this account may read; 404 otherwise."""
     state = get_store().state(survey_hash)
     if state is None or not can_read_survey(current_user, survey_hash):
         abort(404, "there is no survey at this address that you may read; see the list of surveys")
@@ -104,14 +104,14 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
 
 
 def projected(survey: Survey, n: int) -> list[str]:
-    """Give the margin of every question at n reports: what the number of reports alone tells, never an answer."""
+    """Return the margin of every question at n reports: what the number of reports alone tells, never an answer."""
     if n < 2:
         return []
-    return [margin_text(one, planner.margin_at(one, n)) for one in survey.questions]
+    return [margin_text(question, planner.margin_at(question, n)) for question in survey.questions]
 
 
 def close_form(state: SurveyState) -> CloseForm:
-    """Give the closing form as the survey stands."""
+    """Return the closing form as the survey stands."""
     when = "n" if state.closes_at else "date" if state.closes_on else "never"
     return CloseForm(formdata=None, when=when, on=state.closes_on, at=state.closes_at)
 
@@ -189,6 +189,14 @@ def invite(survey_hash: str) -> Page:
     return show_survey(survey_hash, 422, invite_form=form)
 
 
+@bp.get("/surveys/<survey_hash>/<any(invitations, merge, letters, sizes, share, retention, closing):form>")
+@designer
+def refused_form(survey_hash: str, form: str) -> Response:
+    """Lead back to the survey's page: a refused form is shown at the form's own address, which people load again."""
+    editable_survey(survey_hash)
+    return redirect(url_for("workspace.survey", survey_hash=survey_hash))
+
+
 def _codes_csv(survey_hash: str, codes: list[str], group: int | None) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text)
@@ -260,7 +268,7 @@ def copy_survey(survey_hash: str) -> Response:
 
 
 def _plan_of(state: SurveyState, epsilon: str) -> dict[str, Any]:
-    """Give the plan that a survey was written for; of one that was not written here, what is known of it."""
+    """Return the plan that a survey was written for; of one that was not written here, what is known of it."""
     written = drafts.of_published(get_store(), state.hash)
     if written is None:
         return {"expected_n": state.target_n or drafts.DEFAULT_N, "epsilon": epsilon}
@@ -292,7 +300,7 @@ def run_again(survey_hash: str) -> Response:
 
 
 def embed_code(survey: Survey) -> str:
-    """Give the lines that show the public results on another site."""
+    """Return the lines that show the public results on another site."""
     source = address() + url_for("results.embedded", survey_hash=survey.hash)
     return f'<iframe src="{source}" title="{escape(survey.title)}" width="100%" height="700" loading="lazy"></iframe>'
 
@@ -364,7 +372,7 @@ def _schedule(survey_hash: str, form: CloseForm) -> None:
 
 
 def _scheduled(form: CloseForm) -> str:
-    """Say when the survey closes."""
+    """Return when the survey closes."""
     if form.when.data == "date":
         return _("Closes after %(day)s.", day=day(form.on.data))
     if form.when.data == "n":
@@ -378,7 +386,8 @@ def close_survey(survey_hash: str) -> Page:
     """Ask, then close."""
     found = editable_survey(survey_hash)
     if request.method == "GET":
-        return render_template("workspace/close.html", survey=found, count=get_store().count(survey_hash))
+        count = get_store().count(survey_hash)
+        return render_template("workspace/close.html", survey=found, count=count, minimum=FEWEST_REPORTS)
     store = get_store()
     if closing.close(store, survey_hash, actor=current_user.name, wait=False):
         waits = store.count(survey_hash) > store.sealed_count(survey_hash)

@@ -9,6 +9,7 @@ from aiosmtpd.controller import Controller
 from flask import Flask
 from hushpoll_server.store.surveys import Store
 
+from tests.server.accounts_kit import open_place
 from tests.server.workspace.letterbox import Letterbox
 from tests.server.workspace.walking import Walk, bracketed_place
 from tests.serving import LONGEST, reserve
@@ -37,6 +38,18 @@ def letterbox(running: tuple[Letterbox, str]) -> Letterbox:
     """An empty letterbox."""
     running[0].letters.clear()
     return running[0]
+
+
+@pytest.fixture(scope="module")
+def place_with_mail(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    running: tuple[Letterbox, str],
+) -> Iterator[tuple[Flask, Store]]:
+    """A server that sends mail to that mail server, from the module's MAIL_FROM."""
+    settings = {"smtp_url": running[1], "mail_from": request.module.MAIL_FROM}
+    with open_place(tmp_path_factory.mktemp("mail"), **settings) as place:
+        yield place
 
 
 @pytest.fixture(scope="module")

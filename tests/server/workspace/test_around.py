@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hushpoll_client.about import PAPER, contrast
+from hushpoll_client.survey.presentation import PAPER, contrast
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft

@@ -10,20 +10,22 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_server.cli import hushpoll
+from hushpoll_client.cli import hushpoll
+from hushpoll_server.config import Config
 from hushpoll_server.people import tokens
 from hushpoll_server.store.surveys import Store
 
 from tests.server.accounts_kit import OR_POLL, make_draft, submit
+from tests.serving import make_ready
 
 STRONG = "Nobody, including us, receives what"
 POSTER = {
-    "strong": "Nobody, including us, receives what you actually choose.",
+    "strong": "From what is sent, nobody can tell for certain what you choose.",
     "fair": "What we receive can hint at what you choose.",
     "weak": "but only a little: what we receive can give away what you choose.",
 }
 PAPER = {
-    "strong": "Nobody, including us, receives what is true for you",
+    "strong": "From what you hand in, nobody can tell for certain what is true for you.",
     "fair": "can hint at what is true for you.",
     "weak": "This protects little.",
 }
@@ -127,6 +129,7 @@ def test_the_command_line_warns_of_what_protects_little_and_publishes_all_the_sa
 ) -> None:
     monkeypatch.setenv("DATA", str(tmp_path / "data"))
     monkeypatch.delenv("DATABASE_URL", raising=False)
+    make_ready(Config(data=tmp_path / "data"))
     weak = CliRunner().invoke(hushpoll, ["survey", "publish", _written(tmp_path, "2.4"), "--json"])
     assert weak.exit_code == 0
     said = (

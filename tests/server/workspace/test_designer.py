@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from hushpoll_analysis.documents import parse_survey
 from hushpoll_client import SurveyError
-from hushpoll_server.documents import parse_survey
 from hushpoll_server.fields import both, decimal, decimals
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, history

@@ -14,9 +14,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Report, Survey
-from hushpoll_client.link import Link
+from hushpoll_client.delivery.link import Link
 from hushpoll_server import mail
-from hushpoll_server.collect import retention
+from hushpoll_server.collect import invitations, retention
 from hushpoll_server.collect.retention import delete_due, delete_reports, keeping_of, set_day
 from hushpoll_server.config import Config
 from hushpoll_server.mail import Letter, MailError
@@ -26,19 +26,24 @@ from hushpoll_server.workspace import drafts, inviting, mailing
 from hushpoll_server.workspace.letters import letter_form
 from hushpoll_server.workspace.mailing import read_addresses
 
-from tests.server.accounts_kit import QUESTION, make_published, open_place, signed_in, submit, token_of
+from tests.server.accounts_kit import (
+    QUESTION,
+    make_published,
+    shown_error,
+    signed_in,
+    submit,
+    token_of,
+)
 from tests.server.workspace.letterbox import Letterbox
 from tests.serving import LONGEST
 
+MAIL_FROM = "surveys@example.org"
+
 
 @pytest.fixture(scope="module")
-def place(
-    tmp_path_factory: pytest.TempPathFactory, running: tuple[Letterbox, str]
-) -> Iterator[tuple[Flask, Store]]:
+def place(place_with_mail: tuple[Flask, Store]) -> tuple[Flask, Store]:
     """A server that sends mail."""
-    settings = {"smtp_url": running[1], "mail_from": "surveys@example.org"}
-    with open_place(tmp_path_factory.mktemp("inviting"), **settings) as place:
-        yield place
+    return place_with_mail
 
 
 def answer_with(client: FlaskClient, survey: Survey, link: str) -> int:
@@ -55,6 +60,49 @@ def merged(owner: FlaskClient, survey: Survey, data: bytes) -> Any:
     page = f"/surveys/{survey.hash}"
     fields = {"csrf_token": token_of(owner, page), "people": (io.BytesIO(data), "people.csv")}
     return owner.post(f"{page}/merge", data=fields)
+
+
+PEOPLE_LIST = "name,place\nJosé,Łódź\nBob,Rome\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PEOPLE_LIST.replace("\n", "\r").encode(),
+        PEOPLE_LIST.replace("\n", "\r\n").encode("utf-8-sig"),
+        PEOPLE_LIST.encode("utf-16"),
+        b"\xfe\xff" + PEOPLE_LIST.encode("utf-16-be"),
+    ],
+    ids=["CR", "CRLF", "UTF-16", "UTF-16 BE"],
+)
+def test_a_list_is_read_however_it_was_saved(owner: FlaskClient, store: Store, data: bytes) -> None:
+    """CR line ends gave 500, and UTF-16 came back garbled."""
+    survey = make_published(store, invitation=True)
+    answer = merged(owner, survey, data)
+    assert answer.status_code == 200
+    rows = list(csv.DictReader(io.StringIO(answer.data.decode("utf-8-sig"))))
+    assert [(row["name"], row["place"]) for row in rows] == [("José", "Łódź"), ("Bob", "Rome")]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'name,place\n"Ada,Paris\nBob,Rome\n',
+        b'name,place\n"Ada,Paris\n"Bob,Rome\n',
+        b"name,place\n" + b"x" * 140_000 + b",Rome\n",
+        PEOPLE_LIST.encode("utf-16-le"),
+    ],
+    ids=["open quotation mark", "two of them", "a very long cell", "UTF-16 without its mark"],
+)
+def test_a_list_that_cannot_be_read_is_refused_beside_its_field(
+    owner: FlaskClient, store: Store, data: bytes
+) -> None:
+    """An open quotation mark made one person of two, and a long cell gave 500."""
+    survey = make_published(store, invitation=True)
+    answer = merged(owner, survey, data)
+    assert answer.status_code == 422
+    assert shown_error(answer.text, "people")
+    assert invitations.counts(store, survey.hash) == (0, 0)
 
 
 def test_a_list_of_people_comes_back_with_a_link_for_each(owner: FlaskClient, store: Store) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hushpoll_client.translations import wanted
+from hushpoll_client.survey.translations import wanted
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import about_rules, drafts
 from hushpoll_server.workspace.drafts import Draft

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_client.link import fingerprint
+from hushpoll_client.delivery.link import fingerprint
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.respond.paper import by_hand, is_possible
@@ -64,7 +64,7 @@ def test_odds_are_chosen_and_the_checklist_says_so(owner: FlaskClient, store: St
     assert "works with two coins: 75 of 100 recorded as chosen, epsilon 1.1" in shown
     assert "works with one die: 83 of 100 recorded as chosen, epsilon 1.61" in shown
     assert "Not for paper: Questions 1 and 2 would need odds" in owner.get(f"/drafts/{draft.id}/publish").text
-    values = dict(re.findall(r'<option value="(\d)">works with (two coins|one die: 66 of 100)', shown))
+    values = dict(re.findall(r'<option value="(\d)">works with (two coins|one die: 67 of 100)', shown))
     two_coins = next(value for value, label in values.items() if label == "two coins")
     # The first list is question 1's; a choice of three by one die is the first of question 2's.
     assert submit(owner, page, point_0=two_coins, point_1="0").status_code == 302
@@ -207,7 +207,7 @@ def test_posters_and_slips_speak_the_survey_s_languages(
     """Title and our words in the language that was chosen, with its direction; without a choice in the survey's own."""
     survey = Survey.from_draft({**drafts.blank(), **about_draft()})
     store.publish(survey, "owner")
-    title = survey.about["translations"][language]["title"]
+    title = survey.presentation["translations"][language]["title"]
     lead = {"fr": "La page affiche une empreinte", "ar": "تعرض الصفحة بصمة"}[language]
     plain = html.unescape(owner.get(f"/surveys/{survey.hash}/poster").text)
     assert survey.title in plain

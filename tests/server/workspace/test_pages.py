@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
 from typing import Any
 
@@ -13,11 +12,14 @@ from click.testing import CliRunner
 from flask.testing import FlaskClient
 from hushpoll_analysis.designing.planning import plan
 from hushpoll_client import Survey
-from hushpoll_server.cli import hushpoll
+from hushpoll_client.cli import hushpoll
+from hushpoll_client.formatting import about_of_100
+from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, planner
 
 from tests.server.accounts_kit import OR_POLL, QUESTION, make_draft, submit
+from tests.serving import make_ready
 
 SETTINGS = {"epsilon_cap": "8"}
 
@@ -42,7 +44,7 @@ def test_the_screen_the_api_and_the_planner_say_the_same(
     assert texts["margin_sampling"] == "±3.1 points"
     assert texts["margin_curator"] == f"±{100 * expected.margin_trusted_curator:.1f} points"
     assert texts["needed_5"] == f"{plan('warner', epsilon=float(epsilon), margin=0.05).n:,}"
-    assert texts["recorded"] == f"at least {math.floor(100 * (expected.recorded_as_chosen or 0))} of 100"
+    assert texts["recorded"] == f"about {about_of_100(expected.recorded_as_chosen or 0)} of 100"
     submit(owner, f"/drafts/{draft.id}/privacy", expected_n="1000", margin="5", epsilon=epsilon)
     page = owner.get(f"/drafts/{draft.id}/privacy").text
     for key, text in texts.items():
@@ -59,12 +61,12 @@ def test_bounds_on_the_screen_are_rounded_up_and_promises_down(owner: FlaskClien
     (named,) = re.findall(r"needs epsilon ([\d.]+) for question 1", said)
     exact = plan("warner", n=1000, margin=0.07).epsilon
     assert exact <= float(named) < exact + 0.1
-    # 81.757 of 100 at epsilon 1.5: a promise, so not 82, and said to be one: respondents read "about 82".
+    # 81.757 of 100 at epsilon 1.5: the number that respondents read, who get "about 82".
     own = {**QUESTION, "mechanism": {"name": "warner", "epsilon": "1.5"}}
     plans = planner.question_plans(
         draft, Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [own]}), 1000
     )
-    assert plans[0].texts()["recorded"] == "at least 81 of 100"
+    assert plans[0].texts()["recorded"] == "about 82 of 100"
     page = owner.get(f"/drafts/{draft.id}/privacy").text
     assert "at most 2.72-fold" in page  # e is 2.71828...: 2.7 would be too little
 
@@ -222,6 +224,7 @@ def run(*arguments: str, **environment: str) -> Any:
 
 def test_hushpoll_user_adds_lists_changes_and_resets(tmp_path: Any) -> None:
     data = {"DATA": str(tmp_path / "data"), "DATABASE_URL": ""}
+    make_ready(Config(data=tmp_path / "data"))
     made = run("add", "ines", "--role", "admin", "--json", **data)
     password = json.loads(made.output)["password"]
     assert len(password) >= 16

@@ -94,11 +94,13 @@ def test_nothing_is_green_while_the_total_is_in_the_red(owner: FlaskClient, stor
     shown = html.unescape(answer.text if answer.status_code == 200 else owner.get(page).text)
     assert "A total of 8.24 lets one person's whole report multiply" in shown
     assert 'data-met="yes"' not in shown
+    # What is precise enough is not in a warning colour either.
+    assert shown.count('class="plan-question" data-row') == shown.count('data-met="plain"') == 3
     assert "as precise as you need." not in shown
     assert "Precise enough, but one person's total is too high." in shown
     assert "notice-done" not in shown
     accuracy = [mark for mark, said in checklist_of(owner, read(store, draft)) if "margin of" in said]
-    assert accuracy == ["look"]
+    assert accuracy == ["ok"], "the total is warned of in a line of its own"
     live = owner.get(
         f"/drafts/{draft.id}/plan.json", query_string={"expected_n": 500, "margin": 8, "epsilon": "own"}
     ).json

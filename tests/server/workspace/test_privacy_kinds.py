@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_analysis import plan
+from hushpoll_analysis.designing import optimal
 from hushpoll_analysis.designing.planning import SLIDER_STOPS
-from hushpoll_client import words
+from hushpoll_client import formatting
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, planner
 from hushpoll_server.workspace.drafts import Draft
@@ -105,9 +106,9 @@ def test_without_privacy_an_average_s_margin_is_that_of_half_its_range(
 ) -> None:
     draft = make_draft(store, "owner", NUMBER)
     texts = figures(owner, draft, expected_n=1000, margin=5, epsilon="1")["texts"]
-    assert texts["margin_sampling"] == f"±{1.96 * 40 / math.sqrt(1000):.2g} hours"
+    assert texts["margin_sampling"] == f"±{1.96 * 40 / math.sqrt(1000):.3g} hours"
     noise = 2 * (80 / 1000) ** 2
-    assert texts["margin_curator"] == f"±{1.96 * math.sqrt(40**2 / 1000 + noise):.2g} hours"
+    assert texts["margin_curator"] == f"±{1.96 * math.sqrt(40**2 / 1000 + noise):.3g} hours"
 
 
 @pytest.mark.parametrize("question", [SCALE, NUMBER, TICKS, LONG], ids=lambda one: one["id"])
@@ -117,7 +118,7 @@ def test_reports_that_are_no_answers_are_said_to_be_none(
     draft = make_draft(store, "owner", question)
     texts = figures(owner, draft, expected_n=1000, margin=5, epsilon="1")["texts"]
     assert texts["recorded"] == "not as an answer"
-    assert texts["odds"] == f"× {words.at_most(math.e)}"
+    assert texts["odds"] == f"× {formatting.at_most(math.e)}"
     assert texts["recorded_help"] == (
         "What is sent could come from any answer; it is at most 2.72 times likelier from a person's own."
     )
@@ -157,6 +158,7 @@ def test_the_privacy_that_fits_is_each_kind_s_own_and_no_more_than_it_needs(
     assert not kept.at_one_epsilon
 
 
+@pytest.mark.long
 def test_the_slider_answers_at_once_for_every_kind(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", *EVERY)
     figures(owner, draft, expected_n=1000, margin=5, epsilon="1")
@@ -165,6 +167,17 @@ def test_the_slider_answers_at_once_for_every_kind(owner: FlaskClient, store: St
         figures(owner, draft, expected_n=1000, margin=5, epsilon=stop)
         took = time.process_time() - before
     assert took < 0.5, "six questions at a stop that was seen before"
+
+
+def test_the_slider_searches_no_design_at_a_stop_that_was_seen_before(
+    owner: FlaskClient, store: Store
+) -> None:
+    draft = make_draft(store, "owner", *EVERY)
+    searches: list[float] = []
+    figures(owner, draft, expected_n=1000, margin=5, epsilon="0.5")
+    with optimal.watched(searches.append):
+        figures(owner, draft, expected_n=1000, margin=5, epsilon="0.5")
+    assert searches == []
 
 
 def test_a_total_names_every_question_by_what_it_reports(owner: FlaskClient, store: Store) -> None:

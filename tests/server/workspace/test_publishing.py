@@ -84,6 +84,15 @@ def test_what_stops_publishing_and_what_only_asks_for_a_look(owner: FlaskClient,
     assert store.state(Survey.from_draft(over.document).hash) is None
 
 
+@pytest.mark.parametrize("expected", [30, 300])
+def test_a_designer_reads_before_publishing_that_few_reports_give_only_their_number(
+    owner: FlaskClient, store: Store, expected: int
+) -> None:
+    draft = make_draft(store, "owner", QUESTION, expected_n=expected)
+    page = owner.get(f"/drafts/{draft.id}/publish").text
+    assert "With fewer than 50 reports, results and downloads give only their number." in page
+
+
 def test_an_unbounded_question_is_published_only_with_its_own_tick(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", OR_POLL)
     page = f"/drafts/{draft.id}/publish"
@@ -138,10 +147,13 @@ def test_the_link_carries_the_hash_in_its_fragment_also_as_qr(owner: FlaskClient
 
 def test_the_poster_promises_no_more_than_the_survey_keeps(owner: FlaskClient, store: Store) -> None:
     finite = make_published(store)
-    assert "receives what you actually choose" in owner.get(f"/surveys/{finite.hash}/poster").text
+    assert "nobody can tell for certain what you choose" in owner.get(f"/surveys/{finite.hash}/poster").text
     open_one = Survey.from_draft({**drafts.blank("Open"), "questions": [OR_POLL]})
     store.publish(open_one, "owner")
-    assert "receives what you actually choose" not in owner.get(f"/surveys/{open_one.hash}/poster").text
+    assert (
+        "nobody can tell for certain what you choose"
+        not in owner.get(f"/surveys/{open_one.hash}/poster").text
+    )
     invited = make_published(store, invitation=True)
     assert "the link from your own invitation" in owner.get(f"/surveys/{invited.hash}/poster").text
     assert "your own invitation" not in owner.get(f"/surveys/{finite.hash}/poster").text

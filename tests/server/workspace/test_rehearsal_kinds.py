@@ -110,8 +110,9 @@ def test_every_kind_is_rehearsed_at_first_with_its_own_defaults(owner: FlaskClie
     )  # type: ignore[dict-item]
     page = owner.get(f"/drafts/{draft.id}/rehearsal")
     assert page.status_code == 200
-    assert page.text.count('class="table rehearsal-table"') == len(every)
-    assert page.text.count('class="axis-ends"') == len(every), "no figure without the ends of its axis"
+    tables = len(every) + 1  # a follow-up question has one of those asked and one of everybody
+    assert page.text.count('class="table rehearsal-table"') == tables
+    assert page.text.count('class="axis-ends"') == tables, "no figure without the ends of its axis"
     assert "<span>0 %</span><span>100 %</span>" in page.text
     assert "Suppose that the numbers are" in page.text
 
@@ -126,6 +127,11 @@ def test_a_question_asked_of_some_shows_the_shares_of_everybody(owner: FlaskClie
     for label in ("x", "y", "does not apply"):
         assert found[label][1] == pytest.approx(found[label][0], abs=2)
     assert "Among those who are asked." in page
+    asked, _, everybody = page.partition("Of everybody")
+    among = rows(asked.partition("Among those asked this question")[2])
+    assert [among[label][0] for label in ("x", "y")] == [25, 75], "the share among those asked comes first"
+    assert among["x"][1] == pytest.approx(25, abs=5)
+    assert list(rows(everybody))[:3] == ["x", "y", "does not apply"]
 
 
 def test_of_a_long_list_a_shape_is_asked_for_and_the_largest_are_shown(

@@ -16,12 +16,14 @@ from hushpoll_analysis import simulate
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.designing.shuffle import shuffled_epsilon
 from hushpoll_client import Survey, SurveyError
-from hushpoll_server.cli import main
+from hushpoll_client.cli import main
+from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 
 from tests.server.accounts_kit import QUESTION, make_draft, make_published, signed_in, submit
-from tests.serving import post_batch
+from tests.serving import make_ready, post_batch
 
 
 def again(owner: FlaskClient, store: Store, survey_hash: str) -> drafts.Draft:
@@ -135,6 +137,7 @@ def test_totals_of_an_open_survey_count_what_is_released_together(owner: FlaskCl
     rows = np.array([codes.tolist() for _, codes in simulate_survey(survey, 800, {"q1": [0.7, 0.3]}, 3)]).T
     lines = [json.dumps({"id": secrets.token_hex(16), "reports": row}) for row in rows.tolist()]
     assert post_batch(owner, survey, "\n".join(lines).encode()).status_code == 201
+    seal_due(store)
     page = f"/surveys/{survey.hash}/report.json"
     opened = owner.get(page).json["questions"][0]
     submit(owner, f"/surveys/{survey.hash}/close", f"/surveys/{survey.hash}/close")
@@ -170,6 +173,7 @@ def test_a_wave_of_a_survey_that_is_not_here_is_refused(
     wrong = {"name": "N", "wave": 5, "previous": first.hash}
     with pytest.raises(SurveyError, match="does not follow wave 1; write 2"):
         store.publish(Survey.from_draft({**draft, "series": wrong}))
+    make_ready(Config(data=tmp_path / "data"))
     monkeypatch.setenv("DATA", str(tmp_path / "data"))
     monkeypatch.delenv("DATABASE_URL", raising=False)
     file = tmp_path / "wave.json"
@@ -183,6 +187,7 @@ def test_a_wave_of_a_survey_that_is_not_here_is_refused(
 def test_the_command_refuses_a_wave_whose_questions_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    make_ready(Config(data=tmp_path / "data"))
     monkeypatch.setenv("DATA", str(tmp_path / "data"))
     monkeypatch.delenv("DATABASE_URL", raising=False)
     first = {**drafts.blank("Series"), "questions": [QUESTION]}

@@ -404,7 +404,7 @@ def test_refused_drafts_are_all_said(walk: Walk) -> None:
     walk.send(f"{at}/rehearsal", n="1", truth_0_1="101")
     walk.send(f"{at}/publish")
     walk.send(f"{at}/around", contact="§", asked_by="")
-    walk.send(f"{at}/around", help="§", accent="no", title_0="§")
+    walk.send(f"{at}/around", help="§", accent="123", title_0="§")
     walk.send(f"{at}/languages", tag="fr")
     walk.send(f"{at}/languages", language="§ §", tag="")
     walk.send(f"{at}/languages/upload", f"{at}/languages")

@@ -36,7 +36,7 @@ _WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched(progress: Progress) -> Iterator[None]:
-    """Tell the gap of every search in here, whoever asks for it: 1 where one begins, nothing for what is at hand."""
+    """Yield the gap of every search in here, whoever asks for it: 1 where one begins, nothing for what is at hand."""
     before = _WATCHER.set(progress)
     try:
         yield
@@ -53,7 +53,7 @@ class Found:
     bound: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """Give what is kept."""
+        """Return what is kept."""
         return {"channel": self.channel.to_json(), "n_variance": self.n_variance, "bound": self.bound}
 
 
@@ -64,12 +64,12 @@ def designed(
     shares: Sequence[float] | None = None,
     progress: Progress | None = None,
 ) -> Channel:
-    """Give the channel with the least variance for a target, in at most 64 outcomes."""
+    """Return the channel with the least variance for a target, in at most 64 outcomes."""
     return best(options, epsilon, target, shares, progress).channel
 
 
 def worst_case_mean(grid: int, epsilon: Number) -> Channel:
-    """Give the channel of `grid` points whose mean has the least variance whatever the truth."""
+    """Return the channel of `grid` points whose mean has the least variance whatever the truth."""
     return best_worst_case(grid, epsilon).channel
 
 

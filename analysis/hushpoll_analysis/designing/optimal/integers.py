@@ -27,7 +27,7 @@ Table = list[list[int]]
 
 
 def integers(table: npt.ArrayLike, epsilon: Fraction) -> tuple[Table, list[int]]:
-    """Give columns (not rows) of integers, the largest last, and which columns they were; rows sum to 2^53."""
+    """Return columns (not rows) of integers, the largest last, and which columns they were; rows sum to 2^53."""
     columns = _exact(np.asarray(table, dtype=np.float64))
     means = [sum(column, Fraction(0)) / len(column) for column in columns]
     order = sorted(range(len(columns)), key=lambda z: means[z])

@@ -67,7 +67,7 @@ class _Step:
         self._curve = 2.0 * (places @ inverse @ places.T) * (stretched @ places.T)
 
     def done(self, tolerance: float) -> bool:
-        """Tell whether value, feasibility and optimality are as good as asked."""
+        """Return whether value, feasibility and optimality are as good as asked."""
         worst = float(np.abs(self.dual_fault).max())
         return (
             self.gap < tolerance * self.value
@@ -83,7 +83,7 @@ class _Step:
         self._inner = self.rows @ self._across
 
     def direction(self, aim: float) -> _State:
-        """Give the Newton direction toward products v s = aim."""
+        """Return the Newton direction toward products v s = aim."""
         now = self.state
         right = -self.dual_fault - now.slacks + aim / now.chances
         free = cho_solve(self._lower, right, check_finite=False)
@@ -95,7 +95,7 @@ class _Step:
         return _State(chances, multipliers, slacks)
 
     def room(self, way: _State) -> float:
-        """Give the longest step, at most 1, that keeps chances and slacks positive."""
+        """Return the longest step, at most 1, that keeps chances and slacks positive."""
         shrink = [
             float((-x[dx < 0.0] / dx[dx < 0.0]).min(initial=1.0))
             for x, dx in ((self.state.chances, way.chances), (self.state.slacks, way.slacks))
@@ -113,13 +113,13 @@ class _Step:
 
 
 def _directions(places: Floats) -> Floats:
-    """Give an orthonormal basis of the directions that the columns reach."""
+    """Return an orthonormal basis of the directions that the columns reach."""
     _, sizes, turned = np.linalg.svd(places, full_matrices=False)
     return np.asarray(turned[sizes > _RANK * sizes[0]].T, dtype=np.float64)
 
 
 def spanned(places: Floats, wanted: Floats) -> bool:
-    """Tell whether the columns can estimate functionals (one row each) without bias."""
+    """Return whether the columns can estimate functionals (one row each) without bias."""
     reached = _directions(places)
     missed = wanted - wanted @ reached @ reached.T
     return bool(np.all(np.abs(missed).max(axis=1) <= 1e-9 * np.abs(wanted).max(axis=1)))

@@ -27,13 +27,13 @@ SHIPPED = "shipped.json.gz"
 
 
 def key(asked: Mapping[str, Any]) -> str:
-    """Give the name under which a design is kept."""
+    """Return the name under which a design is kept."""
     text = json.dumps({**asked, "version": VERSION}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def folder() -> Path:
-    """Give the folder for designs: below $XDG_CACHE_HOME, or the data folder of a server, or the user's cache."""
+    """Return the folder for designs: below $XDG_CACHE_HOME, or the data folder of a server, or the user's cache."""
     if os.environ.get("XDG_CACHE_HOME"):
         return Path(os.environ["XDG_CACHE_HOME"]) / "hushpoll" / "designs"
     if os.environ.get("DATA"):
@@ -42,7 +42,7 @@ def folder() -> Path:
 
 
 def look_up(name: str) -> dict[str, Any] | None:
-    """Give a design that is shipped or kept; None where there is none that can be read."""
+    """Return a design that is shipped or kept; None where there is none that can be read."""
     shipped = _shipped().get(name)
     if shipped is not None:
         return dict(shipped)

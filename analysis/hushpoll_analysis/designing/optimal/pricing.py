@@ -20,7 +20,7 @@ ENUMERATED = 20
 
 
 def intervals(options: int) -> Masks:
-    """Give the subsets to start from: all intervals and their complements."""
+    """Return the subsets to start from: all intervals and their complements."""
     everything = (1 << options) - 1
     runs = {(1 << end) - (1 << start) for start in range(options) for end in range(start + 1, options + 1)}
     found = (runs | {everything - run for run in runs}) - {0, everything}
@@ -36,7 +36,7 @@ def mirror(masks: Masks, options: int) -> Masks:
 
 
 def value_all(problem: Problem, pull: Floats, prices: Floats) -> tuple[float, Masks, Floats]:
-    """Give the largest value of all subsets, and the subsets that no single flip improves, with their values."""
+    """Return the largest value of all subsets, and the subsets that no single flip improves, with their values."""
     values = _all_values(problem, problem.basis @ pull @ problem.basis.T, problem.basis @ prices)
     top = np.ones(values.shape, dtype=bool)
     for place in range(problem.options):
@@ -47,7 +47,7 @@ def value_all(problem: Problem, pull: Floats, prices: Floats) -> tuple[float, Ma
 
 
 def _sums(weights: Floats) -> Floats:
-    """Give the sum of the weights over every subset, in the order of the masks."""
+    """Return the sum of the weights over every subset, in the order of the masks."""
     total = np.zeros(1)
     for weight in weights:
         total = np.concatenate([total, total + weight])
@@ -69,7 +69,7 @@ def _all_values(problem: Problem, pull: Floats, prices: Floats) -> Floats:
 
 
 def value_found(problem: Problem, pull: Floats, prices: Floats, starts: Masks) -> tuple[float, Masks, Floats]:
-    """Give the same for what flips find from the given subsets; the largest value is then no proof."""
+    """Return the same for what flips find from the given subsets; the largest value is then no proof."""
     bits, masks = np.uint64(1) << np.arange(problem.options, dtype=np.uint64), starts.copy()
     everything = np.uint64((1 << problem.options) - 1)
     values = _values(problem, pull, prices, masks)

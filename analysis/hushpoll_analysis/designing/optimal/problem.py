@@ -28,7 +28,7 @@ Target = str | Sequence[Sequence[float]]
 
 
 def points(options: int) -> Floats:
-    """Give the numbers that the points of a scale stand for: spread evenly over [-1, 1]."""
+    """Return the numbers that the points of a scale stand for: spread evenly over [-1, 1]."""
     return np.linspace(-1.0, 1.0, options)
 
 
@@ -41,7 +41,7 @@ TARGETS: dict[str, Callable[[int], Floats]] = {
 
 
 def functionals(target: Target, options: int) -> Floats:
-    """Give the functionals of a target, one row of K numbers each."""
+    """Return the functionals of a target, one row of K numbers each."""
     if isinstance(target, str):
         if target not in TARGETS:
             raise AnalysisError(
@@ -62,8 +62,8 @@ def functionals(target: Target, options: int) -> Floats:
     return rows
 
 
-def planned_truth(shares: Sequence[float] | None, options: int) -> Floats:
-    """Give the truth to plan for: the shares expected, or all the same."""
+def planned_truth(shares: npt.ArrayLike | None, options: int) -> Floats:
+    """Return the truth to plan for: the shares expected, or all the same."""
     if shares is None:
         return np.full(options, 1.0 / options)
     try:
@@ -123,17 +123,20 @@ class Problem:
         return bool(same and np.allclose(self.truth, self.truth[::-1], rtol=0, atol=1e-12))
 
     def columns(self, masks: Masks) -> Floats:
-        """Give 1 + c_S for each mask (bit x is set where answer x is in S), one row each."""
+        """Return 1 + c_S for each mask (bit x is set where answer x is in S), one row each."""
         inside = (masks[:, None] >> np.arange(self.options, dtype=np.uint64)) & np.uint64(1)
         values = 1.0 + self.gain * inside.astype(np.float64)
         return np.asarray(values / (values @ self.truth)[:, None], dtype=np.float64)
 
     def places(self, masks: Masks) -> Floats:
-        """Give the points c_S in the basis, one row each."""
+        """Return the points c_S in the basis, one row each."""
         return np.asarray((self.columns(masks) - 1.0) @ self.basis, dtype=np.float64)
 
     def n_variance(self, table: npt.ArrayLike) -> float | None:
-        """Give n times the variance that a table of probabilities reaches; None where it cannot estimate the target."""
+        """Return n times the variance that a table of probabilities reaches.
+
+        None where it cannot estimate the target.
+        """
         rows = np.asarray(table, dtype=np.float64)
         chance = self.truth @ rows
         used = rows.max(axis=0) > 0
@@ -148,5 +151,5 @@ class Problem:
         return float(np.sum(solved**2))
 
     def describe(self) -> dict[str, Any]:
-        """Give what tells this problem from every other, for a key."""
+        """Return what tells this problem from every other, for a key."""
         return {"options": self.options, "rows": self.rows.tolist(), "truth": self.truth.tolist()}

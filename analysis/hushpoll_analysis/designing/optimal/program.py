@@ -61,7 +61,7 @@ def solve(problem: Problem, progress: Progress | None = None) -> Solution:
 
 
 def priced(problem: Problem, masks: Masks, found: Optimum) -> tuple[float, float, Masks, Floats]:
-    """Give the value, the largest value of a column, and the columns that could be added with theirs."""
+    """Return the value, the largest value of a column, and the columns that could be added with theirs."""
     places = problem.places(masks)
     inverse = np.linalg.pinv((places.T * found.chances) @ places, rcond=1e-14, hermitian=True)
     pull, value = inverse @ problem.target @ inverse, float(np.trace(problem.target @ inverse))
@@ -85,6 +85,6 @@ def _paired(problem: Problem, masks: Masks) -> Masks:
 
 
 def _random_starts(options: int) -> Masks:
-    """Give subsets to flip from beside those in use; the same in every run, so that designs can be repeated."""
+    """Return subsets to flip from beside those in use; the same in every run, so that designs can be repeated."""
     everything = (1 << options) - 1
     return np.random.default_rng(options).integers(1, everything, 200, dtype=np.uint64)

@@ -44,7 +44,7 @@ _CHEAP = 14
 
 
 def reduced(problem: Problem, solution: Solution, most: int = MOST_OUTCOMES) -> tuple[Masks, Floats]:
-    """Give at most so many columns with their chances, which sum to 1 and keep every row's sum."""
+    """Return at most so many columns with their chances, which sum to 1 and keep every row's sum."""
     masks, chances = _strong(problem, solution.masks, solution.chances)
     # Above twenty answers a vertex has hundreds of columns and takes longer than leaving them out.
     if problem.options < len(masks) and problem.options <= ENUMERATED:

@@ -43,7 +43,7 @@ class _Solved:
 
 
 def least_worst(grid: int, epsilon: float) -> Floats:
-    """Give the table whose worst variance is least: rows are points, columns outputs equally far apart."""
+    """Return the table whose worst variance is least: rows are points, columns outputs equally far apart."""
     epsilon = min(epsilon, _MOST_EPSILON)
     edge = _edge(epsilon)
 
@@ -76,12 +76,12 @@ def _unbiased(table: Floats, outputs: Floats) -> Floats:
 
 
 def _edge(epsilon: float) -> float:
-    """Give the output that one bit would have for 1."""
+    """Return the output that one bit would have for 1."""
     return (math.exp(epsilon) + 1.0) / math.expm1(epsilon)
 
 
 def worst_variance(table: Floats) -> float | None:
-    """Give the largest variance of one report over all numbers in [-1, 1], rounding included; None if biased."""
+    """Return the largest variance of one report over all numbers in [-1, 1], rounding included; None if biased."""
     x = points(len(table))
     chance = table.mean(axis=0)
     scaled = table / np.sqrt(chance)
@@ -92,14 +92,14 @@ def worst_variance(table: Floats) -> float | None:
 
 
 def worst_of(moments: Floats) -> float:
-    """Give the largest variance from the second moments at the points: numbers between them are rounded at random."""
+    """Return the largest variance from the second moments at the points: numbers between them are rounded at random."""
     x = points(len(moments))
     inside = [_between(*pair) for pair in zip(x, x[1:], moments, moments[1:], strict=False)]
     return float(max([*(moments - x**2), *inside]))
 
 
 def _between(left: float, right: float, low: float, high: float) -> float:
-    """Give the top of the parabola between two points: moments are mixed, the square of the mean is not."""
+    """Return the top of the parabola between two points: moments are mixed, the square of the mean is not."""
     slope = (high - low) / (right - left)
     at = min(max(slope / 2.0, left), right)
     return low + slope * (at - left) - at**2
@@ -150,7 +150,7 @@ def _program(grid: int, epsilon: float, outputs: Floats) -> _Solved:
 
 @cache
 def worst_bound(epsilon: float) -> float:
-    """Give a variance that no channel for the numbers in [-1, 1] can stay below, whatever its outputs.
+    """Return a variance that no channel for the numbers in [-1, 1] can stay below, whatever its outputs.
 
     The program's multipliers p >= 0 with sum p = 1, nu and eta prove sum(eta + nu x - p x^2), if no column g with any
     output b has sum_x g(x) (p b^2 - nu b - eta) < 0; a violation is taken off. Outputs that violate it are added until
@@ -176,7 +176,7 @@ def worst_bound(epsilon: float) -> float:
 
 
 def _violations(weights: Floats, means: Floats, sums: Floats, gain: float) -> tuple[Floats, Floats]:
-    """Give the outputs at which a column could be worst, and the least value of any column there.
+    """Return the outputs at which a column could be worst, and the least value of any column there.
 
     A column is worst with e^epsilon where its term is negative, else 1. Between the roots of the terms the sum is a
     parabola, so that its minimum over all outputs is among the ends and the tops.

@@ -1,8 +1,8 @@
 # Every quantity is a.h for true shares h, estimated by b.f for report frequencies f, where the channel turns b into a.
-# se^2 = (sum b^2 f - (b.f)^2)/(n - 1). Limits: Wilson's, or Clopper and Pearson's where a report came fewer than 15
-# times, mapped through b, where two values of b carry the estimate; MOVER with a decoy that was counted; for general
-# tables the normal ones, or those of a score test where a report is rare. The bands of cumulative shares, which are
-# drawn, and quantiles, which invert limits, are in reproduce.py alone.
+# se^2 = (sum b^2 f - (b.f)^2)/(n - 1). Limits: Wilson's, or Blaker's where a report came fewer than 15 times, mapped
+# through b, where two values of b carry the estimate; MOVER with a decoy that was counted; for general tables the normal
+# ones, or those of a score test where a report is rare. The bands of cumulative shares, which are drawn, and quantiles,
+# which invert limits, are in reproduce.py alone.
 reports <- read.csv("reports.csv", check.names = FALSE, colClasses = "character")
 if (nrow(reports) < 2) stop("reports.csv has ", nrow(reports), " reports; at least 2 are needed to estimate anything")
 found <- data.frame(
@@ -23,10 +23,24 @@ wilson <- function(k, n, level) {
   c(if (share <= 0) 0 else centre - half, if (share >= 1) 1 else centre + half)
 }
 
-exact <- function(k, n, level) {
-  tail <- (1 - level) / 2
-  c(if (k <= 0) 0 else qbeta(tail, k, n - k + 1), if (k >= n) 1 else 1 - qbeta(tail, n - k, k + 1))
+# Blaker's limits. From Clopper and Pearson's limit upwards P(X >= k) grows until P(X <= j + 1) is as small, j being the
+# largest count that is as rare at the start; the limit is there, or where P(X >= k) + P(X <= j) is as large as the error.
+exact_low <- function(k, n, level) {
+  if (k <= 0) return(0)
+  error <- 1 - level
+  start <- qbeta(error / 2, k, n - k + 1)
+  counts <- -1:n
+  other <- max(counts[pbinom(counts, n, start) <= error / 2])
+  root <- function(f, end) uniroot(f, c(start, end), tol = 1e-13, extendInt = "no")$root
+  gap <- function(p) pbinom(k - 1, n, p, lower.tail = FALSE) - pbinom(other + 1, n, p)
+  excess <- function(p) pbinom(k - 1, n, p, lower.tail = FALSE) + pbinom(other, n, p) - error
+  end <- k / n
+  if (gap(end) > 0) end <- root(gap, end)
+  if (excess(end) > 0 && excess(start) < 0) end <- root(excess, end) else if (excess(end) > 0) end <- start
+  end
 }
+
+exact <- function(k, n, level) c(exact_low(k, n, level), 1 - exact_low(n - k, n, level))
 
 scarce <- function(k, n) pmin(k, n - k) < enough
 
@@ -59,7 +73,7 @@ method_of <- function(wanted, together) {
   known <- !sapply(lines, is.null)
   if (all(known)) {
     few <- any(sapply(lines, function(line) scarce(line$k, line$n)))
-    return(if (together || few) "clopper-pearson" else "wilson")
+    return(if (together || few) "blaker" else "wilson")
   }
   if (all(known | sapply(wanted, function(one) !is.null(one$decoy) && length(one$counts) == 2))) return("mover")
   rare <- any(sapply(wanted, function(one) any(scarce(one$counts, sum(one$counts)))))
@@ -69,7 +83,7 @@ method_of <- function(wanted, together) {
 limits_of <- function(one, method, level) {
   line <- one$line
   if (method == "wilson") return(sort(line$low + line$slope * wilson(line$k, line$n, level)))
-  if (method == "clopper-pearson") return(sort(line$low + line$slope * exact(line$k, line$n, level)))
+  if (method == "blaker") return(sort(line$low + line$slope * exact(line$k, line$n, level)))
   if (method == "mover") return(mover(one, level))
   if (method == "score") return(score(one$b, one$counts, level))
   one$estimate + c(-1, 1) * normal(level) * one$se
@@ -162,6 +176,40 @@ add <- function(question, kind, options, asked, wanted, epsilon, together = FALS
     low = ends[1, ], high = ends[2, ], simultaneous_low = both[1, ], simultaneous_high = both[2, ],
     interval = method, epsilon
   ))
+}
+
+# The shares of a follow-up question among those who were asked: all R for which 0 lies in the score interval of
+# top - R bottom. If the share of people asked is not clear of 0, every R is possible.
+among_asked <- function(question, options, top, bottom, counts, epsilon) {
+  if (sum(counts) < minimum) return(invisible())
+  f <- counts / sum(counts)
+  asked <- sum(bottom * f)
+  if (asked <= 0) return(invisible())
+  edge <- function(b, estimate, side, level) {
+    if (score(bottom, counts, level)[1] <= 0) return(side * Inf)
+    room <- function(ratio) side * score(b - ratio * bottom, counts, level)[if (side < 0) 1 else 2]
+    inner <- estimate
+    step <- 0.02
+    while (step < 8) {
+      outer <- estimate + side * step
+      if (room(outer) < 0) return(uniroot(room, sort(c(inner, outer)), tol = 1e-12, maxiter = 1000)$root)
+      inner <- outer
+      step <- 2 * step
+    }
+    side * Inf
+  }
+  each <- if (nrow(top) > 2) 1 - (1 - level) / nrow(top) else level
+  for (row in seq_len(nrow(top))) {
+    b <- top[row, ]
+    estimate <- sum(b * f) / asked
+    found <<- rbind(found, data.frame(
+      question, quantity = "share among asked", option = options[row], estimate,
+      se = quantity(b - estimate * bottom, counts)$se / asked,
+      low = edge(b, estimate, -1, level), high = edge(b, estimate, 1, level),
+      simultaneous_low = edge(b, estimate, -1, each), simultaneous_high = edge(b, estimate, 1, each),
+      interval = "score", epsilon
+    ))
+  }
 }
 
 # What reports say of a part: a code for each report, -1 where it says nothing.

@@ -14,7 +14,7 @@ from typing import Any
 
 from babel import Locale
 from babel.numbers import format_decimal
-from hushpoll_client.said import Said
+from hushpoll_client.messages import Message
 
 __all__ = ["LANGUAGES", "Wording", "wording"]
 
@@ -31,7 +31,7 @@ class Wording:
     phrases: dict[str, str]
 
     def __call__(self, phrase: str, **values: Any) -> str:
-        """Say a phrase; numbers among the values are written as the language writes them."""
+        """Return a phrase; numbers among the values are written as the language writes them."""
         return self.phrases[phrase].format(**{name: self._written(value) for name, value in values.items()})
 
     @property
@@ -57,8 +57,8 @@ class Wording:
         """Write a number that was written in English without groups with the decimal sign of the language."""
         return number.replace(".", Locale(self.language).number_symbols["latn"]["decimal"])
 
-    def label(self, text: Said) -> str:
-        """Say what a number or a bin of numbers is called."""
+    def label(self, text: Message) -> str:
+        """Return what a number or a bin of numbers is called."""
         ends = [self.in_signs(str(end)) for end in text.values.values()]
         return ends[0] if len(ends) == 1 else self("range", low=ends[0], high=ends[1])
 
@@ -71,7 +71,7 @@ class Wording:
 
 @cache
 def wording(language: str = "en") -> Wording:
-    """Give the words of a language; those of English where there are none."""
+    """Return the words of a language; those of English where there are none."""
     name = language if language in LANGUAGES else LANGUAGES[0]
     text = (files(__package__) / f"{name}.json").read_text("utf-8")
     return Wording(name, json.loads(text))

@@ -1,5 +1,4 @@
-// What the respondent is told, computed from the verified channels and nothing else; and the words and elements of the
-// page. Text only, never HTML.
+// What the respondent is told, computed from the verified channels; words and elements of the page. Never HTML.
 
 import { count } from "../client/channel.js";
 import { expBelow } from "../client/mechanism.js";
@@ -14,19 +13,19 @@ export const language = document.documentElement.lang;
 export const locale = `${language}-u-nu-latn`;
 const announcer = document.getElementById("announcer");
 
-// SHA-256 of the sentences in each language: whoever checks this script has checked them. Written by pin_words.py.
+// SHA-256 of the sentences in each language. Written by pin_words.py.
 const PINNED = {
-  ar: "ed76b6cb36196261f47d65fa4dc03bd94418af6a59732151d078d716b11b66bb",
-  de: "ae7ba8cc6d1196120aff35cbf10fc57020abb97203a18cbedf625d5867e6e693",
-  en: "258a99c9aff852061bdb85e29196410d82617183fc073bdb0e6afa40697a9004",
-  es: "073be844ba6e9256ba59c7827d9d174ad04a0cbdf8bb42d2e1e485cf7a35faed",
-  fr: "422d4bd959afc2b16f4f029ccac4b3cf2ef32ffe642c94db11b79df7e0b62378",
+  ar: "acdc5985bc2ce63775482c071d362b1b8fd4c60c1534ea3cd41123f643319b66",
+  de: "b6c53f638f19dfd981b2c75935401748c03f60e7aa4dcdc506fca959509deb89",
+  en: "a8f25722e6df7a38bbbe94540c3852be709c8da0dac4f1a2ddfe50532e7bbbb7",
+  es: "77f6f743e479f13710d4a99e297c703709e164ec756ac2ffcfaa81c7735b2d65",
+  fr: "0f77fb89c33717b25a5953c75989ade6589c1f35ceb70df93ef112927c431186",
 };
 const words = readWords(document.getElementById("words").textContent, PINNED[language]);
-// Sentences that only some surveys need, pinned above too.
+// Sentences that only some surveys need.
 for (const more of document.querySelectorAll("[data-words]")) addWords(more.dataset.words, more.textContent);
 
-// Nothing but sentences whose SHA-256 the scripts state is ever shown as ours.
+// Only sentences whose SHA-256 the scripts state are shown.
 function readWords(text, pinned) {
   if (sha256(new TextEncoder().encode(text)) === pinned) return JSON.parse(text);
   const why = "The sentences of this page are not those of its scripts. Do not answer here; tell whoever sent you the link.";
@@ -102,6 +101,8 @@ export function lead(survey) {
 /** Sentences about one question, folded to one line; the one-sided truth is never folded. */
 export function folded(about, id) {
   const more = el("div", { id: `${id}-more`, hidden: "" }, picture(about), ...paragraphs(about, about.line));
+  // A fold never opens empty.
+  if (!more.childNodes.length) return el("div", { class: "small odds-of" }, el("p", { id }, about.line), warned(about));
   const line = el("button", { type: "button", class: "quiet plain fold", id, "aria-expanded": "false", "aria-controls": more.id }, about.line);
   line.addEventListener("click", () => {
     more.hidden = !more.hidden;
@@ -135,7 +136,6 @@ export function explain(question) {
   return { how, ...odds, ...decoy(about), skip, warnings: warnings(about) };
 }
 
-// What follows from the odds: less and less, the more they tell.
 function soSentence(tier, ratio, strong) {
   if (tier === "weak") return say("so_weak", { n: factorAtMost(ratio) });
   return tier === "fair" ? say("so_fair") : strong;
@@ -205,7 +205,7 @@ export function numbered(survey, questions) {
   return numbers[1] ? say("questions", { list: list(numbers) }) : say("question", { n: numbers[0] });
 }
 
-// Bounds: "at most" is rounded up to three digits in exact integers, so that no bound is printed below its value.
+// "At most" is rounded up to three digits in exact integers.
 
 export function factorAtMost([top, bottom]) {
   const size = 10n ** BigInt(String(top / bottom).length);
@@ -240,7 +240,7 @@ function twoOptions({ mechanism, labels, recorded, chance }) {
 function moreOptions({ mechanism, labels, chance }) {
   if (mechanism.analysis.evenly) {
     const n = percent(chance(0, 0));
-    const odds = [say("odds_any", { n, rest: 100 - n, others: whole(labels.length - 1) })];
+    const odds = [say("odds_any", { n, others: whole(labels.length - 1) })];
     return { line: say("line_kept", { n }), odds, so: say("so_any"), icons: { kept: n, caption: say("icons_any", { n, rest: 100 - n }) } };
   }
   const kept = labels.map((_, x) => 100 * chance(x, x));
@@ -256,7 +256,7 @@ function decoy({ mechanism: { hasDecoy, combine, parameters }, labels: [no, yes]
   return { how, assumes: say("decoy_assumes", { n: percent(fraction(share ?? counts.join("/"))), yes }) };
 }
 
-// A report that some true answer can never give rules that answer out: the respondent must know.
+// A report that some answer can never give rules that answer out.
 function warnings({ mechanism, labels, recorded }) {
   const lines = mechanism.facts.flatMap(({ report, leaves, decoy }) => {
     const [option] = leaves.map((x) => labels[x]);

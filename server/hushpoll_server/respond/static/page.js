@@ -1,11 +1,11 @@
-// The respondent's page: text of the verified document, never HTML. Between loading and Send nothing is requested.
+// The respondent's page: text of the verified document, never HTML. From loading to Send nothing is requested.
 
-import { HushpollError, RandomnessError } from "../client/errors.js";
+import { HushpollError, RandomnessError } from "../client/channel.js";
 import { isGroup, Memory, newReport, reportBytes, Sender } from "../client/report.js";
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  announce, anyAnswer, bring, deletion, designer, el, explain, isolated, isOpen, language, lead, list, locale, numbered, numbersOf, optionLabels, page,
+  announce, anyAnswer, bring, deletion, designer, el, explain, isolated, language, lead, list, locale, numbered, numbersOf, optionLabels, page,
   picture, reportLabel, say, warned,
 } from "./explain.js";
 
@@ -16,8 +16,8 @@ const link = readLink(location.hash);
 let survey, memory, sender, earlier;
 let study = null; // what stands around the questions, where the survey has any of it
 let texts; // the survey's own, in the respondent's language
-let forming; // brings what makes it
-let form; // lives in memory only, and only until Send; on a shared device until somebody leaves the questions
+let forming; // brings what makes the form
+let form; // in memory only, until Send; on a shared device until somebody leaves the questions
 let asked = false; // whether this person has seen them
 let whole; // gives the whole explanation, once somebody has asked for it
 
@@ -27,6 +27,7 @@ async function start() {
   addEventListener("hashchange", () => location.reload()); // another link, perhaps with an invitation
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // no half-filled form on a shared device
   addEventListener("popstate", (event) => survey && !memory.recall() && showState(event.state ?? {}));
+  addEventListener("hushpoll:leave", () => memory?.forget());
   addEventListener("online", () => sender?.isWaiting && deliver(true));
   try {
     survey = await load();
@@ -38,6 +39,7 @@ async function start() {
   if (page.paper) page.paper += link.query;
   texts = study?.texts ?? survey;
   memory = new Memory(survey);
+  memory.traceless = study?.quick;
   sender = new Sender({ url: page.reports, memory, invitation: invitation(), retry: () => deliver(true) });
   earlier = await ledger(({ added }) => added(survey));
   if (!study?.quick) document.title = texts.title;
@@ -49,21 +51,27 @@ async function start() {
   else await begin();
 }
 
-// A code that is spent is told before anything is typed.
+// A code that is unknown or spent is told before anything is typed.
 async function begin(notice) {
   const code = !page.preview && invitation();
-  const options = { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(5000) };
   const look = async () => {
-    const found = await fetch(`${page.document}/invitations/${encodeURIComponent(code)}${link.query}`, options);
-    await found.text();
-    return found.status;
+    const answer = await fetch(`${page.document}/invitations/check`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ invitation: code, group: link.group }),
+      credentials: "omit",
+      cache: "no-store",
+      signal: AbortSignal.timeout(5000),
+    });
+    await answer.text();
+    return answer.status;
   };
   if (!isGroup(survey, link.group)) showFailure(say("fail_group"));
   else if (code && (await look().catch(() => 0)) === 403) showFailure(say("code_spent"));
   else showStart(notice);
 }
 
-// "#<hash>" or "#<hash>.<more>": the part of a link that no server sees.
+// "#<hash>" or "#<hash>.<more>". A code is sent in bodies only.
 function readLink(fragment) {
   const [hash, ...code] = fragment.slice(1).split(".");
   return { hash: hash || null, code: code.length ? code.join(".") : null, query: "" };
@@ -75,8 +83,9 @@ async function load() {
     history.replaceState({ redirected: true }, "");
     throw new Refusal(say("fail_redirect"));
   }
-  // The hash in the fragment, or else in the address; a draft's preview has neither.
+  // From the fragment, or else the address; a draft's preview has neither.
   const named = link.hash ?? /\/s\/([0-9a-f]{64})/.exec(location.pathname)?.[1] ?? page.hash;
+  if (!/^[0-9a-f]{64}$/.test(named)) throw new Refusal(say("fail_cut"));
   if (named !== page.hash) throw new Refusal(say("fail_changed"));
   let bytes;
   try {
@@ -98,15 +107,14 @@ async function readSurvey(bytes, named) {
     try {
       read = loadSurvey(bytes, named);
     } catch (error) {
-      // It may ask for something that most surveys do without.
-      const needs = error.needs ?? "more";
+      // Something that most surveys do without.
+      const needs = error.needs ?? "extras";
       if (!(error instanceof HushpollError) || tried.has(needs)) throw error;
       tried.add(needs);
-      if (needs === "block") await fetched(bring("client/more.js"));
-      await fetched(bring(`client/${needs}.js`));
+      for (const path of page.bundles?.[needs] ?? []) await fetched(bring(path));
     }
   }
-  if (read.about) study = await fetched(bring("respond/study.js").then((module) => module.study(read)));
+  if (read.presentation || read.language) study = await fetched(bring("respond/study.js").then((module) => module.study(read)));
   return read;
 }
 
@@ -162,7 +170,7 @@ function showStart(notice) {
   prepare();
 }
 
-// A survey with a quick way out leaves one entry in the history, which that way replaces.
+// With a quick way out there is one entry in the history, which it replaces.
 const enter = (state) => (study?.quick ? history.replaceState(state, "") : history.pushState(state, ""));
 
 function goBack() {
@@ -171,7 +179,7 @@ function goBack() {
   return showStart();
 }
 
-// How many questions this person will be asked at most, and for how long: reading, and a moment for each answer.
+// Reading, and a moment for each answer.
 function howLong() {
   const { intro, questions } = survey;
   const n = numbersOf(survey, questions).length;
@@ -182,7 +190,7 @@ function howLong() {
   return say(n === 1 ? "long_one" : "long_many", { n, time });
 }
 
-// Two sentences as strong as the odds allow, and a picture of the question that tells most.
+// The lead, and a picture of the question that tells most.
 function promise() {
   const telling = (one, other) => (other.channel.epsilon > one.channel.epsilon ? other : one);
   const shown = survey.questions.filter((question) => explain(question).icons);
@@ -190,7 +198,7 @@ function promise() {
   return el("div", { class: "promise" }, about && picture(about), el("p", { class: "lead" }, lead(survey)));
 }
 
-// Where a report can show an answer for certain, that is told before anything else.
+// Reports that can show an answer for certain come first.
 function openTruths() {
   const { questions } = survey;
   const told = questions.map((question) => [explain(question), question]).filter(([about]) => about.warnings.length);
@@ -203,7 +211,7 @@ async function explainAll() {
   try {
     whole ??= await (await bring("respond/why.js")).why(survey, Boolean(link.hash));
   } catch {
-    return announce(say("fail_load"));
+    return main.querySelector(".promise") && showStart(say("fail_load")); // unless a refusal stands there
   }
   enter({ why: true });
   return showWhy();
@@ -292,16 +300,16 @@ const invitation = () => (survey.settings.invitation ? link.code : null);
 
 function showRecord(record) {
   if (record.state === "waiting") return showWaiting("", true);
-  if (record.reports) memory.keep(record, "sent"); // older releases kept the report itself for good
+  if (record.reports) memory.keep(record, "sent"); // older releases kept the report
   return showSent(record);
 }
 
 function showSent(record) {
   const { kiosk } = survey.settings;
+  const { oneSided, tier } = survey.assurance;
   show(
     el("header", { class: "done" }, el("h1", {}, say("sent")), el("p", { class: "lead" }, say("sent_text"))),
-    !survey.questions.some(isOpen) && survey.assurance.tier !== "weak" && el("p", {}, say("sent_stayed")),
-    kiosk && el("p", {}, say("kiosk_text")),
+    (kiosk || !(oneSided || tier === "weak")) && el("p", {}, say(kiosk ? "kiosk_text" : "sent_stayed")),
     ...around(),
     // On a shared device the next person must not read the last one's report.
     ...(kiosk ? [bar(button("next", () => showStart()))] : [record.reports && whatWasSent(record), clearing()]),
@@ -309,7 +317,6 @@ function showSent(record) {
   announce(`${say("sent")}. ${say("sent_text")}`);
 }
 
-// The designer's thanks, help, and the way to results that everybody can read.
 const around = () => [...(study?.after() ?? []), page.results && el("p", {}, el("a", { href: page.results }, say("results")))];
 
 function showClosed() {

@@ -1,7 +1,7 @@
 // What stands around the questions of a survey that has more than questions: who asks, consent, steps and sections, thanks
 // and help, a quick way out, colours, a logo, other languages. Loaded only where a survey has any of it.
 
-import { contrast } from "../client/about.js";
+import { contrast } from "../client/presentation.js";
 import { sha256 } from "../client/sha256.js";
 import { announce, designer, el, language, page, say, style, translate } from "./explain.js";
 
@@ -34,6 +34,10 @@ dd {
   align-self: flex-end;
   margin: 0.5rem 1rem 0;
 }
+
+button.exit {
+  background: var(--hush-surface);
+}
 `);
 
 const RIGHT_TO_LEFT = /^(ar|arc|ckb|dv|fa|he|ks|ku-Arab|ps|sd|ug|ur|yi)\b/;
@@ -41,10 +45,11 @@ const DARK = { paper: "#192326", ink: "#0b1416" };
 
 /** Everything that the page asks about, made of what the verified document says; `texts` are those of one language. */
 export async function study(survey) {
-  const { about } = survey;
-  const { look = {}, translations = {} } = about;
-  const tag = about.language && chosen([about.language, ...Object.keys(translations)]);
-  const texts = { ...survey, ...about, ...translations[tag] };
+  const { presentation = {}, translations = {} } = survey;
+  const { look = {}, asked_by: askedBy } = presentation;
+  const tags = survey.language && [survey.language, ...Object.keys(translations)];
+  const tag = tags && chosen(tags);
+  const texts = { ...survey, ...presentation, ...translations[tag] };
   if (tag) Object.assign(designer, { lang: tag, dir: RIGHT_TO_LEFT.test(tag) ? "rtl" : "ltr" });
   translate(translations[tag]?.questions ?? {});
   if (look.accent) paint(look.accent);
@@ -52,11 +57,11 @@ export async function study(survey) {
   if (look.quick_exit) addExit();
   return {
     texts,
-    tags: about.translations && [about.language, ...Object.keys(translations)],
+    tags: survey.translations && tags,
     tag,
     quick: look.quick_exit ?? false,
-    head: () => about.asked_by && el("p", { ...designer, class: "asked-by eyebrow" }, logo && logo.cloneNode(), about.asked_by.name),
-    below: () => about.asked_by && whoAsks(about.asked_by),
+    head: () => askedBy && el("p", { ...designer, class: "asked-by eyebrow" }, logo && logo.cloneNode(), askedBy.name),
+    below: () => askedBy && whoAsks(askedBy),
     consent: () => (texts.consent ? consent(texts.consent) : null),
     after: () => [texts.thanks && el("p", { ...designer, class: "intro thanks" }, texts.thanks), texts.help && help(texts.help)],
     arrange: (form) => arrange(form, survey, texts.sections ?? [], look.layout === "steps"),
@@ -99,8 +104,8 @@ function help(addresses) {
 
 // A section ends where the next begins. Chance may leave out some of its questions, or all; a rule may hide them.
 function arrange(form, survey, sections, steps) {
-  const { questions, about } = survey;
-  const starts = sections.map((_, place) => questions.findIndex(({ id }) => id === about.sections[place].before));
+  const { questions, presentation } = survey;
+  const starts = sections.map((_, place) => questions.findIndex(({ id }) => id === presentation.sections[place].before));
   const heads = sections.map(({ title, text }, place) => {
     const own = form.cards.slice(starts[place], starts[place + 1]).map(({ card }) => card);
     const cards = own.filter((card) => card.parentNode === form.element);
@@ -191,10 +196,12 @@ function stepButton(label, kind, action) {
 function addExit() {
   const leave = () => {
     document.body.replaceChildren();
+    dispatchEvent(new Event("hushpoll:leave")); // the page forgets what the device keeps
     location.replace(`https://${language}.wikipedia.org/`);
   };
   addEventListener("keydown", (event) => event.key === "Escape" && leave());
-  const exit = el("button", { type: "button", class: "exit" }, say("exit"));
+  const keys = matchMedia("(hover: hover) and (pointer: fine)").matches;
+  const exit = el("button", { type: "button", class: "exit quiet" }, say(keys ? "exit_key" : "exit"));
   exit.addEventListener("click", leave);
   document.body.prepend(exit);
   document.title = say("neutral");

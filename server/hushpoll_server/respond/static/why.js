@@ -128,6 +128,7 @@ function whoTable(survey) {
     ["who_thief", mixed],
     ["who_court", mixed],
     ...(decoy ? [["who_decoy", "maybe_own"]] : []),
+    ["who_code", "yes_own"],
     ["who_device", "yes_own"],
   ];
   return section("who_heading", table(["who", "what"], rows.map(([who, what]) => [say(who), say(what)])));

@@ -11,10 +11,13 @@ style(`
   border-style: dashed;
 }
 
+.across {
+  container-type: inline-size;
+}
+
 .scale {
   display: grid;
-  grid-auto-flow: column;
-  grid-auto-columns: 1fr;
+  grid-template-columns: repeat(auto-fit, minmax(2.5rem, 1fr));
   gap: 0.25rem;
   margin-block-end: 0.5rem;
 }
@@ -30,6 +33,7 @@ style(`
 
 .point span {
   flex: none;
+  overflow-wrap: normal;
 }
 
 .ends {
@@ -49,12 +53,17 @@ style(`
   align-items: baseline;
 }
 
-@media (max-width: 30rem) {
-  .across-8,
-  .across-9,
-  .across-10,
+/* All points in a row where there is room; on phones in two rows of about the same length. */
+@container (min-width: 28rem) {
+  .scale {
+    grid-auto-flow: column;
+    grid-template-columns: none;
+    grid-auto-columns: 1fr;
+  }
+}
+
+@container (min-width: 15rem) and (max-width: 28rem) {
   .across-11 {
-    grid-auto-flow: row;
     grid-template-columns: repeat(6, 1fr);
   }
 
@@ -95,7 +104,7 @@ function points(inputs, labels, ends) {
   );
   const names = [0, last].map((index) => el("span", { ...designer }, `${labels[index]} = ${meaning(index)}`));
   return [
-    el("div", { class: `scale across-${labels.length}` }, ...made),
+    el("div", { class: "across" }, el("div", { class: `scale across-${labels.length}` }, ...made)),
     ends.length && el("p", { class: "small ends", "aria-hidden": "true" }, ...names),
   ];
 }

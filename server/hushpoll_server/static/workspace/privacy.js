@@ -24,10 +24,10 @@ function makeSlider() {
   const ticks = Object.assign(document.createElement("div"), { className: "slider-ticks" });
   ticks.setAttribute("aria-hidden", "true");
   ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: written(stop) })));
-  // Where questions have their own, the slider waits at its last stop; a move gives all of them the same again.
+  // Where questions have their own, the slider stands at the stop nearest to them; a move gives all the same again.
   const show = () => {
     const own = list.value === OWN;
-    slider.value = stops.indexOf(own ? list.closest("[data-stops]").dataset.last : list.value);
+    slider.value = stops.indexOf(own ? list.closest("[data-stops]").dataset.middle : list.value);
     const { own: each, ownShort, one, oneLong } = list.closest("[data-stops]").dataset;
     const filled = (text) => text.replace("{epsilon}", written(list.value));
     slider.setAttribute("aria-valuetext", own ? each : filled(one));
@@ -82,7 +82,8 @@ function draw({ texts, rows, remedies, curve, total_x: totalX, met, green, rows_
   for (const [id, row] of Object.entries(rows)) {
     const line = document.querySelector(`[data-row="${CSS.escape(id)}"]`);
     for (const cell of line?.querySelectorAll("[data-cell]") ?? []) cell.textContent = row[cell.dataset.cell];
-    if (line) line.dataset.met = rowsMet[id] && green ? "yes" : "no";
+    // What is precise enough is never shown as a warning; while the total is too high it is not shown as good either.
+    if (line) line.dataset.met = !rowsMet[id] ? "no" : green ? "yes" : "plain";
   }
   document.querySelector("[data-remedies]").replaceChildren(
     ...remedies.map((said) => Object.assign(document.createElement("li"), { textContent: said })),

@@ -32,8 +32,10 @@ def upgrade(database: Database, revision: str = "head", secret: bytes | None = N
         if not database.is_sqlite:
             # However long the other one takes: it has begun what this one would begin again.
             connection.execute(text("SET LOCAL lock_timeout = 0"))
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'"))
+        database.allow_pauses(connection)
         _refuse_newer(settings, connection)
         settings.attributes["connection"] = connection
         settings.attributes["secret"] = secret
@@ -41,19 +43,19 @@ def upgrade(database: Database, revision: str = "head", secret: bytes | None = N
 
 
 def newest() -> str:
-    """Give the version of the tables that this program uses."""
+    """Return the version of the tables that this program uses."""
     return max(path.stem for path in (Path(__file__).parent / "versions").glob("[0-9]*.py"))
 
 
 def current_revision(connection: Connection) -> str:
-    """Give the version of a database's tables; empty where it has none."""
+    """Return the version of a database's tables; empty where it has none."""
     if not inspect(connection).has_table("alembic_version"):
         return ""
     return ", ".join(connection.execute(text("SELECT version_num FROM alembic_version")).scalars())
 
 
 def knows(revision: str) -> bool:
-    """Tell whether this program knows a version of the tables."""
+    """Return whether this program knows a version of the tables."""
     return revision in _known(_settings())
 
 

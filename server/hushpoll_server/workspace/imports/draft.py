@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from hushpoll_client import HushpollError
-from hushpoll_client.document import short
+from hushpoll_client.fields import short
 from hushpoll_client.kind import KINDS
 from hushpoll_client.kind.number import MAX_STEPS
 
@@ -110,7 +110,7 @@ class Builder:
         self.add("number", name, text, **keys, **({"unit": unit} if unit else {}))
 
     def condition(self, where: str, text: str) -> None:
-        """Give the last question the skip rule that a condition means, or note that it is left out."""
+        """Set for the last question the skip rule that a condition means, or note that it is left out."""
         question = self.questions[-1]
         why = self._rule(question, read_condition(text))
         if why:
@@ -123,7 +123,7 @@ class Builder:
         if not KINDS[question["kind"]].may_be_skipped:
             return f"a {question['kind']} question is always asked"
         decider, labels = self._known.get(rule.question, ("", {}))
-        kind = next((one["kind"] for one in self.questions[:-1] if one["id"] == decider), None)
+        kind = next((question["kind"] for question in self.questions[:-1] if question["id"] == decider), None)
         if kind is None or not KINDS[kind].may_be_skipped:
             return f"{rule.question} is not an earlier choice or yes/no question of the draft"
         if any(code not in labels for code in rule.codes):
@@ -160,7 +160,7 @@ class Builder:
         self.left_out.append(f"{where}: {why}")
 
     def finish(self) -> Imported:
-        """Give the draft."""
+        """Return the draft."""
         if not self.questions:
             raise NothingImportedError(self.left_out)
         document: dict[str, Any] = {"hushpoll": 1, "title": self._cut(self.title, TITLE, "the title")}

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from hushpoll_client import HushpollError
-from hushpoll_client.document import short
+from hushpoll_client.fields import short
 
 from .draft import Builder, Imported, plain_text
 
@@ -76,7 +76,7 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
 
 
 def _rows(builder: Builder, text: str, file: str) -> list[dict[str, str]]:
-    """Give each row by the header's names, and list rows that do not fit it."""
+    """Return each row by the header's names, and list rows that do not fit it."""
     records = _records(text, file)
     _, head = next(records, (1, []))
     if "class" not in head:
@@ -96,7 +96,7 @@ def _rows(builder: Builder, text: str, file: str) -> list[dict[str, str]]:
 
 
 def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
-    """Give each row's first line and cells; a quotation mark that is not closed is refused."""
+    """Yield each row's first line and cells; a quotation mark that is not closed is refused."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t", strict=True)
     first = 1
     try:
@@ -133,7 +133,7 @@ def _texts(builder: Builder, rows: list[dict[str, str]]) -> None:
 
 
 def _below(rows: list[dict[str, str]], number: int) -> list[dict[str, str]]:
-    """Give the subquestions and answers of a question: rows up to the next one."""
+    """Return the subquestions and answers of a question: rows up to the next one."""
     found = []
     for row in rows[number + 1 :]:
         if row["class"] not in ("SQ", "A"):
@@ -225,7 +225,7 @@ def _array(
     points, options = ARRAYS[kind]
     codes: list[str] = []
     if not points and not options:
-        options, codes = tuple(_texts_of(answers)), [one.get("name") or "" for one in answers]
+        options, codes = tuple(_texts_of(answers)), [answer.get("name") or "" for answer in answers]
     if not rows or not (points or _several(list(options))):
         builder.skip(where, "its rows or answers are missing")
         return
@@ -240,7 +240,7 @@ def _array(
 
 
 def _texts_of(rows: list[dict[str, str]]) -> list[str]:
-    return [plain_text(one.get("text") or one.get("name") or "") for one in rows]
+    return [plain_text(row.get("text") or row.get("name") or "") for row in rows]
 
 
 def _several(options: list[str]) -> bool:

@@ -25,6 +25,7 @@ QUIET = {
     "begin group",
     "end group",
 }
+SHEETS = ("survey", "choices", "settings")
 REPEAT = ("begin_repeat", "end_repeat")
 NESTS = ("group", "repeat")
 CHOICE = {"list_name", "list name", "name"}
@@ -36,14 +37,14 @@ POINTS = range(2, 12)
 
 def read_xlsform(path: Path, epsilon: float) -> Imported:
     """Read an XLSForm into a draft."""
-    sheets = {name.lower(): _table(rows) for name, rows in read_sheets(path).items()}
+    sheets = {name: _table(rows) for name, rows in read_sheets(path, SHEETS).items()}
     if "survey" not in sheets:
         raise HushpollError(f"{path.name}: there is no sheet called survey", "an XLSForm has one")
     settings = (sheets.get("settings") or [{}])[0]
     title = plain_text(settings.get("form_title") or settings.get("title") or path.stem)
     builder = Builder(title, epsilon, PLACEHOLDER)
     builder.leave("settings", settings, {"form_title", "title"})
-    for name in sheets.keys() - {"survey", "choices", "settings"}:
+    for name in sorted(sheets.keys() - set(SHEETS)):
         builder.skip(f"sheet {name}", "it is left out")
     choices, names = _choices(builder, sheets.get("choices", []))
     repeats: list[str] = []
@@ -82,7 +83,7 @@ def _unclosed(builder: Builder, rows: list[dict[str, str]]) -> None:
 def _choices(
     builder: Builder, rows: list[dict[str, str]]
 ) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Give the labels and the codes of every list."""
+    """Return the labels and the codes of every list."""
     choices: dict[str, list[str]] = {}
     names: dict[str, list[str]] = {}
     for row in rows:

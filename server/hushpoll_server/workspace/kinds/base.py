@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
+from hushpoll_client.formatting import brief_text, size_text
 from hushpoll_client.kind import Kind
+from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import Mechanism
-from hushpoll_client.words import brief_text
 
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
@@ -45,8 +46,10 @@ def lines(text: str) -> list[str]:
 
 
 def enough_options(typed: str) -> str:
-    """Give a list that can be shown: each option once, and at least two."""
-    listed = list(dict.fromkeys(lines(typed)))
+    """Return a list that can be shown: each option once, at least two and at most as many as a survey may have."""
+    listed = list({option.casefold(): option for option in reversed(lines(typed))}.values())[::-1][
+        :MAX_OPTIONS
+    ]
     names = (_("Option %(n)s", n=number) for number in range(1, 4))
     missing = [name for name in names if name not in listed][: max(0, 2 - len(listed))]
     return "\n".join([*listed, *missing])
@@ -63,7 +66,8 @@ def points(share: float | None) -> str:
         return _("out of reach")
     if share >= 1:
         return _("more than ±100 points")
-    return _("±%(n)s points", n=in_digits(brief_text(100.0 * share)))
+    written = in_digits(brief_text(100.0 * share))
+    return _("±1 point") if written == "1" else _("±%(n)s points", n=written)
 
 
 class EditorKind(ABC):
@@ -111,7 +115,7 @@ class EditorKind(ABC):
         return f"target_{self.kind.name}"
 
     def write(self, fields: Fields) -> dict[str, Any]:
-        """Give the document's keys that the form's fields describe, its kind among them."""
+        """Return the document's keys that the form's fields describe, its kind among them."""
         written: dict[str, Any] = {"kind": self.kind.name}
         for key in (*self.kind.keys, *self.kind.later):
             value = self._typed(key, fields)
@@ -120,22 +124,22 @@ class EditorKind(ABC):
         return written
 
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
-        """Give the kind's own keys of the mechanism's object."""
+        """Return the kind's own keys of the mechanism's object."""
         return {}
 
     def wishes(self, fields: Fields) -> dict[str, Any]:
-        """Give what the recommended mechanism shall tell beside the shares, as the mechanism's object says it."""
+        """Return what the recommended mechanism shall tell beside the shares, as the mechanism's object says it."""
         return {key: True for key in self.kind.wishes if fields.get(key)}
 
     def stand_in(self, field: str, typed: str) -> str | None:
-        """Give what the preview shows in a field that is not right yet: nothing where the field may be empty.
+        """Return what the preview shows in a field that is not right yet: nothing where the field may be empty.
 
         None where the kind has no such field.
         """
         return "" if field in (*self.kind.later, *self.kind.in_mechanism) else None
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
-        """Give the form's fields of a document's question; None where it is another kind's."""
+        """Return the form's fields of a document's question; None where it is another kind's."""
         if question["kind"] != self.kind.name:
             return None
         own = {key: question[key] for key in (*self.kind.keys, *self.kind.later) if key in question}
@@ -151,7 +155,7 @@ class EditorKind(ABC):
         return found
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
-        """Give the mechanisms for a question with so many answers, "Prefer not to say" among them."""
+        """Return the mechanisms for a question with so many answers, "Prefer not to say" among them."""
         return self.kind.fitting(answers)
 
     def margin(self, question: Question, part: float | None) -> str:
@@ -168,17 +172,17 @@ class EditorKind(ABC):
         return _("The share of each answer.")
 
     def reported(self, question: Question) -> str:
-        """Say what will be reported."""
+        """Return what will be reported."""
         return _("the share of each answer")
 
     def described(self, question: Question) -> tuple[str, ...]:
-        """Give the answers as a list of questions shows them."""
+        """Return the answers as a list of questions shows them."""
         return () if question.kind.fixed_words else question.options
 
     # The rehearsal: a made-up truth, and the report's figures beside it. ------------------------------------------
 
     def truth_fields(self, question: Question) -> dict[str, Any]:
-        """Give the fields that ask for a made-up truth: a percentage per answer, or a shape for a long list."""
+        """Return the fields that ask for a made-up truth: a percentage per answer, or a shape for a long list."""
         options = question.options
         if len(options) > MOST_TYPED:
             return {"shape": select(later("Suppose that"), LISTS)}
@@ -198,20 +202,24 @@ class EditorKind(ABC):
         return [one / total for one in percents]
 
     def balanced(self, question: Question, given: Mapping[str, Any]) -> dict[str, float]:
-        """Give the percentages that add up as they have to, in the proportions that were typed."""
+        """Return the percentages that add up as they have to, in the proportions that were typed."""
         shares = self.read_truth(question, given)
         return {
             str(place): round(100 * share, 1) for place, share in enumerate(shares) if str(place) in given
         }
 
     def adds_up(self, question: Question) -> bool:
-        """Tell whether the percentages of the rehearsal have to make 100 together."""
+        """Return whether the percentages of the rehearsal have to make 100 together."""
         return len(self.truth_fields(question)) > 1
 
     def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
         """Put the figures of a report (`found`) beside the truth; `asked` is the share of people who are asked."""
         shares = [*(asked * share for share in truth), 1 - asked]
         return share_rows(found["estimates"], dict(zip(question.labels, shares, strict=False)))
+
+    def rows_among_asked(self, question: Question, found: Mapping[str, Any], truth: Any) -> list[Row]:
+        """Return the shares among those asked next to the truth; none unless the question has a skip rule."""
+        return share_rows(found.get("among_asked", []), dict(zip(question.options, truth, strict=False)))
 
     def _typed(self, key: str, fields: Fields) -> Any:
         text = str(fields.get(key) or "").strip()
@@ -231,5 +239,4 @@ def average(question: Question, part: float | None, unit: str) -> str:
     if part >= 1:
         return _("more than the whole range")
     amount = part * float(values[-1] - values[0])
-    written = f"{amount:,.0f}" if amount >= 100 else f"{amount:.2g}"
-    return f"±{in_digits(written)} {unit}".rstrip()
+    return f"±{in_digits(size_text(amount))} {unit}".rstrip()

@@ -28,11 +28,11 @@ class ChoiceEditor(EditorKind):
 
     @property
     def help(self) -> str:
-        """Say how long the list may be."""
+        """How long the list may be."""
         return _("2 to 1,000 options, one of them chosen.")
 
     def write(self, fields: Fields) -> dict[str, Any]:
-        """Give the options, "Prefer not to say" last where it is offered."""
+        """Return the options, "Prefer not to say" last where it is offered."""
         written = super().write(fields)
         if fields.get("prefer_not") and PREFER_NOT not in written["options"]:
             written["options"].append(PREFER_NOT)

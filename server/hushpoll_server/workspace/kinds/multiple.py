@@ -44,7 +44,7 @@ class MultipleEditor(EditorKind):
         return {str(place): percent(label, 20) for place, label in enumerate(options)}
 
     def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
-        """Give the share of each option; where only so many may be ticked, sets in which each has its share."""
+        """Return the share of each option; where only so many may be ticked, sets in which each has its share."""
         count, most = len(question.options), question.answers.about().get("at_most")
         if "shape" in given:
             shares = [min(1.0, 2 * share) for share in falling(count, given["shape"])]
@@ -56,7 +56,7 @@ class MultipleEditor(EditorKind):
         return {"sets": [[question.options[place] for place in one] for one in sets], "shares": sizes}
 
     def balanced(self, question: Question, given: Mapping[str, Any]) -> dict[str, float]:
-        """Give percentages that people who may tick only so many can have."""
+        """Return percentages that people who may tick only so many can have."""
         most = question.answers.about().get("at_most")
         shares = [given[str(place)] / 100 for place in range(len(question.options)) if str(place) in given]
         return {str(place): round(100 * share, 1) for place, share in enumerate(_within(shares, most))}
@@ -70,7 +70,9 @@ class MultipleEditor(EditorKind):
         if isinstance(truth, list):
             return share_rows(found["estimates"], dict(zip(question.options, truth, strict=True)))
         pairs = list(zip(truth["sets"], truth["shares"], strict=True))
-        held = {one: sum(share for chosen, share in pairs if one in chosen) for one in question.options}
+        held = {
+            option: sum(share for chosen, share in pairs if option in chosen) for option in question.options
+        }
         return share_rows(found["estimates"], held)
 
     @property
@@ -81,7 +83,7 @@ class MultipleEditor(EditorKind):
         )
 
     def reported(self, question: Question) -> str:
-        """Say what will be reported."""
+        """Return what will be reported."""
         if question.answers.pairs:
             return _(
                 "the share of people who tick each option, of each pair of options, and the number ticked"
@@ -90,6 +92,6 @@ class MultipleEditor(EditorKind):
 
 
 def _within(shares: list[float], most: int | None) -> list[float]:
-    """Give shares that add up to no more than so many can be ticked, in the same proportions."""
+    """Return shares that add up to no more than so many can be ticked, in the same proportions."""
     total = math.fsum(shares)
     return shares if most is None or total <= most else [share * most / total for share in shares]

@@ -56,7 +56,7 @@ class NumberEditor(EditorKind):
         return {"min": "0", "max": "10", "step": "1"}.get(field) or super().stand_in(field, typed)
 
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
-        """Give what will be reported, and the bins of a distribution where they are said."""
+        """Return what will be reported, and the bins of a distribution where they are said."""
         target = fields.get(self.target_field) or self.kind.targets[0]
         bins = self._typed("bins", fields)
         return {"target": target} | ({"bins": bins} if target == _BINNED and bins else {})
@@ -76,7 +76,7 @@ class NumberEditor(EditorKind):
         )
 
     def described(self, question: Question) -> tuple[str, ...]:
-        """Give the range."""
+        """Return the range."""
         shape = question.answers.document()
         low, high, step = (in_digits(str(shape[key])) for key in ("min", "max", "step"))
         unit = f" {shape['unit']}" if "unit" in shape else ""
@@ -88,7 +88,7 @@ class NumberEditor(EditorKind):
         return {"shape": select(later("Suppose that the numbers are"), SHAPES)}
 
     def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
-        """Give numbers of the grid with their shares, few enough to draw from at once."""
+        """Return numbers of the grid with their shares, few enough to draw from at once."""
         shape = question.answers.document()
         low, high, step = (Fraction(shape[key]) for key in ("min", "max", "step"))
         steps = int((high - low) / step)
@@ -113,12 +113,21 @@ class NumberEditor(EditorKind):
                 name = _("%(figure)s, in %(unit)s", figure=name, unit=unit)
             true = quantile(values, truth["shares"], entry["p"])
             rows.append(
-                Row(name, true, entry["estimate"], entry["low"], entry["high"], ends[0], ends[1], unit)
+                Row(
+                    name,
+                    true,
+                    entry["estimate"],
+                    low=entry["low"],
+                    high=entry["high"],
+                    low_end=ends[0],
+                    high_end=ends[1],
+                    is_share=False,
+                )
             )
         return rows
 
     def reported(self, question: Question) -> str:
-        """Say what will be reported."""
+        """Return what will be reported."""
         if question.answers.target == _BINNED:
             return _("the distribution, in %(n)s bins", n=len(question.options))
         return _("the average")

@@ -66,7 +66,7 @@ class Row:
     high: float
     low_end: float = 0.0
     high_end: float = 1.0
-    unit: str = "%"
+    is_share: bool = True
 
     @property
     def covered(self) -> bool:
@@ -84,9 +84,9 @@ class Row:
     @property
     def ends(self) -> tuple[str, str]:
         """The ends of its axis for people."""
-        if self.unit == "%":
+        if self.is_share:
             return "0 %", "100 %"
-        return in_digits(f"{self.low_end:,g}"), in_digits(f"{self.high_end:,g}")
+        return in_digits(f"{self.low_end:,.10g}"), in_digits(f"{self.high_end:,.10g}")
 
     @property
     def places(self) -> dict[str, float]:
@@ -99,14 +99,14 @@ class Row:
         return min(max(part, 0.0), 1.0)
 
     def _shown(self, value: float) -> str:
-        if self.unit == "%":
+        if self.is_share:
             return in_digits(f"{100 * min(max(value, 0.0), 1.0):.1f} %")
         digits = max(0, 2 - math.floor(math.log10(max(self.high_end - self.low_end, 1e-9))))
         return in_digits(f"{min(max(value, self.low_end), self.high_end):,.{digits}f}")
 
 
 def percent(label: str, default: float) -> UnboundField:
-    """Give a field for a percentage."""
+    """Return a field for a percentage."""
     checks = [
         InputRequired(later("Type a percentage.")),
         NumberRange(0, 100, later("Type a percentage from 0 to 100.")),
@@ -115,18 +115,18 @@ def percent(label: str, default: float) -> UnboundField:
 
 
 def select(label: str, offered: Mapping[str, str]) -> UnboundField:
-    """Give a field for a shape."""
+    """Return a field for a shape."""
     return SelectField(label, choices=choices(offered.items()), default=next(iter(offered)))
 
 
 def falling(options: int, shape: str) -> list[float]:
-    """Give shares of a long list: all alike, or falling as one over their rank."""
+    """Return shares of a long list: all alike, or falling as one over their rank."""
     weights = [1.0 / (rank + 1) if shape == "falling" else 1.0 for rank in range(options)]
     return [weight / math.fsum(weights) for weight in weights]
 
 
 def bell(shape: str, place: float) -> float:
-    """Give the height of a simple distribution at a place from 0 to 1."""
+    """Return the height of a simple distribution at a place from 0 to 1."""
     low, high = (0.12, 0.16), (0.88, 0.16)
     centres = {"bell": ((0.5, 0.16),), "low": (low,), "high": (high,), "two": ((0.25, 0.1), (0.75, 0.1))}
     if shape not in centres:
@@ -135,7 +135,7 @@ def bell(shape: str, place: float) -> float:
 
 
 def quantile(values: Sequence[float], shares: Sequence[float], p: float) -> float:
-    """Give the smallest value at or below which a share p of the truth lies."""
+    """Return the smallest value at or below which a share p of the truth lies."""
     below = 0.0
     for value, share in zip(values, shares, strict=True):
         below += share
@@ -145,13 +145,13 @@ def quantile(values: Sequence[float], shares: Sequence[float], p: float) -> floa
 
 
 def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float]) -> list[Row]:
-    """Put shares beside the truth; several intervals hold together, and of a long list the largest are shown."""
+    """Return shares next to the truth; of a long list the largest."""
     rows = []
     for entry in entries:
-        ends = entry["simultaneous"] if len(entries) > 1 else entry
-        rows.append(
-            Row(entry["option"], truth[entry["option"]], entry["estimate"], ends["low"], ends["high"])
-        )
+        # None stands for an unbounded limit: every share is possible.
+        low = 0.0 if entry["low"] is None else entry["low"]
+        high = 1.0 if entry["high"] is None else entry["high"]
+        rows.append(Row(entry["option"], truth[entry["option"]], entry["estimate"], low, high))
     if len(rows) <= MOST_ROWS:
         return rows
     return sorted(rows, key=lambda row: -row.truth)[:MOST_ROWS]
@@ -161,11 +161,20 @@ def mean_row(found: Mapping[str, Any], truth: float, values: Sequence[float], un
     """Put an average beside the truth."""
     mean = found["mean"]
     label = _("%(figure)s, in %(unit)s", figure=_("Average"), unit=unit) if unit else _("Average")
-    return Row(label, truth, mean["estimate"], mean["low"], mean["high"], values[0], values[-1], unit)
+    return Row(
+        label,
+        truth,
+        mean["estimate"],
+        low=mean["low"],
+        high=mean["high"],
+        low_end=values[0],
+        high_end=values[-1],
+        is_share=False,
+    )
 
 
 def sets_with_shares(shares: Sequence[float]) -> tuple[list[list[int]], list[float]]:
-    """Give sets of options, and their shares, in which every option has its share and no set is larger than need be.
+    """Return sets of options, and their shares, in which every option has its share and no set is larger than need be.
 
     Systematic sampling: the shares are laid end to end, and a comb with teeth one apart is put on them at random.
     """

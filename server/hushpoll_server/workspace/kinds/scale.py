@@ -45,7 +45,7 @@ class ScaleEditor(EditorKind):
         return "5" if field == "points" else super().stand_in(field, typed)
 
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
-        """Give what will be reported."""
+        """Return what will be reported."""
         return {"target": fields.get(self.target_field) or self.kind.targets[0]}
 
     def margin(self, question: Question, part: float | None) -> str:
@@ -67,13 +67,13 @@ class ScaleEditor(EditorKind):
             return super().rows(question, found, truth, asked)
         rows = []
         for place, entry in enumerate(found["cumulative"][:-1], 1):
-            last, ends = place == len(question.options) - 1, entry["simultaneous"]
+            last = place == len(question.options) - 1
             label = question.options[place] if last else _("%(point)s or more", point=question.options[place])
-            upwards = (1 - entry["estimate"], 1 - ends["high"], 1 - ends["low"])
+            upwards = (1 - entry["estimate"], 1 - entry["high"], 1 - entry["low"])
             rows.append(Row(label, sum(truth[place:]), *upwards))
         return rows
 
     def reported(self, question: Question) -> str:
-        """Say what will be reported."""
+        """Return what will be reported."""
         said = {"mean": _("the average"), "cumulative": _("“so much or more”, median and quartiles")}
         return said.get(str(question.answers.target), _("the share of each point"))

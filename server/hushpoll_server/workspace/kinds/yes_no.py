@@ -28,7 +28,7 @@ class YesNoEditor(EditorKind):
     answers = 2
 
     def write(self, fields: Fields) -> dict[str, Any]:
-        """Give the kind, or the choice that it becomes."""
+        """Return the kind, or the choice that it becomes."""
         if fields.get("prefer_not"):
             return {"kind": "choice", "options": list(_DECLINED)}
         return {"kind": self.kind.name}
@@ -45,7 +45,7 @@ class YesNoEditor(EditorKind):
         return _("The share of Yes.")
 
     def reported(self, question: Question) -> str:
-        """Say what will be reported."""
+        """Return what will be reported."""
         return (
             pgettext("reported", "the share of Yes")
             if len(question.labels) == self.answers
@@ -57,9 +57,9 @@ class YesNoEditor(EditorKind):
         return {"1": percent(question.options[1], 20)}
 
     def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
-        """Give both shares."""
+        """Return both shares."""
         return [1 - given["1"] / 100, given["1"] / 100]
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
-        """Give a choice's mechanisms where the answer may be declined."""
+        """Return a choice's mechanisms where the answer may be declined."""
         return (self.kind if answers == self.answers else KINDS["choice"]).fitting(answers)

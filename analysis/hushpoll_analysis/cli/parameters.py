@@ -1,0 +1,127 @@
+"""The parameters of mechanisms as flags: derived from what the mechanisms declare, never listed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import click
+from hushpoll_client.mechanism import Mechanism, Parameter
+
+__all__ = [
+    "check_complete",
+    "flag",
+    "needed_options",
+    "parameter_options",
+    "read_counts",
+    "read_needed",
+    "read_parameters",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def parameter_options(
+    mechanisms: Iterable[type[Mechanism]], but: tuple[str, ...] = ()
+) -> Callable[[Command], Command]:
+    """Return a command one flag for each parameter that some mechanism takes."""
+    found: dict[str, list[Parameter]] = {}
+    for mechanism in mechanisms:
+        for parameter in mechanism.takes:
+            found.setdefault(parameter.name, []).append(parameter)
+
+    def decorate(command: Command) -> Command:
+        for name, parameters in reversed(found.items()):
+            if name not in but:
+                said = " ".join(dict.fromkeys(parameter.help for parameter in parameters))
+                command = click.option(flag(name), metavar=parameters[0].shape.metavar, help=said)(command)
+        return command
+
+    return decorate
+
+
+def needed_options(keys: Iterable[str]) -> Callable[[Command], Command]:
+    """Return a command one flag for each number that some mechanism has to know of the question."""
+
+    def decorate(command: Command) -> Command:
+        for key in keys:
+            said = f"What the question says as `{key}`, where the mechanism needs it."
+            command = click.option(flag(key), metavar="C", help=said)(command)
+        return command
+
+    return decorate
+
+
+def read_needed(
+    mechanism: type[Mechanism], given: Mapping[str, str | None], keys: Iterable[str], command: str
+) -> dict[str, int]:
+    """Read what the mechanism has to know of the question; refuse what it does not need."""
+    read = {}
+    for key in keys:
+        text = given.get(key)
+        if key in mechanism.needs and text is None:
+            raise click.UsageError(f"{mechanism.name} needs {flag(key)}; see hushpoll {command} --help")
+        if key not in mechanism.needs and text is not None:
+            raise click.UsageError(f"{flag(key)} does not belong to {mechanism.name}; remove it")
+        if text is not None:
+            (read[key],) = read_counts(text, flag(key))[:1]
+    return read
+
+
+def read_parameters(mechanism: type[Mechanism], given: Mapping[str, str | None]) -> dict[str, Any]:
+    """Read the flags that were given; what the mechanism does not take is refused rather than ignored."""
+    read: dict[str, Any] = {}
+    for key, text in given.items():
+        if text is None:
+            continue
+        parameter = mechanism.takes_key(key)
+        if parameter is None:
+            takes = ", ".join(flag(one.name) for one in mechanism.takes)
+            raise click.UsageError(
+                f"{flag(key)} does not belong to {mechanism.name}, which takes {takes}; remove it"
+            )
+        read[key] = _value(parameter, text)
+    return read
+
+
+def check_complete(mechanism: type[Mechanism], given: Mapping[str, Any], command: str) -> None:
+    """Refuse a mechanism without a parameter that it cannot do without."""
+    for pair in mechanism.one_of:
+        if sum(key in given for key in pair) != 1:
+            flags = " or ".join(flag(key) for key in pair)
+            raise click.UsageError(f"{mechanism.name} needs either {flags}, one of the two")
+    for parameter in mechanism.takes:
+        if parameter.missing and parameter.name not in given:
+            raise click.UsageError(
+                f"{mechanism.name} needs {flag(parameter.name)}; see hushpoll {command} --help"
+            )
+
+
+def read_counts(text: str, name: str) -> list[int]:
+    """Read whole numbers, separated by commas."""
+    numbers = []
+    for place, part in enumerate((part.strip() for part in text.split(",")), 1):
+        if not (part.isascii() and part.isdigit() and len(part) <= 15):
+            raise click.UsageError(
+                f"{name}: {part!r} at position {place} is not a whole number; write them as 580,420"
+            )
+        numbers.append(int(part))
+    return numbers
+
+
+def flag(key: str) -> str:
+    """Return the flag of a parameter."""
+    return "--" + key.replace("_", "-")
+
+
+def _value(parameter: Parameter, text: str) -> Any:
+    shape, name = parameter.shape, flag(parameter.name)
+    value = shape.from_text(text)
+    if shape.integer:
+        whole = read_counts(text, name)
+        value = whole if shape.listed else whole[0]
+    if shape.length is not None and len(value) != shape.length:
+        raise click.UsageError(
+            f"{name} takes two numbers, {shape.metavar}, got {len(value)}; write them as in {shape.example}"
+        )
+    return value

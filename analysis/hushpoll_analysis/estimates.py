@@ -1,0 +1,268 @@
+"""Estimates as callers get them: `Estimate` is one row, `EstimateTable` several rows of one sample."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval import (
+    Interval,
+    IntervalMethod,
+    Resampling,
+    fallback,
+    limits_of,
+    method_for,
+    misfit,
+    outside,
+)
+from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.result import Drawn, flat
+from hushpoll_analysis.tidy import Tidy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Estimate", "EstimateTable", "LimitsAt", "Shown", "limits_by", "linear_estimate", "with_interval"]
+
+LimitsAt = Callable[[float], tuple[float, float]]
+"""Lower and upper limit at a confidence level."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What to print: estimate and interval within the possible values. Never average or subtract these."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimate(Tidy, Drawn):
+    """The estimate of one share, or of another linear quantity a.h.
+
+    Attributes
+    ----------
+    option : str
+        The option's label, or the name of the quantity.
+    reported : int or None
+        Reports of this option as they came in: reported, not true. None where reports are not options.
+    estimate, low, high : float
+        Estimate and interval, unclipped. Unbiased, unless a decoy's share was itself estimated: then consistent.
+    se : float
+        Sampling and privacy together, n - 1 in the denominator.
+    se_privacy : float
+        The randomization only: for these respondents, not for the population they stand for.
+    shown : Shown
+        Clipped; where the interval lies wholly outside or has no width, the likelihood interval inside instead.
+    interval : str
+        The method of low and high.
+    misfit : float or None
+        One-sided p-value of an interval that lies wholly outside: a small one says that data and design disagree.
+    weight : float
+        How many honest reports one dishonest report can outweigh, max |b_z|.
+    design_effect, n_effective : float or None
+        Variance over that of direct answers, and n divided by it; None where the estimate lies at or beyond an edge.
+    limits_at : callable or None
+        The same interval at another level; None where it cannot be computed without the data.
+    """
+
+    words = "estimate"
+
+    option: str
+    reported: int | None
+    estimate: float
+    se: float
+    low: float
+    high: float
+    shown: Shown
+    se_privacy: float
+    interval: str
+    misfit: float | None
+    weight: float
+    design_effect: float | None
+    n_effective: float | None
+    limits_at: LimitsAt | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry of the JSON contract."""
+        return {
+            "option": self.option,
+            "reported": self.reported,
+            "estimate": self.estimate,
+            "se": self.se,
+            "low": self.low,
+            "high": self.high,
+            "shown": {"estimate": self.shown.estimate, "low": self.shown.low, "high": self.shown.high},
+            "se_privacy": self.se_privacy,
+            "interval": self.interval,
+            "misfit": self.misfit,
+            "weight": self.weight,
+            "design_effect": self.design_effect,
+            "n_effective": self.n_effective,
+        }
+
+    def vcov(self) -> pd.DataFrame:
+        """Return the variance, as a table of one cell."""
+        import pandas as pd
+
+        return pd.DataFrame([[self.se**2]], index=[self.option], columns=[self.option])
+
+    def _at_level(self, level: float) -> Estimate:
+        if self.limits_at is None:
+            raise AnalysisError(
+                f"the limits of {self.option!r} cannot be computed at another level without the data",
+                "estimate again with level=",
+            )
+        low, high = self.limits_at(level)
+        return replace(self, low=low, high=high)
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class EstimateTable(Tidy, Drawn):
+    """Estimates of one sample: found by label or position, and shown as a table."""
+
+    words = "estimated share"
+    summary_columns = ("reported", "estimate", "se", "low", "high", "se_privacy")
+    notebook_columns = ("reported", "shown_estimate", "shown_low", "shown_high", "se", "se_privacy")
+
+    mechanism: str
+    estimates: tuple[Estimate, ...]
+    n: int
+    level: float
+    interval: str
+    simultaneous: bool = False
+    """Whether the intervals hold all together with probability `level`."""
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self.estimates)} shares, {self.mechanism}, n = {self.n:,}; print it>"
+
+    def __getitem__(self, option: str | int) -> Estimate:
+        """Return the entry of an option, by label or by position among the entries."""
+        if isinstance(option, int):
+            return self.estimates[option]
+        for entry in self.estimates:
+            if entry.option == option:
+                return entry
+        raise KeyError(option)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per entry, as a pandas table."""
+        import pandas as pd
+
+        return pd.DataFrame([flat(entry) for entry in self._entries()]).set_index("option")
+
+    def vcov(self) -> pd.DataFrame:
+        """Return the joint covariance of the entries; its diagonal holds the squares of their standard errors."""
+        import pandas as pd
+
+        labels = [entry.option for entry in self.estimates]
+        return pd.DataFrame(self._covariance(), index=labels, columns=labels)
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Return the entries of the JSON contract."""
+        return [entry.to_dict() for entry in self.estimates]
+
+    def _covariance(self) -> Floats:
+        raise AnalysisError(
+            "these estimates have no joint covariance", "use the standard errors of to_frame()"
+        )
+
+    def _at_level(self, level: float) -> EstimateTable:
+        each = 1 - (1 - level) / len(self.estimates) if self.simultaneous else level
+        return replace(self, level=level, estimates=tuple(entry._at_level(each) for entry in self.estimates))
+
+    def _title(self) -> str:
+        together = ", all together" if self.simultaneous else ""
+        return (
+            f"{self.mechanism}, n = {self.n:,} reports, {100 * self.level:g} % {self.interval} intervals{together}; "
+            "reported counts are not true ones"
+        )
+
+    def _words(self) -> str:
+        return f"{self.words}, {self.level:.0%} {self.interval} interval"
+
+    def _repr_html_(self) -> str:
+        table = self.to_frame()[list(self.notebook_columns)].rename(
+            columns={"reported": "reported, not true"}
+        )
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        caption = html.escape(f"{self.mechanism}, n = {self.n}, {self.level:.0%} {self.interval} interval")
+        return f"<p>{caption}</p>{table.to_html(float_format='{:.4f}'.format, na_rep='')}{notes}"
+
+
+def linear_estimate(
+    quantity: Quantity,
+    label: str,
+    reported: int | None,
+    method: str,
+    level: float,
+    resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+) -> Estimate:
+    """Return a quantity with its interval, shown values and side figures."""
+    chosen = method_for([quantity], method)
+    limits_at = limits_by(quantity, chosen, resampling)
+    interval = Interval(*limits_at(level), chosen)
+    return with_interval(quantity, interval, label, reported, level, limits_at=limits_at)
+
+
+def limits_by(quantity: Quantity, method: IntervalMethod, resampling: Resampling) -> LimitsAt:
+    """Return the limits of a quantity as a function of the level."""
+    return partial(_limits_at, quantity, method, resampling)
+
+
+def _limits_at(
+    quantity: Quantity, method: IntervalMethod, resampling: Resampling, level: float
+) -> tuple[float, float]:
+    return limits_of(quantity, method, level, resampling)
+
+
+def with_interval(
+    quantity: Quantity,
+    interval: Interval,
+    label: str,
+    reported: int | None,
+    level: float,
+    *,
+    limits_at: LimitsAt | None = None,
+) -> Estimate:
+    """Return a quantity whose interval is known, with shown values and side figures."""
+    visible = fallback(quantity, interval, level) or interval
+    low, high = quantity.bounds
+    design_effect = quantity.design_effect
+    shown = (float(np.clip(value, low, high)) for value in (quantity.estimate, visible.low, visible.high))
+    return Estimate(
+        option=label,
+        reported=reported,
+        estimate=quantity.estimate,
+        se=quantity.se,
+        low=interval.low,
+        high=interval.high,
+        shown=Shown(*shown),
+        se_privacy=quantity.se_privacy,
+        interval=interval.method.name,
+        misfit=_misfit(quantity, interval, level),
+        weight=quantity.heaviest,
+        design_effect=design_effect,
+        n_effective=quantity.n / design_effect if design_effect else None,
+        limits_at=limits_at,
+    )
+
+
+def _misfit(quantity: Quantity, interval: Interval, level: float) -> float | None:
+    """Return the p-value where it is news: the interval lies outside, or would if its method allowed it."""
+    if outside(quantity, interval):
+        return misfit(quantity)
+    low, high = quantity.bounds
+    if not interval.method.bounded or low <= quantity.estimate <= high:
+        return None
+    p_value = misfit(quantity)
+    return p_value if p_value < (1 - level) / 2 else None

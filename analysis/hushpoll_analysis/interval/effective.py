@@ -1,0 +1,76 @@
+"""A weighted sample as the equal answers it is worth, so that the intervals of a simple random sample apply."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.view import ChannelView, Floats
+
+from .base import Interval, Resampling
+from .quantity import Quantity, in_population, known_shares, quantity
+from .registry import interval
+
+__all__ = ["effective_interval", "effective_quantity"]
+
+
+def effective_quantity(
+    view: ChannelView,
+    frequencies: Floats,
+    target: Floats,
+    decoy: EstimatedDecoy | None,
+    variance: float,
+    kish: float,
+    n: float = math.inf,
+    plain: float | None = None,
+    drawn: float = 0.0,
+) -> Quantity:
+    """Return the quantity b.f of weighted report frequencies, with counts that add up to the effective size.
+
+    The size is (sum b^2 f - (b.f)^2) / variance, for one frequency f (1 - f) / variance, but at most Kish's
+    (sum w)^2 / sum w^2. With heavy weights a few respondents make the linearised variance, and it is far too small when
+    they happen to agree; Kish's size does not depend on what they say. `variance` is without the decoy's own part,
+    `plain` is what it would be without a finite population, which cannot make an answer worth less, and
+    `drawn` the fraction of it that was drawn.
+
+    References
+    ----------
+    Korn, Graubard (1998), Survey Methodology 24, 193-201; Dean, Pagano (2015), J. Surv. Stat. Methodol. 3, 484-503.
+    """
+    weights = view.solution(target)
+    spread = float((weights - weights @ frequencies) ** 2 @ frequencies)
+    size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else min(kish, n)
+    if plain is not None and plain > 0.0 and spread > 0.0:
+        size = max(size, min(spread / plain, kish))
+    shares = known_shares(view, frequencies)
+    # Two answers at least: a variance has n - 1.
+    found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
+    if plain is not None and drawn > 0.0:
+        varies = min(plain, variance, spread) > 0.0
+        found = in_population(found, drawn, max(plain / variance, 1.0) if varies else 1.0)
+    extra = 0.0
+    if decoy is not None:
+        assert shares is not None
+        extra = decoy.slope(shares, weights) ** 2 * decoy.variance
+    return replace(found, se=math.sqrt(variance + extra))
+
+
+def effective_interval(
+    wanted: Quantity, method: str, level: float, degrees_of_freedom: int
+) -> tuple[Interval, Quantity]:
+    """Return an interval at the effective size with t in place of z, and the quantity that it belongs to.
+
+    Wilson's interval depends on z^2 / n only, so a size smaller by (z/t)^2 is the same as t; the other methods follow.
+    """
+    tail = (1.0 - level) / 2.0
+    shrink = float(ndtri(tail) / stdtrit(degrees_of_freedom, tail))
+    counts = np.asarray(wanted.counts * shrink**2, dtype=np.float64)
+    line = wanted.line
+    if line is not None:
+        line = replace(line, successes=line.successes * shrink**2, trials=line.trials * shrink**2)
+    scaled = replace(wanted, counts=counts, line=line, se=wanted.se / shrink)
+    return interval(scaled, method, level, Resampling()), scaled

@@ -1,0 +1,29 @@
+"""The normal interval."""
+
+from __future__ import annotations
+
+from hushpoll_client.messages import msg
+from scipy.special import ndtri
+
+from .base import IntervalMethod, Limits, Resampling
+from .quantity import Quantity
+
+__all__ = ["Wald"]
+
+
+class Wald(IntervalMethod):
+    """b.f -+ z se by the delta method; the standard error has n - 1."""
+
+    name = "wald"
+    label = "normal (delta-method) interval"
+    description = msg("normal (delta-method) intervals")
+    normal = True
+
+    def fits(self, quantity: Quantity) -> bool:
+        """Fit every quantity."""
+        return True
+
+    def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
+        """Return estimate minus and plus the margin."""
+        margin = -float(ndtri((1.0 - level) / 2.0)) * quantity.se
+        return quantity.estimate - margin, quantity.estimate + margin

@@ -1,0 +1,104 @@
+"""What results have in common: a tidy frame, JSON values, a picture in one style, and a table in notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .summary import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Drawn", "as_json", "flat", "rows_as_json"]
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON knows it: arrays as lists, and None for a number that is unbounded or does not exist."""
+    if is_dataclass(value):
+        return {one.name: as_json(getattr(value, one.name)) for one in fields(value) if one.repr}
+    if isinstance(value, Mapping):
+        return {str(key): as_json(one) for key, one in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [as_json(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def rows_as_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON knows them: None for what is missing."""
+    known = frame.astype(object).where(frame.notna(), None)
+    return [as_json(row) for row in known.to_dict(orient="records")]
+
+
+def flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Put what is shown beside the rest, in columns of its own."""
+    shown = row.pop("shown", None)
+    values = shown if isinstance(shown, dict) or shown is None else vars(shown)
+    return row | {f"shown_{key}": value for key, value in (values or {}).items()}
+
+
+class Drawn(Summary):
+    """A result that draws itself, as far as it can be shown, and shows itself in a notebook.
+
+    By default it is a dataclass of one row. `drawn` names the column of the dots; without limits there are no whiskers.
+    Nothing is imported before it is used: the designer's slider must not wait for pandas.
+    """
+
+    drawn: ClassVar[str] = "estimate"
+    words: ClassVar[str] = "estimate"
+    from_zero: ClassVar[bool] = False
+    """Whether the picture begins at 0: of what is compared by its size."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the result as a pandas table of one row."""
+        import pandas as pd
+
+        row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}  # type: ignore[arg-type]
+        frame = pd.DataFrame([flat(row)])
+        key = next((name for name in ("option", "name") if name in frame), None)
+        return frame.rename({0: type(self).drawn}) if key is None else frame.set_index(key)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values: None stands for what is unbounded or does not exist."""
+        found: dict[str, Any] = as_json(self)
+        return found
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the result with matplotlib and give the axes."""
+        from .plotting import draw_whiskers
+
+        frame = self._picture()
+        before = "shown_" if f"shown_{self.drawn}" in frame else ""
+        middle = frame[before + self.drawn]
+        low, high = (frame.get(before + end, middle) for end in ("low", "high"))
+        axes = draw_whiskers(frame.index, middle, low, high, self._words(), axes)
+        if self.from_zero:
+            axes.set_xlim(left=0.0)
+        return axes
+
+    def _picture(self) -> pd.DataFrame:
+        """Return the rows of the picture, named as they shall be read."""
+        return self.to_frame()
+
+    def _caption(self) -> str:
+        """Return what a notebook says above the table."""
+        return ""
+
+    def _title(self) -> str:
+        return self._caption() or super()._title()
+
+    def _words(self) -> str:
+        level = getattr(self, "level", None)
+        return self.words if level is None else f"{self.words}, {level:.0%} interval"
+
+    def _repr_html_(self) -> str:
+        said = self._caption()
+        table: str = self.to_frame().to_html(float_format=lambda value: f"{value:.4f}", na_rep="")
+        return f"<p>{escape(said)}</p>{table}" if said else table

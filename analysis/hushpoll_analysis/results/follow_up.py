@@ -1,0 +1,81 @@
+"""Follow-up questions: the shares among those who were asked, which is what a reader of such a question looks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.estimates import Estimate, Shown
+from hushpoll_analysis.sampling.numbers import DesignSample
+from hushpoll_analysis.shares.ratio_limits import Ratios
+from hushpoll_analysis.shares.sample import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["likeliest_among_asked", "shares_among_asked"]
+
+
+def shares_among_asked(
+    question: Question, sample: Sample, level: float, interval: str
+) -> tuple[tuple[Estimate, Estimate], ...]:
+    """Return the share of each option among those asked: with its own interval, and with one that holds for all.
+
+    The share is h_k / (1 - h_last), where the last answer is "does not apply". Its interval holds every ratio R for
+    which 0 is not rejected as the value of h_k - R (1 - h_last). If the share of people who were asked is not clear
+    of 0, every ratio is possible and the interval is unbounded; `shown` is then 0 to 1. Empty if the estimated share
+    of people who were asked is not above 0.
+    """
+    options = len(question.options)
+    asked = np.append(np.ones(options), 0.0)
+    ratios = Ratios(sample, np.eye(options, options + 1), asked, interval)
+    if not ratios.whole.estimate > 0.0:
+        return ()
+    each = together = ratios.limits(level)
+    # Of two answers one share determines the other, so their intervals hold together as they are.
+    if options > 2:
+        together = ratios.limits(1.0 - (1.0 - level) / options)
+    return tuple(
+        (_entry(ratios, k, label, each[k]), _entry(ratios, k, label, together[k]))
+        for k, label in enumerate(question.options)
+    )
+
+
+def likeliest_among_asked(likeliest: Sequence[float]) -> list[float]:
+    """Return possible shares among those asked, from possible shares of everybody ("does not apply" last)."""
+    asked = sum(likeliest[:-1])
+    return [share / asked if asked > 0.0 else 0.0 for share in likeliest[:-1]]
+
+
+def _entry(ratios: Ratios, place: int, label: str, limits: Floats) -> Estimate:
+    sample, whole, gap = ratios.sample, ratios.whole.estimate, ratios.gaps[place]
+    ratio = float(ratios.estimates[place])
+    low, high = (float(end) for end in limits)
+    se = gap.se / whole
+    direct = ratio * (1.0 - ratio) / max(whole * (sample.n - 1), 1.0)
+    effect = se**2 / direct if direct > 0.0 else None
+    entry = Estimate(
+        option=label,
+        reported=None,
+        estimate=ratio,
+        se=se,
+        low=low,
+        high=high,
+        shown=Shown(*(float(np.clip(one, 0.0, 1.0)) for one in (ratio, low, high))),
+        se_privacy=gap.se_privacy / whole,
+        interval=ratios.method.name,
+        misfit=None,
+        weight=gap.heaviest / whole,
+        design_effect=effect,
+        n_effective=None if not effect else whole * sample.n / effect,
+    )
+    if not isinstance(sample, DesignSample):
+        return entry
+    design = sample.reports.design
+    heaviest = design.heaviest * design.positive / design.total
+    plain: Estimate = sample.plainly(replace(entry, weight=entry.weight * heaviest))
+    return plain

@@ -1,0 +1,296 @@
+"""One object for a survey and its reports: read once, then estimated by every method of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from hushpoll_client import Survey
+from hushpoll_client.survey import Question
+
+from hushpoll_analysis.arguments import one_or_more
+from hushpoll_analysis.data.arrow import are_many
+from hushpoll_analysis.data.engine_sums import is_engine_table
+from hushpoll_analysis.data.files import column_names, read_frame, tally
+from hushpoll_analysis.data.parts import find_parts
+from hushpoll_analysis.data.released import released_together
+from hushpoll_analysis.data.tally import COLUMN_SUFFIX, Tally
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Estimate, EstimateTable
+from hushpoll_analysis.regression import models
+from hushpoll_analysis.regression.correlation import Correlation
+from hushpoll_analysis.regression.fit import ModelFit
+from hushpoll_analysis.regression.formula import parse_formula
+from hushpoll_analysis.regression.moments import MomentFit
+from hushpoll_analysis.results.question import QuestionResults
+from hushpoll_analysis.results.respondents import rows_of_file, rows_of_parts, too_many_to_read
+from hushpoll_analysis.results.survey import SurveyResults, load_survey, report
+from hushpoll_analysis.results.trend import Trend, trend
+from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sampling.population import Population
+from hushpoll_analysis.sampling.weights import Column
+from hushpoll_analysis.shares.cumulative import Cumulative
+from hushpoll_analysis.shares.quantiles import QUARTILES, Quantiles, quantiles_of
+from hushpoll_analysis.tables import frames
+from hushpoll_analysis.tables.cells import CrossTable
+from hushpoll_analysis.tables.differences import Comparison
+from hushpoll_analysis.tables.options import OptionTable
+
+__all__ = ["Study"]
+
+
+class Study:
+    """A survey, its reports and how the respondents were sampled.
+
+    Parameters
+    ----------
+    survey : Survey or path
+        What was asked.
+    data : path, DataFrame, mapping or Ibis table
+        The reports, in columns `<question id>_reported`: a .csv or .parquet file, a folder or a pattern of Parquet
+        files (`"reports/*.parquet"`), a table with one row per respondent, or a query engine's table. Or counts per
+        question, ``{"cheated": [580, 420]}``, which give shares, means and quantiles only.
+    weights, strata, clusters, population, replicates
+        The sample design, as column names or values; see `weighted_estimate`.
+
+    Data are read when a method first needs them, and once.
+
+    Examples
+    --------
+    >>> study = Study("exam.json", "reports/*.parquet", weights="w")  # doctest: +SKIP
+    >>> study.share("cheated")["Yes"].estimate  # doctest: +SKIP
+    0.34
+    """
+
+    def __init__(
+        self,
+        survey: Survey | str | Path,
+        data: Any,
+        *,
+        weights: Column = None,
+        strata: Column = None,
+        clusters: Column = None,
+        population: Population = None,
+        replicates: Any = None,
+    ) -> None:
+        self.survey = survey if isinstance(survey, Survey) else load_survey(survey)
+        self.data = _checked(data)
+        self.sample = SampleKeys(
+            weights=weights, strata=strata, clusters=clusters, population=population, replicates=replicates
+        )
+        if isinstance(self.data, Mapping) and not self.sample.counts_suffice:
+            raise AnalysisError(
+                "counts do not say who sent which report, so they cannot be weighted",
+                "give one row per respondent, or leave the sample design out",
+            )
+
+    def __repr__(self) -> str:
+        design = ", ".join(self.sample.given)
+        return f"<Study of {self.survey.title!r}: {len(self.survey.questions)} questions{design and '; ' + design}>"
+
+    def share(self, question: str, *, level: float = 0.95, interval: str = "auto") -> EstimateTable:
+        """Estimate the share of each answer; of a yes/no question that of Yes. See `estimate`."""
+        results = self._results(question, level, interval)
+        if results.estimate is None:
+            raise AnalysisError(
+                f"{question}: its reports determine the mean only, not the shares of single answers",
+                f"use mean({question!r})",
+            )
+        return results.estimate
+
+    def mean(self, question: str, *, level: float = 0.95, interval: str = "auto") -> Estimate:
+        """Estimate the mean of a scale or a number. See `hushpoll_analysis.mean`."""
+        numbers = self._results(question, level, interval).numbers
+        if numbers is None or numbers.mean is None:
+            raise AnalysisError(
+                f"{question}: its answers are not numbers whose mean the reports determine",
+                f"use share({question!r})",
+            )
+        return numbers.mean
+
+    def cumulative(self, question: str, *, level: float = 0.95, interval: str = "auto") -> Cumulative:
+        """Estimate the share of each answer or a lower one. See `hushpoll_analysis.cumulative`."""
+        return self._ordered(question, level, interval).cumulative
+
+    def quantiles(
+        self,
+        question: str,
+        p: Sequence[float] = QUARTILES,
+        *,
+        level: float = 0.95,
+        interval: str = "auto",
+    ) -> Quantiles:
+        """Estimate quantiles of ordered answers, by default the quartiles. See `hushpoll_analysis.quantiles`."""
+        quartiles = self._ordered(question, level, interval)
+        return quantiles_of(quartiles.cumulative, quartiles.places, p)
+
+    def compare(self, question: str, by: str, **options: Any) -> Comparison:
+        """Compare the shares of a question between groups: of another question, or of a column of the data.
+
+        Options are `option`, `reference`, `level`, `simultaneous` and `na_action`, as in `hushpoll_analysis.compare`.
+        """
+        self._find(question)
+        self._check_variable(by)
+        return frames.compare(self._rows_for("compare"), self.survey, question, by, **self._keywords(options))
+
+    def crosstab(self, rows: str, columns: str | Sequence[str], **options: Any) -> CrossTable | OptionTable:
+        """Estimate the joint shares of two or more questions or columns. See `hushpoll_analysis.crosstab`."""
+        for name in (rows, *one_or_more(columns, "columns")):
+            self._check_variable(name)
+        return frames.crosstab(
+            self._rows_for("crosstab"), self.survey, rows, columns, **self._keywords(options)
+        )
+
+    def correlate(self, *columns: str, **options: Any) -> Correlation:
+        """Correlate questions or columns of numbers. See `hushpoll_analysis.correlate`."""
+        for name in columns:
+            self._check_variable(name)
+        return models.correlate(self._rows_for("correlate"), self.survey, columns, **self._keywords(options))
+
+    def logit(self, formula: str, **options: Any) -> ModelFit:
+        """Fit a logistic regression, such as ``"cheated ~ age"``. See `hushpoll_analysis.logit`."""
+        return models.logit(*self._model(formula, "logit"), **self._keywords(options))
+
+    def linear(self, formula: str, **options: Any) -> ModelFit | MomentFit:
+        """Fit a linear regression of a number or a scale. See `hushpoll_analysis.linear`."""
+        return models.linear(*self._model(formula, "linear"), **self._keywords(options))
+
+    def ordinal(self, formula: str, **options: Any) -> ModelFit:
+        """Fit a proportional-odds model of ordered answers. See `hushpoll_analysis.ordinal`."""
+        return models.ordinal(*self._model(formula, "ordinal"), **self._keywords(options))
+
+    def multinomial(self, formula: str, **options: Any) -> ModelFit:
+        """Fit a multinomial logit of three answers or more. See `hushpoll_analysis.multinomial`."""
+        return models.multinomial(*self._model(formula, "multinomial"), **self._keywords(options))
+
+    def trend(
+        self,
+        question: str,
+        *later: Study,
+        option: Any = None,
+        times: Sequence[float] | None = None,
+        level: float = 0.95,
+        interval: str = "auto",
+    ) -> Trend:
+        """Follow one answer, or a mean, from this study to later ones. See `hushpoll_analysis.trend`."""
+        waves = [
+            study.report(questions=[study._find(question).id], level=level, interval=interval)
+            for study in (self, *later)
+        ]
+        return trend(waves, option, question=question, times=times, level=level)
+
+    def report(self, by: str | None = None, **options: Any) -> SurveyResults:
+        """Return what the results page shows. Options are those of `hushpoll_analysis.report`."""
+        data = self._counted if by is None and self._counts_suffice(options) else self._rows
+        options = {"batch": self._batch} | options
+        return report(self.survey, data, by, **self._keywords(options))
+
+    def _results(self, question: str, level: float, interval: str) -> QuestionResults:
+        """Return the results of one question, however few reports there are."""
+        name = self._find(question).id
+        results = self.report(questions=[name], level=level, interval=interval, minimum=0)
+        return results[name]
+
+    def _ordered(self, question: str, level: float, interval: str) -> Quantiles:
+        numbers = self._results(question, level, interval).numbers
+        if numbers is None:
+            raise AnalysisError(f"{question}: its answers have no order", f"use share({question!r})")
+        return numbers.need(question, "cumulative shares")
+
+    def _counts_suffice(self, options: Mapping[str, Any]) -> bool:
+        needs_rows = ("anchor", "margins", "na_action")
+        return (
+            self.sample.counts_suffice
+            and self.survey.anchor is None
+            and not any(map(options.get, needs_rows))
+        )
+
+    @cached_property
+    def _counted(self) -> Tally:
+        if isinstance(self.data, Mapping):
+            return Tally.from_counts(self.survey, self.data)
+        return tally(self.survey, self._rows if "_rows" in vars(self) else self.data)
+
+    @cached_property
+    def _rows(self) -> Any:
+        """One row per respondent; a path or an engine's table where there are too many to read."""
+        data = self.data
+        if isinstance(data, Mapping):
+            return self._counted
+        if is_engine_table(data) or too_many_to_read(self.survey, data):
+            return data
+        if isinstance(data, str | Path):
+            data = self._read(data)
+        read_frame(self.survey, data)  # refuses what is no report of this survey
+        return data
+
+    def _read(self, path: str | Path) -> pd.DataFrame:
+        if are_many(path):
+            return rows_of_parts(self.survey, path, column_names(find_parts(self.survey, path)[0]))
+        return rows_of_file(self.survey, Path(path))
+
+    @cached_property
+    def _batch(self) -> float | None:
+        return released_together(self.survey, self.data)
+
+    def _rows_for(self, method: str) -> Any:
+        if isinstance(self.data, Mapping):
+            raise AnalysisError(
+                f"{method} needs one row per respondent, and this study has counts",
+                "give a file of reports or a DataFrame",
+            )
+        return self._rows
+
+    def _model(self, formula: str, method: str) -> tuple[str, Any, Survey]:
+        data = self._rows_for(method)
+        self._check_variable(parse_formula(formula)[0])
+        return formula, data, self.survey
+
+    def _keywords(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self.sample.given, **options}
+
+    def _find(self, name: str) -> Question:
+        for question in self.survey.questions:
+            if question.id == name:
+                return question
+        known = [question.id for question in self.survey.questions]
+        raise _unknown(f"the survey has no question {name!r}", name, known)
+
+    def _check_variable(self, name: str) -> None:
+        """Refuse the name of neither a question, nor an option of one, nor a column of the data."""
+        known = [question.id for question in self.survey.questions]
+        if name in known or str(name).partition("[")[0] in known:
+            return
+        data = self._rows
+        columns = [str(column) for column in getattr(data, "columns", ())]
+        if isinstance(data, str | Path | Tally) or name in columns:
+            return
+        exact = [column for column in columns if not column.endswith(COLUMN_SUFFIX)]
+        raise _unknown(f"{name!r} is neither a question nor a column of the data", name, [*known, *exact])
+
+
+def _checked(data: Any) -> Any:
+    """Return data of a form that can be read more than once."""
+    if isinstance(data, pd.DataFrame | str | Path) or is_engine_table(data):
+        return data
+    if isinstance(data, Mapping):
+        names = [str(name) for name in data]
+        if any(name.endswith(COLUMN_SUFFIX) for name in names):
+            return pd.DataFrame(data)
+        return dict(data)
+    raise AnalysisError(
+        f"data: cannot read reports from a {type(data).__name__}",
+        "give a path, a DataFrame, counts per question, or a query engine's table",
+    )
+
+
+def _unknown(problem: str, name: str, known: Iterable[str]) -> AnalysisError:
+    known = list(known)
+    near = get_close_matches(str(name), known, n=1)
+    if near:
+        return AnalysisError(problem, f"did you mean {near[0]!r}?")
+    return AnalysisError(problem, f"choose one of {', '.join(known)}")

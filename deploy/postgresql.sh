@@ -1,0 +1,2 @@
+runuser -u postgres -- createuser --pwprompt hushpoll
+runuser -u postgres -- createdb --owner=hushpoll hushpoll

@@ -1,0 +1,136 @@
+"""The files of the respondent's pages, and when a page loads which of them; needs no library but the standard one."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import hushpoll_client
+from hushpoll_client import Survey
+
+import hushpoll_server
+
+_PALETTE = Path(hushpoll_server.__file__).parent / "static" / "palette.css"
+_FOLDERS = {
+    "client": Path(hushpoll_client.__file__).parent / "js",
+    "respond": Path(__file__).parent / "static",
+}
+_TYPES = {".js": "text/javascript", ".css": "text/css; charset=utf-8"}
+START = "respond/page.js"
+"""The module that starts the page."""
+QUESTIONS = "respond/form.js"
+"""The questions: preloaded last, because nobody sees them before Start."""
+WIDGETS = "respond/widgets.js"
+"""The controls of kinds other than a choice, and the ledger."""
+ON_DEMAND = (QUESTIONS, "respond/why.js", WIDGETS)
+"""Modules that every page may load by itself: the questions, the whole explanation, the ledger."""
+EXTRAS = "extras"
+BUNDLES = {
+    EXTRAS: ("client/extra_channels.js", "client/extra_kinds.js"),
+    "block": ("client/extra_channels.js", "client/block.js"),
+    "anchor": ("client/anchor.js",),
+    "group": ("client/group.js",),
+    "series": ("client/series.js",),
+    "presentation": ("client/presentation.js", "respond/study.js"),
+}
+"""Modules that a page loads together for what its survey has, each after those that it imports; the name of a bundle is
+that of the module in client/js that asks for it, see `LATER` in survey.js."""
+SEARCH = "respond/search.js"
+"""The search in long lists of options."""
+FOR_SOME_SURVEYS = (*dict.fromkeys(path for bundle in BUNDLES.values() for path in bundle), SEARCH)
+"""Modules that a page loads only for surveys that need them."""
+
+
+def bundles_for(survey: Survey) -> tuple[str, ...]:
+    """Return the bundles that the page of a survey needs."""
+    has = {
+        EXTRAS: not all(question.kind.usual and question.mechanism.usual for question in survey.questions),
+        "block": bool(survey.blocks),
+        "anchor": survey.anchor is not None,
+        "group": bool(survey.groups),
+        "series": survey.series is not None,
+        "presentation": bool(survey.presentation),
+    }
+    return tuple(name for name in BUNDLES if has[name])
+
+
+def modules_for(survey: Survey, *, widgets: bool, search: bool) -> list[str]:
+    """Return the modules outside the base bundle that the page of a survey loads, each once."""
+    paths = [path for name in bundles_for(survey) for path in BUNDLES[name]]
+    if widgets:
+        paths.append(WIDGETS)
+    if search:
+        paths.append(SEARCH)
+    return list(dict.fromkeys(paths))
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A static file in memory, also compressed: gunicorn compresses nothing itself."""
+
+    body: bytes
+    content_type: str
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The same bytes, smaller; without a time, so that every worker sends the same ones."""
+        return gzip.compress(self.body, 9, mtime=0)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the file as it is in the source."""
+        return hashlib.sha256(self.body).digest()
+
+    @property
+    def integrity(self) -> str:
+        """The digest as an `integrity` attribute."""
+        return "sha256-" + b64encode(self.digest).decode()
+
+
+def asset(path: str) -> Asset | None:
+    """Return one of the page's files, named as in its address: client/survey.js, respond/respond.css."""
+    # Only what exists is remembered: names that strangers make up must not fill the memory.
+    return read_asset(path) if path in asset_paths() else None
+
+
+@cache
+def asset_paths() -> frozenset[str]:
+    """Return the path of every file of the page."""
+    return frozenset(
+        f"{folder}/{file.name}"
+        for folder, directory in _FOLDERS.items()
+        for file in directory.iterdir()
+        if file.suffix in _TYPES
+    )
+
+
+@cache
+def base_modules() -> list[str]:
+    """Return every module that each page waits for; a test counts its requests."""
+    later = {*ON_DEMAND, *FOR_SOME_SURVEYS}
+    return [path for path in sorted(asset_paths()) if path.endswith(".js") and path not in later]
+
+
+@cache
+def read_asset(path: str) -> Asset:
+    """Return a file of `asset_paths`."""
+    folder, _, name = path.partition("/")
+    file = _FOLDERS[folder] / name
+    body = file.read_bytes()
+    if name == "respond.css":
+        # One request for the shared colours and the page's own rules.
+        body = _PALETTE.read_bytes() + b"\n" + body
+    return Asset(body, _TYPES[file.suffix])
+
+
+@cache
+def release() -> str:
+    """Return sixteen digits that change when any file does; the sentences are pinned in one of them."""
+    digest = hashlib.sha256()
+    for path in sorted(asset_paths()):
+        digest.update(path.encode() + b"\0" + read_asset(path).digest)
+    return digest.hexdigest()[:16]

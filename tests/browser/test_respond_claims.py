@@ -1,0 +1,170 @@
+"""What the respondent page claims about privacy, next to what is true, and links and folds that lead somewhere."""
+
+from __future__ import annotations
+
+import pytest
+from hushpoll_client import Survey
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.respondent import (
+    AGREE,
+    CHEATED,
+    HOURS,
+    MOOD,
+    REASON,
+    TOWN,
+    TRIED,
+    USED,
+    address,
+    all_told,
+    begin,
+    draft,
+    fill,
+    heading,
+    open_page,
+    press_send,
+    show_all,
+)
+from tests.browser.waiting import settled
+from tests.serving import LiveServer
+
+pytestmark = pytest.mark.browser
+
+
+def test_no_fold_opens_empty(page: Page, page_server: LiveServer) -> None:
+    kinds = (CHEATED, REASON, MOOD, AGREE, HOURS, USED, TRIED, TOWN)
+    open_page(page, address(page_server, draft(*kinds, title="Folds")))
+    begin(page)
+    for fold in page.locator("button.fold").all():
+        content = page.locator(f"#{fold.get_attribute('aria-controls')}")
+        assert (content.text_content() or "").strip(), fold.text_content()
+    # A question without more to say still says its one sentence.
+    expect(page.locator("#odds-2")).to_contain_text("could come from any answer")
+    assert page.locator("#odds-2").evaluate("(line) => line.tagName") == "P"
+
+
+def test_the_strongest_promise_is_about_what_can_be_told_from_a_report(
+    page: Page, page_server: LiveServer
+) -> None:
+    """About 75 in 100 reports are the answer itself, so "nobody receives it" would be false."""
+    open_page(page, address(page_server, draft(CHEATED, title="Promise")))
+    text = all_told(page)
+    assert "receives what you" not in text
+    assert "nobody can tell for certain what you chose" in text
+
+
+def test_the_table_names_the_operator_who_could_change_the_code(page: Page, page_server: LiveServer) -> None:
+    open_page(page, address(page_server, draft(CHEATED, title="Operator")))
+    show_all(page)
+    row = page.locator("tr", has_text="Someone who changes the code of this page")
+    expect(row).to_contain_text("Yes, your own answer")
+    expect(row).to_contain_text("whoever runs the server could")
+
+
+def test_an_invitation_is_said_to_wait_with_the_answers(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Waiting", invitation=True)
+    open_page(page, address(page_server, survey, "a-code"))
+    page.goto(address(page_server, survey))
+    show_all(page)
+    stored = page.locator("section", has_text="What is stored")
+    expect(stored).to_contain_text("Your invitation code waits with your answers until they are shuffled")
+    expect(stored).not_to_contain_text("not kept with your answers")
+
+
+@pytest.mark.parametrize("kiosk", [False, True])
+def test_after_sending_the_page_does_not_contradict_itself(
+    page: Page, page_server: LiveServer, kiosk: bool
+) -> None:
+    open_page(page, address(page_server, draft(CHEATED, title="After", kiosk=kiosk)))
+    fill(page, "Yes")
+    press_send(page)
+    heading(page, "Sent")
+    text = page.locator("main").inner_text()
+    assert "stayed on this device" not in text
+    assert ("This device has kept nothing of your answers." in text) == kiosk
+    assert ("This page has forgotten what you chose." in text) != kiosk
+
+
+@pytest.mark.parametrize("kept", [1, 12, 63])
+def test_a_cut_link_is_called_incomplete(page: Page, page_server: LiveServer, kept: int) -> None:
+    survey = draft(CHEATED, title="Cut link")
+    link = address(page_server, survey)
+    open_page(page, link[: len(link) - 64 + kept])
+    expect(page.locator(".notice")).to_contain_text("This link is incomplete")
+    assert "changed" not in page.locator("main").inner_text()
+
+
+def test_another_fingerprint_is_still_called_a_change(page: Page, page_server: LiveServer) -> None:
+    survey = draft(CHEATED, title="Changed link")
+    link = address(page_server, survey)
+    open_page(page, link[:-1] + ("0" if link[-1] != "0" else "1"))
+    expect(page.locator(".notice")).to_contain_text("does not match the fingerprint in the link")
+
+
+def test_odds_read_well_when_one_of_a_hundred_is_left(page: Page, page_server: LiveServer) -> None:
+    """99 of 100 recorded as chosen: no sentence may say "The other 1 are"."""
+    likely = {"name": "krr", "epsilon": "5.4"}
+    options = ["Train", "Bus", "Car"]
+    survey = draft({**REASON, "options": options, "mechanism": likely}, title="One left")
+    open_page(page, address(page_server, survey))
+    text = all_told(page)
+    assert "If 100 people choose the same option, it is recorded for about 99 of them." in text
+    assert "other 1 are" not in text
+
+
+def test_the_share_of_a_harmless_question_is_a_whole_number(page: Page, page_server: LiveServer) -> None:
+    """“About 20.04 of 100” claims what nobody knows."""
+    harmless = {"name": "or_poll", "decoy": "Born in January?", "decoy_share": "0.2004"}
+    open_page(page, address(page_server, draft({**CHEATED, "mechanism": harmless}, title="Harmless")))
+    text = all_told(page)
+    assert "about 20 of 100 people" in text
+    assert "20.04" not in text
+
+
+def test_the_explanation_says_that_it_needs_a_connection(page: Page, page_server: LiveServer) -> None:
+    open_page(page, address(page_server, draft(CHEATED, title="Offline")))
+    settled(page)
+    page.context.set_offline(True)
+    page.get_by_role("button", name="How your answers are mixed").click()
+    expect(page.locator(".notice")).to_contain_text("could not be loaded")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="How your answers are mixed").click()
+    expect(page.locator("main table").first).to_be_visible()
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_the_way_out_looks_unlike_start_and_names_esc_only_where_there_are_keys(
+    browser: Browser, page_server: LiveServer, touch: bool
+) -> None:
+    document = draft(CHEATED, title=f"Exit {touch}").as_document(published=False)
+    survey = Survey.from_draft(document | {"look": {"quick_exit": True}})
+    context = browser.new_context(has_touch=touch, is_mobile=touch, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    open_page(page, address(page_server, survey))
+    leave, start = (page.get_by_role("button", name=name) for name in ("Leave this page", "Start"))
+    assert ("Esc" in (leave.text_content() or "")) != touch
+    colours = [one.evaluate("(it) => getComputedStyle(it).backgroundColor") for one in (leave, start)]
+    assert colours[0] != colours[1]
+    context.close()
+
+
+@pytest.mark.parametrize("width", [195, 390])
+def test_large_text_breaks_no_word_of_a_scale(browser: Browser, page_server: LiveServer, width: int) -> None:
+    """A phone of 390 px at 200 % lays pages out on 195 px."""
+    often = {**AGREE, "id": "often", "labels": ["Never", "Rarely", "Sometimes", "Often", "Always"]}
+    survey = draft(MOOD, often, title="Large text")
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    open_page(page, address(page_server, survey))
+    begin(page)
+    broken = page.evaluate(
+        """() => [...document.querySelectorAll(".option span:not(.unseen)")].filter((label) => {
+          const range = document.createRange();
+          range.selectNodeContents(label);
+          const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+          return lines.size > label.textContent.split(" ").length;
+        }).map((label) => label.textContent)"""
+    )
+    assert broken == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()

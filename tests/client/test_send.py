@@ -1,0 +1,305 @@
+"""The Python client against a small server of its own: links, checks, memory, resending."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hushpoll_client import Report, SubmitError, Survey, SurveyError
+from hushpoll_client.delivery.link import Link
+from hushpoll_client.delivery.memory import Kept, Memory, state_folder
+from hushpoll_client.delivery.send import fetch_survey, submit
+
+SURVEY = Survey.from_draft(
+    {
+        "hushpoll": 1,
+        "title": "Exam",
+        "questions": [
+            {"id": "cheated", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "truth": "3/4"}}
+        ],
+    }
+)
+INVITED = Survey.from_draft({**SURVEY.as_document(published=False), "settings": {"invitation": True}})
+HASH = SURVEY.hash
+VECTORS = Path(__file__).parents[1] / "vectors"
+
+
+@dataclass
+class FakeServer:
+    """Serves one document; answers reports with the statuses given: 0 hangs up, -200 sends a page instead."""
+
+    document: bytes = SURVEY.canonical
+    statuses: list[int] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    fake = FakeServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def answer(self, status: int, body: bytes = b"") -> None:
+            self.send_response(status)
+            if status == 307:
+                self.send_header("Location", "/elsewhere")
+            if status in (429, 503):
+                self.send_header("Retry-After", "7")
+            if status == 200 and body == b"<html>":
+                self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            fake.paths.append(self.path)
+            self.answer(200 if self.path == f"/api/surveys/{HASH}" else 404, fake.document)
+
+        def do_POST(self) -> None:
+            fake.paths.append(self.path)
+            fake.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            assert self.headers["Content-Type"] == "application/json"
+            status = fake.statuses.pop(0) if fake.statuses else 201
+            if status == 0:
+                self.close_connection = True
+                return
+            if status == -200:
+                return self.answer(200, b"<html>")
+            self.answer(status, json.dumps({"detail": "reports[0]: \x1b[31mwrong"}).encode())
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        fake.url = f"http://127.0.0.1:{http.server_port}"
+        yield fake
+        http.shutdown()
+        thread.join()
+
+
+def test_a_link_is_taken_apart() -> None:
+    link = Link.parse(f"https://polls.example.org/school/s/{HASH}?lang=fr#{HASH}.abc-1")
+    assert link == Link("https://polls.example.org/school", HASH, "abc-1")
+    assert link.document_url == f"https://polls.example.org/school/api/surveys/{HASH}"
+    assert not link.unprotected
+    assert Link.parse(f"http://127.0.0.1:8000/s/{HASH}") == Link("http://127.0.0.1:8000", HASH, None, False)
+    assert Link.parse(f"http://[::1]:8000/s/{HASH[:12]}#{HASH}").hash == HASH
+
+
+@pytest.mark.parametrize(
+    ("url", "server"),
+    [
+        ("HTTP://LOCALHOST:8000", "http://localhost:8000"),
+        ("https://Survey.Example.org:443", "https://survey.example.org"),
+        ("http://example.org:80/School", "http://example.org/School"),
+        ("https://example.org:80", "https://example.org:80"),
+    ],
+)
+def test_spellings_of_one_server_are_one_server(url: str, server: str) -> None:
+    """The ledger took LOCALHOST and localhost for two servers, and added nothing up."""
+    assert Link.parse(f"{url}/s/{HASH}").server == server
+
+
+@pytest.mark.parametrize(("url", "unprotected"), [("http://10.0.0.2", True), ("http://localhost:80", False)])
+def test_an_unencrypted_address_of_another_machine_is_known(url: str, unprotected: bool) -> None:
+    assert Link.parse(f"{url}/s/{HASH}").unprotected is unprotected
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("exam", "not an http or https address"),
+        (f"ftp://example.org/s/{HASH}", "not an http or https address"),
+        ("http://[broken/s/1", "not an http or https address"),
+        (f"http://example.org/t/{HASH}", "not the address of a survey"),
+        (f"http://example.org/s/{HASH}#{'0' * 64}", "not that of the address"),
+        (f"http://example.org/s/{HASH}#abc", "not a survey's hash"),
+        (f"http://example.org/s/{HASH[:12]}", "short address"),
+    ],
+)
+def test_a_bad_link_is_refused(url: str, message: str) -> None:
+    with pytest.raises(SubmitError, match=message):
+        Link.parse(url)
+
+
+def test_the_survey_is_checked_against_the_link(server: FakeServer) -> None:
+    link = Link.parse(f"{server.url}/s/{HASH}#{HASH}")
+    assert fetch_survey(link).hash == HASH
+    server.document = SURVEY.canonical.replace(b"Exam", b"exam")
+    with pytest.raises(SurveyError, match="hash is not the one in the link"):
+        fetch_survey(link)
+
+
+def test_a_survey_above_the_own_cap_is_refused(server: FakeServer) -> None:
+    with pytest.raises(SurveyError, match=r"total epsilon of one person is above 1\b"):
+        fetch_survey(Link.parse(f"{server.url}/s/{HASH}"), cap="1")
+
+
+def test_an_unknown_survey_and_a_silent_server_are_said_in_words(server: FakeServer) -> None:
+    with pytest.raises(SubmitError, match="no survey at this address"):
+        fetch_survey(Link.parse(f"{server.url}/s/{'0' * 64}"))
+    with pytest.raises(SubmitError, match="does not answer"):
+        fetch_survey(Link.parse(f"http://127.0.0.1:9/s/{HASH}"), timeout=5)
+
+
+def test_the_same_bytes_are_sent_until_they_arrive(server: FakeServer) -> None:
+    report = Report.new(SURVEY, [1])
+    server.statuses = [503, 0, 201]
+    waits: list[float] = []
+    link = Link.parse(f"{server.url}/s/{HASH}")
+    assert submit(link, SURVEY, report, sleep=waits.append) == 201
+    assert server.bodies == [report.to_bytes()] * 3
+    assert waits == [7.0, 1.0]
+
+
+def test_the_number_of_bytes_tells_nothing(server: FakeServer) -> None:
+    """Every kind, block and group, with a code and without: one length, though what is said is longer or shorter."""
+    surveys = {
+        one["hash"]: Survey.from_published(one["published"].encode()) for one in vectors("surveys.json")
+    }
+    coins, codes = np.random.default_rng(1), ("", ".CODE")
+    lengths: dict[tuple[str, str], set[int]] = defaultdict(set)
+    said: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for vector in vectors("reports.json"):
+        survey = surveys[vector["survey"]]
+        for code in codes[: 1 + survey.settings.invitation]:
+            link = Link.parse(f"{server.url}/s/{survey.hash}#{survey.hash}{code}")
+            for _ in range(6):
+                report = Report.new(
+                    survey,
+                    vector["device_answers"],
+                    coins.bytes,
+                    vector.get("ranks"),
+                    vector.get("group"),
+                )
+                submit(link, survey, report)
+                lengths[survey.hash, code].add(len(server.bodies[-1]))
+                said[survey.hash, code].add(len(server.bodies[-1].rstrip(b" ")))
+                assert Report.parse(survey, server.bodies[-1]) == (report, code[1:] or None)
+    assert {len(found) for found in lengths.values()} == {1}
+    assert sum(len(found) > 1 for found in said.values()) >= 5
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    """Read the vectors that both languages replay."""
+    return json.loads((VECTORS / name).read_text(encoding="ascii"))
+
+
+def test_an_invitation_is_sent_only_where_it_is_asked_for(server: FakeServer) -> None:
+    report = Report.new(SURVEY, [1])
+    link = Link.parse(f"{server.url}/s/{HASH}#{HASH}.code")
+    submit(link, SURVEY, report)
+    submit(link, INVITED, report)
+    assert server.bodies == [report.to_bytes(), report.to_bytes("code")]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (403, "invitation"),
+        (404, "does not know"),
+        (409, "another report"),
+        (410, "closed"),
+        (422, r"reports\[0\]:  \[31mwrong"),
+        (413, "refused"),
+    ],
+)
+def test_a_refusal_is_final_and_said_in_words(server: FakeServer, status: int, message: str) -> None:
+    server.statuses = [status]
+    with pytest.raises(SubmitError, match=message):
+        submit(Link.parse(f"{server.url}/s/{HASH}"), SURVEY, Report.new(SURVEY, [1]))
+    assert len(server.bodies) == 1
+
+
+def test_a_report_that_the_server_had_already_has_arrived(server: FakeServer) -> None:
+    server.statuses = [200]
+    report = Report.new(SURVEY, [1])
+    assert submit(Link.parse(f"{server.url}/s/{HASH}"), SURVEY, report) == 200
+    assert server.bodies == [report.to_bytes()]
+
+
+def test_the_page_of_somebody_in_between_is_no_receipt(server: FakeServer) -> None:
+    server.statuses = [-200, 201]
+    report = Report.new(SURVEY, [1])
+    assert submit(Link.parse(f"{server.url}/s/{HASH}"), SURVEY, report, sleep=lambda _: None) == 201
+    assert server.bodies == [report.to_bytes()] * 2
+
+
+def test_a_report_follows_no_redirect(server: FakeServer) -> None:
+    server.statuses = [307, 307]
+    with pytest.raises(SubmitError, match="kept on this machine"):
+        submit(
+            Link.parse(f"{server.url}/s/{HASH}"),
+            SURVEY,
+            Report.new(SURVEY, [1]),
+            attempts=2,
+            sleep=lambda _: None,
+        )
+    assert "/elsewhere" not in server.paths
+
+
+def test_a_report_is_kept_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "state")
+    assert memory.recall(SURVEY) is None
+    first, second = Report.new(SURVEY, [1]), Report.new(SURVEY, [0])
+    assert memory.keep(SURVEY, first) == Kept(first.id, first)
+    (file,) = memory.folder.iterdir()
+    waiting = json.loads(file.read_bytes())
+    assert waiting == {"id": first.id, "reports": list(first.reports), "state": "waiting"}
+    assert memory.keep(SURVEY, second) == Kept(first.id, first)
+    memory.sent(SURVEY, first.id)
+    assert memory.recall(SURVEY) == Kept(first.id, None)
+    # What arrived is not kept, nor what older releases kept of it.
+    file.write_text(json.dumps({**waiting, "state": "sent"}))
+    assert memory.recall(SURVEY) == Kept(first.id, None)
+    assert memory.keep(SURVEY, second) == Kept(first.id, None)
+    (file,) = memory.folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(memory.folder.stat().st_mode) == 0o700
+    assert json.loads(file.read_bytes()) == {"id": first.id, "state": "sent"}
+    assert memory.forget(HASH)
+    assert not memory.forget(HASH)
+    assert memory.recall(SURVEY) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b'{"id":"00","reports":[0],"state":"sent"}',
+        b'{"id":"' + b"0" * 32 + b'","reports":[0]}',
+    ],
+)
+def test_a_damaged_memory_never_leads_to_a_second_draw(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / f"{HASH}.json").write_bytes(damage)
+    with pytest.raises(SubmitError, match="remove it only if nothing was sent"):
+        Memory(tmp_path).recall(SURVEY)
+
+
+def test_the_state_folder_follows_the_users_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert state_folder() == tmp_path / "hushpoll"
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    assert state_folder() == Path.home() / ".local" / "state" / "hushpoll"
+
+
+def test_an_error_of_the_server_is_no_refusal(server: FakeServer) -> None:
+    server.statuses = [500, 201]
+    link = Link.parse(f"{server.url}/s/{HASH}")
+    report = Report.new(SURVEY, [1])
+    assert submit(link, SURVEY, report, sleep=lambda seconds: None) == 201
+    assert len(server.bodies) == 2

@@ -1,0 +1,50 @@
+"""The command line as a whole: unknown commands, and counts with and without their flag."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.command import run_command
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("surveys", "survey"), ("estimates", "estimate"), ("reprot", "report")]
+)
+def test_an_unknown_command_gets_the_nearest_one_suggested(
+    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+) -> None:
+    status, _, told = run_command(capsys, typed)
+    assert status == 2
+    assert told == f"hushpoll: no command '{typed}'; did you mean '{meant}'?\n"
+
+
+def test_an_unknown_command_that_is_near_to_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, told = run_command(capsys, "xyzzy")
+    assert status == 2
+    assert "xyzzy" in told
+    assert "did you mean" not in told
+
+
+@pytest.mark.parametrize("counts", [["580,420"], ["580", "420"], ["--counts", "580,420"]])
+def test_counts_stand_after_their_flag_or_alone(
+    capsys: pytest.CaptureFixture[str], counts: list[str]
+) -> None:
+    status, out, _ = run_command(
+        capsys, "estimate", *counts, "--mechanism", "warner", "--truth", "3/4", "--json"
+    )
+    assert status == 0
+    assert json.loads(out)["estimates"][0]["estimate"] == pytest.approx(0.34)
+
+
+@pytest.mark.parametrize(
+    ("counts", "problem"),
+    [([], "--counts is missing"), (["580,420", "--counts", "580,420"], "counts stand twice")],
+)
+def test_missing_and_doubled_counts_are_named(
+    capsys: pytest.CaptureFixture[str], counts: list[str], problem: str
+) -> None:
+    status, _, told = run_command(capsys, "estimate", *counts, "--mechanism", "warner", "--truth", "3/4")
+    assert status == 2
+    assert problem in told

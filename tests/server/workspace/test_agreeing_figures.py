@@ -1,0 +1,127 @@
+"""The same figure reads the same on every page of the workspace, and in the unit of its question."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace.kinds import points
+
+from tests.server.accounts_kit import QUESTION, make_draft, submit
+
+INCOME = {
+    "id": "income",
+    "kind": "number",
+    "text": "Income?",
+    "min": "0",
+    "max": "2000000",
+    "step": "1000",
+    "unit": "euro",
+    "mechanism": {"epsilon": "2", "target": "mean"},
+}
+PERCENT = {**INCOME, "id": "part", "max": "100", "step": "1", "unit": "%"}
+LITRES = {**INCOME, "id": "litres", "max": "2.5", "step": "0.1", "unit": "litres"}
+FACULTY = {
+    "id": "faculty",
+    "kind": "choice",
+    "text": "Faculty?",
+    "options": ["Law", "Arts", "Medicine", "Economics"],
+    "mechanism": {"epsilon": "1"},
+}
+
+
+def text_of(page: str) -> str:
+    """The page as somebody reads it, on one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def rehearsal_of(owner: FlaskClient, store: Store, *questions: dict[str, Any], **plan: Any) -> str:
+    draft = make_draft(store, "owner", *questions, **plan)
+    page = text_of(owner.get(f"/drafts/{draft.id}/rehearsal").text)
+    return page.partition("The report as it will look")[0]
+
+
+def test_the_axis_of_a_rehearsed_average_is_written_in_digits(owner: FlaskClient, store: Store) -> None:
+    page = rehearsal_of(owner, store, INCOME)
+    assert "0 2,000,000" in page
+    assert "e+06" not in page
+
+
+@pytest.mark.parametrize("target", ["mean", "distribution"])
+def test_a_number_in_percent_is_rehearsed_on_its_own_scale(
+    owner: FlaskClient, store: Store, target: str
+) -> None:
+    """An average of 50 % was shown as 100.0 %, as if it were a share."""
+    question = {**PERCENT, "mechanism": {"epsilon": "4", "target": target}}
+    page = rehearsal_of(owner, store, question, expected_n=2000)
+    label = {"mean": "Average, in %", "distribution": "Median, in %"}[target]
+    found = re.search(re.escape(label) + r" ([\d.]+) ([\d.]+) ([\d.]+) to ([\d.]+) ", page)
+    assert found, page
+    truth, estimate, low, high = map(float, found.groups())
+    assert (truth, estimate) == pytest.approx((50, 50), abs=8)
+    assert low < estimate < high < 70
+
+
+def test_a_margin_reads_the_same_in_the_plan_and_in_the_checklist(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", LITRES, expected_n=500, margin=0.05)
+    privacy = text_of(owner.get(f"/drafts/{draft.id}/privacy").text)
+    publish = text_of(owner.get(f"/drafts/{draft.id}/publish").text)
+    assert "needs ±0.125 litres" in privacy
+    assert "you said you need ±0.125 litres" in publish or "as precise as you need" in publish
+    (planned,) = set(re.findall(r"margin of (±[\d.]+ litres)", publish))
+    assert planned in privacy
+
+
+def test_a_large_margin_has_no_more_digits_than_it_can_have(owner: FlaskClient, store: Store) -> None:
+    """±180,995 euro is a precision that no plan has, and filled its column to the edge."""
+    draft = make_draft(store, "owner", {**INCOME, "mechanism": {"epsilon": "0.5", "target": "mean"}})
+    page = text_of(owner.get(f"/drafts/{draft.id}/privacy").text)
+    margins = re.findall(r"±([\d,]+) euro", page)
+    assert len(margins) > 3
+    assert all(len(margin.replace(",", "").rstrip("0")) <= 3 for margin in margins), margins
+
+
+def test_a_margin_of_one_is_one_point(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION, expected_n=500, margin=0.01)
+    for page in ("privacy", "publish"):
+        text = text_of(owner.get(f"/drafts/{draft.id}/{page}").text)
+        assert "±1 point" in text
+        assert "±1 points" not in text
+
+
+def test_other_margins_are_several_points(owner: FlaskClient) -> None:
+    with owner.application.test_request_context():
+        assert points(0.02) == "±2 points"
+        assert points(0.001) == "±0.1 points"
+
+
+def test_the_slider_stands_near_the_epsilons_that_questions_have(owner: FlaskClient, store: Store) -> None:
+    """It stayed at 1 while each question had its own."""
+    own = [{**QUESTION, "mechanism": {"epsilon": "4"}}, {**FACULTY, "mechanism": {"epsilon": "3"}}]
+    for questions, stop in ((own, "4"), ([QUESTION, FACULTY], "1")):
+        draft = make_draft(store, "owner", *questions)
+        page = owner.get(f"/drafts/{draft.id}/privacy").text
+        assert re.search(r'data-middle="([^"]+)"', page)[1] == stop  # type: ignore[index]
+
+
+def test_what_is_asked_for_is_what_the_rehearsal_shows(owner: FlaskClient, store: Store) -> None:
+    """Asked for ±8 points, the rehearsal showed ±10: its intervals held together, planned ones one by one."""
+    draft = make_draft(store, "owner", FACULTY, expected_n=500, margin=0.08)
+    submit(owner, f"/drafts/{draft.id}/privacy", expected_n="500", margin="8", epsilon="1", solve="yes")
+    page = text_of(owner.get(f"/drafts/{draft.id}/rehearsal").text).partition("The report as it will look")[0]
+    limits = re.findall(r"([\d.]+) to ([\d.]+) %", page)
+    assert len(limits) == 4
+    halves = [(float(high) - float(low)) / 2 for low, high in limits]
+    assert max(halves) < 8.5
+    assert max(halves) > 6
+
+
+def test_the_hint_about_scales_offers_points_from_1(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION)
+    page = text_of(owner.get(f"/drafts/{draft.id}/questions/new?kind=scale").text)
+    assert "1 to 10" in page
+    assert "0 to 10" not in page
