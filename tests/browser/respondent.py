@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from hushpoll_client import Survey
 from playwright.sync_api import Locator, Page, Request, expect
 
-from tests.browser.waiting import settled
+from tests.browser.accessibility import violations
 from tests.client.documents import question
 from tests.serving import LiveServer, Postgres, running_server, waiting_records
 from tests.vectors.surveys import two_valued
@@ -180,9 +179,7 @@ def fill(page: Page, *choices: str) -> None:
 def axe(page: Page) -> None:
     """No violation, with everything unfolded."""
     page.locator("details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
-    settled(page)
-    results = Axe().run(page)
-    assert results.violations_count == 0, results.generate_report()
+    assert violations(page) == []
 
 
 def press_send(page: Page) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from hushpoll_analysis import report
 from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_client import Survey
@@ -19,8 +18,9 @@ from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.accessibility import violations
 from tests.browser.pictures import keep_picture
-from tests.browser.waiting import resize, settled
+from tests.browser.waiting import resize
 from tests.client.documents import question
 from tests.serving import LiveServer, bearer, sealed_records
 
@@ -111,9 +111,7 @@ def problems(page: Page) -> list[str]:
 
 def check(page: Page, name: str) -> None:
     """No barrier, no sideways scrolling, no refused resource; and a picture for people to look at."""
-    settled(page)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert problems(page) == []
     ARTEFACTS.mkdir(exist_ok=True)

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from axe_playwright_python.sync_playwright import Axe
 from hushpoll_server.people import accounts
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.accessibility import violations
 from tests.browser.pictures import keep_picture
-from tests.browser.waiting import settled
 from tests.serving import LiveServer, running_server
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
@@ -101,10 +100,8 @@ def unfold(page: Page) -> None:
 
 
 def axe(page: Page) -> None:
-    """No violation of WCAG 2.2 A and AA, nor of best practices. Frames hold other pages, with tests of their own."""
-    settled(page)
-    found = Axe().run(page, options={"iframes": False}).response["violations"]
-    assert [(fault["id"], [node["html"] for node in fault["nodes"]]) for fault in found] == []
+    """No violation of WCAG 2.2 A and AA, nor of best practices."""
+    assert violations(page) == []
 
 
 def shoot(page: Page, name: str) -> None:
