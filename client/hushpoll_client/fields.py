@@ -35,17 +35,18 @@ def read_fields(
     required: Iterable[str],
     optional: Iterable[str] = (),
     published: bool = False,
-    later: Iterable[str] = (),
+    omittable: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Check an object's keys; the published form has the required ones and the optional ones all.
 
-    Keys that documents got `later` stand only where they say something, so that every hash of before stays.
+    Keys in `omittable` were added to the document later. They stand only where they say something, so that every
+    older hash stays valid.
     """
     if not isinstance(value, Mapping):
         raise SurveyError(
             at, msg("must be an object, got {value}", value=short(value)), "write { ... } with named fields"
         )
-    first, extra = {*required, *(optional if published else ())}, set(later)
+    first, extra = {*required, *(optional if published else ())}, set(omittable)
     keys = {*required, *optional, *extra}
     for key, item in value.items():
         if key not in keys:

@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
 FOLDER = Path(__file__).parents[1] / "vectors"
-LATER = ("extra_kinds", "block", "anchor", "group", "series", "presentation")
+ON_DEMAND = ("extra_kinds", "block", "anchor", "group", "series", "presentation")
 """Modules outside the base bundle; the first one loads extra_channels.js."""
 
 
@@ -23,7 +23,7 @@ def replay(js: Page, script: str, *files: str) -> Any:
     """Run an async function of the files' values in the page; it gives {count, differences}."""
     texts = [(FOLDER / file).read_text(encoding="ascii") for file in files]
     run = f"({script})(...texts.map((text) => JSON.parse(text)))"
-    modules = " ".join(f'await import("/{name}.js");' for name in LATER)
+    modules = " ".join(f'await import("/{name}.js");' for name in ON_DEMAND)
     return js.evaluate(f"async (texts) => {{ {modules} return {run}; }}", texts)
 
 
@@ -336,7 +336,7 @@ def test_registry(js: Page) -> None:
             ...Object.entries(FORMS).map(([form, { keys }]) => ({ form, keys: [...keys].sort() })),
             ...Object.entries(MECHANISMS).map(([mechanism, one]) => ({
               mechanism,
-              parameters: [...one.takes].sort(),
+              parameters: [...one.declaredParameters].sort(),
               two_answers: one.twoAnswers,
               decoy: one.hasDecoy,
               combine: one.combine,
@@ -348,7 +348,7 @@ def test_registry(js: Page) -> None:
             ...Object.entries(KINDS).map(([kind, one]) => ({
               kind,
               keys: one.keys,
-              later: one.later,
+              optional_keys: one.optionalKeys,
               in_mechanism: one.inMechanism,
               targets: one.targets,
               may_be_skipped: one.maySkip,

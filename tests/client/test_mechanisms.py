@@ -270,4 +270,4 @@ def test_everybody_is_asked_a_question_that_is_in_no_block() -> None:
 
 
 def test_sets_of_options_need_three_options() -> None:
-    assert [Subset.takes_so_many(options) for options in (2, 3, 100)] == [False, True, True]
+    assert [Subset.fits_options(options) for options in (2, 3, 100)] == [False, True, True]

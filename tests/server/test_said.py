@@ -133,7 +133,7 @@ def test_what_mechanisms_kinds_and_parameters_declare_is_collected() -> None:
     for one in (*MECHANISMS.values(), *KINDS.values()):
         assert one.label in found
         assert one.help in found
-    for parameter in (one for mechanism in MECHANISMS.values() for one in mechanism.takes):
+    for parameter in (one for mechanism in MECHANISMS.values() for one in mechanism.declared_parameters):
         assert parameter.help in found
 
 

@@ -383,7 +383,7 @@ def registry() -> list[dict[str, Any]]:
     used = [
         {
             "mechanism": one.name,
-            "parameters": sorted(parameter.name for parameter in one.takes),
+            "parameters": sorted(parameter.name for parameter in one.declared_parameters),
             "two_answers": one.two_answers,
             "decoy": one.has_decoy,
             "combine": one.combine,
@@ -399,7 +399,7 @@ def registry() -> list[dict[str, Any]]:
         {
             "kind": kind.name,
             "keys": list(kind.keys),
-            "later": list(kind.later),
+            "optional_keys": list(kind.optional_keys),
             "in_mechanism": list(kind.in_mechanism),
             "targets": list(kind.targets),
             "may_be_skipped": kind.may_be_skipped,

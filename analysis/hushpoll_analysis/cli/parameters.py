@@ -27,7 +27,7 @@ def parameter_options(
     """Return a command one flag for each parameter that some mechanism takes."""
     found: dict[str, list[Parameter]] = {}
     for mechanism in mechanisms:
-        for parameter in mechanism.takes:
+        for parameter in mechanism.declared_parameters:
             found.setdefault(parameter.name, []).append(parameter)
 
     def decorate(command: Command) -> Command:
@@ -76,7 +76,7 @@ def read_parameters(mechanism: type[Mechanism], given: Mapping[str, str | None])
             continue
         parameter = mechanism.takes_key(key)
         if parameter is None:
-            takes = ", ".join(flag(one.name) for one in mechanism.takes)
+            takes = ", ".join(flag(one.name) for one in mechanism.declared_parameters)
             raise click.UsageError(
                 f"{flag(key)} does not belong to {mechanism.name}, which takes {takes}; remove it"
             )
@@ -90,7 +90,7 @@ def check_complete(mechanism: type[Mechanism], given: Mapping[str, Any], command
         if sum(key in given for key in pair) != 1:
             flags = " or ".join(flag(key) for key in pair)
             raise click.UsageError(f"{mechanism.name} needs either {flags}, one of the two")
-    for parameter in mechanism.takes:
+    for parameter in mechanism.declared_parameters:
         if parameter.missing and parameter.name not in given:
             raise click.UsageError(
                 f"{mechanism.name} needs {flag(parameter.name)}; see hushpoll {command} --help"

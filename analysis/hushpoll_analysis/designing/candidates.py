@@ -65,7 +65,7 @@ def offers(problem: Problem, epsilon: Fraction, worst: bool) -> Iterator[Offer]:
             or not mechanism.has_epsilon()
         ):
             continue
-        if not mechanism.takes_so_many(problem.options):
+        if not mechanism.fits_options(problem.options):
             yield Offer(mechanism.name, None, f"does not take {problem.options} options")
             continue
         try:

@@ -99,7 +99,7 @@ def build(
     for pair in found.one_of:
         if sum(key in given for key in pair) != 1:
             raise AnalysisError(msg("{name} needs {pair}, one of the two", name=name, pair=" or ".join(pair)))
-    for parameter in found.takes:
+    for parameter in found.declared_parameters:
         if parameter.missing and parameter.name not in given:
             raise AnalysisError(
                 msg("{name} needs {parameter}", name=name, parameter=parameter.name), parameter.missing

@@ -305,7 +305,9 @@ def _at_worst(what: Message) -> Message:
 def _for_shares(kind: Kind, rows: int, epsilon: float) -> list[tuple[str, float]]:
     """Return n times the variance, summed over the shares at the uniform truth, of all that need only an epsilon."""
     simple = [
-        one for one in kind.fitting(rows) if one.recompiled and not any(part.alone for part in one.takes)
+        one
+        for one in kind.fitting(rows)
+        if one.recompiled and not any(part.alone for part in one.declared_parameters)
     ]
     return [(one.name, _variance(build(one.name, rows, epsilon, {}), 1.0 / rows)) for one in simple]
 
@@ -348,7 +350,7 @@ def _for_yes_no(
     decoys = [
         mechanism
         for mechanism in kind.mechanisms
-        if mechanism.has_decoy and {part.name for part in mechanism.takes} <= needed
+        if mechanism.has_decoy and {part.name for part in mechanism.declared_parameters} <= needed
     ]
     made = []
     for one in [MECHANISMS[advised], *decoys]:

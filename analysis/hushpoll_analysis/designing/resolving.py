@@ -126,4 +126,4 @@ def _best(rows: int, epsilon: str, target: str, worst: bool, designed: bool) -> 
 
 def _is_simple(name: str, rows: int) -> bool:
     one = MECHANISMS.get(name)
-    return one is not None and one.recompiled and one.reports_answers and one.takes_so_many(rows)
+    return one is not None and one.recompiled and one.reports_answers and one.fits_options(rows)

@@ -126,7 +126,7 @@ function readWording(value, index) {
   // A true answer must be one of the options that are shown.
   const wrong = outside ?? (kind && (kind.several || !kind.choosesRows) && "kind");
   if (wrong) throw new SurveyError([...at, wrong], "is nothing for a question of a block");
-  const fields = readFields(value, at, ["id", "kind", "text", ...(kind?.keys ?? [])], kind?.later ?? []);
+  const fields = readFields(value, at, ["id", "kind", "text", ...(kind?.keys ?? [])], kind?.optionalKeys ?? []);
   const { id } = fields;
   if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is not an id");
   const text = readText(fields.text, [...at, "text"], "text");

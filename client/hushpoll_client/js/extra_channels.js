@@ -262,7 +262,7 @@ export function jointSizes(sizes, ask) {
 // Integers that are not computed anew: they must keep the epsilon that is stated.
 const CHECKED = {
   __proto__: MECHANISM,
-  takes: ["epsilon"],
+  declaredParameters: ["epsilon"],
   recompiled: false,
   check({ epsilon }, options, channel) {
     const bound = expBelow(positive(epsilon));
@@ -277,7 +277,7 @@ const CHECKED = {
 const ADDED = {
   unrelated: {
     __proto__: DECOY,
-    takes: ["truth", ...DECOY.takes],
+    declaredParameters: ["truth", ...DECOY.declaredParameters],
     combine: "pair",
     combined: (answer, decoy) => 2 * answer + decoy,
     compile(parameters) {
@@ -306,7 +306,7 @@ const ADDED = {
 
   mangat: {
     __proto__: MECHANISM,
-    takes: ["truth"],
+    declaredParameters: ["truth"],
     twoAnswers: true,
     compile({ truth }) {
       const [yes, all] = inside(truth, "truth");
@@ -317,7 +317,7 @@ const ADDED = {
   matrix: { __proto__: CHECKED },
   subset: {
     __proto__: MECHANISM,
-    takes: ["epsilon", "size"],
+    declaredParameters: ["epsilon", "size"],
     reportsAnswers: false,
     compile({ epsilon, size }, options) {
       const odds = expBelow(positive(epsilon));
@@ -329,7 +329,7 @@ const ADDED = {
 
   sampled: {
     __proto__: MECHANISM,
-    takes: ["epsilon", "ask"],
+    declaredParameters: ["epsilon", "ask"],
     fits: "set",
     reportsAnswers: false,
     compile({ epsilon, ask }, options) {
@@ -350,7 +350,7 @@ const ADDED = {
 
   padded: {
     __proto__: MECHANISM,
-    takes: ["epsilon"],
+    declaredParameters: ["epsilon"],
     fits: "set",
     reportsAnswers: false,
     compile({ epsilon }, options, { atMost }) {

@@ -44,10 +44,10 @@ const ASKED = {
   scale: {
     __proto__: KIND,
     keys: ["points"],
-    later: ["labels"],
+    optionalKeys: ["labels"],
     inMechanism: ["target"],
     targets: ["cumulative", "mean", "shares"],
-    takes: ["option", "ordered"],
+    mechanismFits: ["option", "ordered"],
     widget: "scale",
     read(fields, at) {
       const { points, labels: listed = [] } = fields;
@@ -68,10 +68,10 @@ const ASKED = {
   number: {
     __proto__: KIND,
     keys: ["min", "max", "step"],
-    later: ["unit"],
+    optionalKeys: ["unit"],
     inMechanism: ["target", "bins"],
     targets: ["mean", "distribution"],
-    takes: ["option", "ordered"],
+    mechanismFits: ["option", "ordered"],
     widget: "number",
     choosesRows: false,
     read(fields, at) {
@@ -97,8 +97,8 @@ const ASKED = {
   multiple: {
     __proto__: KIND,
     keys: ["options"],
-    later: ["at_most"],
-    takes: ["set"],
+    optionalKeys: ["at_most"],
+    mechanismFits: ["set"],
     several: true,
     widget: "ticks",
     read(fields, at) {

@@ -8,10 +8,10 @@ export const LENGTHS = { title: 200, intro: 4000, text: 1000, option: 200, decoy
 
 export const KIND = {
   keys: [], // beside those that every question has
-  later: [], // keys that stand only where they say something
+  optionalKeys: [], // keys that stand only where they say something
   inMechanism: [], // keys of the mechanism's object that are the kind's own
   targets: [], // what designers may choose to report
-  takes: ["option"], // the sorts of mechanism that fit it
+  mechanismFits: ["option"], // the sorts of mechanism that fit it
   widget: "options", // what the page draws for it
   fixedWords: false, // the labels are the page's own words
   yesOrNo: false, // a decoy question can stand beside it
@@ -21,7 +21,7 @@ export const KIND = {
 
   /** The mechanisms that can carry its answers. */
   get mechanisms() {
-    const fits = ({ fits, hasDecoy }) => this.takes.includes(fits) && (this.yesOrNo || !hasDecoy);
+    const fits = ({ fits, hasDecoy }) => this.mechanismFits.includes(fits) && (this.yesOrNo || !hasDecoy);
     return Object.values(MECHANISMS).filter(fits);
   },
 };
@@ -72,14 +72,14 @@ export function readDifferent(texts, at) {
   return texts;
 }
 
-/** Check an object's keys: all of them, and no other; those of `later` only where they say something. */
-export function readFields(value, at, required, later = []) {
+/** Check an object's keys: all of them, and no other; those of `omittable` only where they say something. */
+export function readFields(value, at, required, omittable = []) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new SurveyError(at, "must be an object");
   }
   for (const [key, item] of Object.entries(value)) {
-    if (![...required, ...later].includes(key)) throw new SurveyError(at, "has an unknown key");
-    if (later.includes(key) && isEmpty(item)) throw new SurveyError([...at, key], "is empty");
+    if (![...required, ...omittable].includes(key)) throw new SurveyError(at, "has an unknown key");
+    if (omittable.includes(key) && isEmpty(item)) throw new SurveyError([...at, key], "is empty");
   }
   for (const key of [...required].sort()) {
     if (!Object.hasOwn(value, key)) throw new SurveyError([...at, key], "is missing");

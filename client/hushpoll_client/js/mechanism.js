@@ -58,7 +58,7 @@ export const MECHANISM = {
 
 export const DECOY = {
   __proto__: MECHANISM,
-  takes: ["decoy_share", "decoy_counts", "epsilon"],
+  declaredParameters: ["decoy_share", "decoy_counts", "epsilon"],
   twoAnswers: true,
   hasDecoy: true,
   takesCombined: false,
@@ -76,7 +76,7 @@ export const DECOY = {
 export const MECHANISMS = named({
   warner: {
     __proto__: MECHANISM,
-    takes: ["epsilon", "truth"],
+    declaredParameters: ["epsilon", "truth"],
     twoAnswers: true,
     compile({ epsilon, truth }) {
       if ((epsilon === undefined) === (truth === undefined)) refuse("epsilon");
@@ -91,13 +91,13 @@ export const MECHANISMS = named({
 
   krr: {
     __proto__: MECHANISM,
-    takes: ["epsilon"],
+    declaredParameters: ["epsilon"],
     compile: ({ epsilon }, options) => ({ device: krrChannel(options, epsilon) }),
   },
 
   forced: {
     __proto__: MECHANISM,
-    takes: ["forced"],
+    declaredParameters: ["forced"],
     compile({ forced: shares }, options) {
       if (!Array.isArray(shares) || shares.length !== options) refuse("forced");
       const weights = shares.map((share) => readShare(share, "forced")).map(([top, bottom]) => ceil(top * D, bottom));
@@ -135,7 +135,7 @@ export function named(mechanisms) {
 export function resolve(fitting, options, { name, ...parameters }, channel, about = {}) {
   const mechanism = fitting.find((candidate) => candidate.name === name);
   if (!mechanism || (mechanism.twoAnswers && options !== 2)) refuse("name", "is not a mechanism for this question");
-  for (const key of Object.keys(parameters)) if (!mechanism.takes.includes(key)) refuse(key, "is not known here");
+  for (const key of Object.keys(parameters)) if (!mechanism.declaredParameters.includes(key)) refuse(key, "is not known here");
   return Object.freeze({ __proto__: mechanism, parameters, ...mechanism.check(parameters, options, channel, about) });
 }
 

@@ -66,10 +66,10 @@ function readHelp(value, at) {
 }
 
 function readAskedBy(value, at) {
-  const later = ["contact", "approval", "notice"];
-  const fields = readFields(value, at, ["name"], later);
+  const optionalKeys = ["contact", "approval", "notice"];
+  const fields = readFields(value, at, ["name"], optionalKeys);
   readText(fields.name, [...at, "name"], "title");
-  for (const key of later) if (fields[key] !== undefined) readLine(fields[key], [...at, key]);
+  for (const key of optionalKeys) if (fields[key] !== undefined) readLine(fields[key], [...at, key]);
   if (/^(https?|javascript|data):/i.test(fields.notice)) readUrl(fields.notice, [...at, "notice"]);
   return value;
 }

@@ -14,7 +14,7 @@ const MAX_DEPTH = 8;
 const DO_NOT_ANSWER = "do not answer; ask for a fresh link";
 
 // Keys that few surveys have, by the module that reads them.
-const LATER = {
+const OPTIONAL_KEYS = {
   block: ["blocks"],
   anchor: ["anchor"],
   group: ["groups"],
@@ -77,7 +77,8 @@ function finiteRatio(questions) {
 }
 
 function readSurvey(value) {
-  const fields = readFields(value, [], ["hushpoll", "intro", "questions", "settings", "title"], Object.values(LATER).flat());
+  const required = ["hushpoll", "intro", "questions", "settings", "title"];
+  const fields = readFields(value, [], required, Object.values(OPTIONAL_KEYS).flat());
   if (fields.hushpoll !== VERSION) throw new SurveyError(["hushpoll"], "is a version that is not known");
   const settings = readFields(fields.settings, ["settings"], ["invitation", "kiosk"]);
   for (const [key, flag] of Object.entries(settings)) {
@@ -89,7 +90,7 @@ function readSurvey(value) {
   }
   const title = readText(fields.title, ["title"], "title");
   const intro = readText(fields.intro, ["intro"], "intro");
-  for (const [name, keys] of Object.entries(LATER)) {
+  for (const [name, keys] of Object.entries(OPTIONAL_KEYS)) {
     const key = keys.find((field) => fields[field]);
     if (key && !EXTRAS[name]) throw Object.assign(new SurveyError([key], "cannot be read"), { needs: name });
   }
@@ -113,7 +114,7 @@ function readQuestion(value, earlier) {
   const kind = typeof named === "string" && Object.hasOwn(KINDS, named) && KINDS[named];
   if (named !== undefined && !kind) throw new SurveyError([...at, "kind"], "is not known");
   const required = ["channel", "id", "kind", "mechanism", "text", ...(kind?.keys ?? [])];
-  const fields = readFields(value, at, required, [...(kind?.later ?? []), "after"]);
+  const fields = readFields(value, at, required, [...(kind?.optionalKeys ?? []), "after"]);
   const { id } = fields;
   if (typeof id !== "string" || !/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(id)) throw new SurveyError([...at, "id"], "is not an id");
   const text = readText(fields.text, [...at, "text"], "text");

@@ -31,7 +31,7 @@ def compile_mechanism(
     channel: Channel | None = None,
 ) -> Mechanism:
     """Return the mechanism of a question with `rows` answers; an epsilon alone means the recommended one."""
-    kind_keys = (*kind.in_mechanism, *kind.wishes)
+    kind_keys = (*kind.in_mechanism, *kind.draft_keys)
     remaining = {key: value for key, value in parameters.items() if key not in kind_keys}
     if "name" not in remaining and "epsilon" in remaining:
         remaining = {**remaining, **kind.recommend(answers, rows, remaining["epsilon"])}

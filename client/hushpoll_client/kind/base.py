@@ -93,7 +93,7 @@ class Answers:
         """Return the kind's own keys of the mechanism's object."""
         return {}
 
-    def wishes(self) -> dict[str, Any]:
+    def draft_keys(self) -> dict[str, Any]:
         """Return the keys of a draft's mechanism that has no name: what the recommended one shall give."""
         return {}
 
@@ -126,15 +126,15 @@ class Kind(ABC):
     """What the respondent's page draws for it."""
     keys: ClassVar[tuple[str, ...]] = ()
     """Keys of the question's document beside those that every question has."""
-    later: ClassVar[tuple[str, ...]] = ()
+    optional_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that stand only where they say something."""
     in_mechanism: ClassVar[tuple[str, ...]] = ()
     """Keys of the mechanism's object that are the kind's own."""
-    wishes: ClassVar[tuple[str, ...]] = ()
+    draft_keys: ClassVar[tuple[str, ...]] = ()
     """Keys of a draft's mechanism that has no name: what the recommended one shall give. They are never published."""
     targets: ClassVar[tuple[str, ...]] = ()
     """What designers may choose to report, the default first."""
-    takes: ClassVar[tuple[str, ...]] = ("option",)
+    mechanism_fits: ClassVar[tuple[str, ...]] = ("option",)
     """The sorts of mechanism that fit it: for one "option", for "ordered" answers, for a "set" of them."""
     fixed_words: ClassVar[bool] = False
     """Whether the answers' labels are the page's own words, to be said in the reader's language."""
@@ -144,7 +144,7 @@ class Kind(ABC):
     """Whether it may be asked only after certain answers, and decide whether a later one is."""
     several: ClassVar[bool] = False
     """Whether an answer is a set of options."""
-    usual: ClassVar[bool] = False
+    in_base_bundle: ClassVar[bool] = False
     """Whether every page has its twin at hand; the others are loaded where a survey asks for one."""
     in_blocks: ClassVar[bool] = False
     """Whether it may be a question of a block, whose answers are sent jointly."""
@@ -168,13 +168,13 @@ class Kind(ABC):
             mechanism
             for mechanism in MECHANISMS.values()
             if mechanism.in_surveys
-            and mechanism.fits in self.takes
+            and mechanism.fits in self.mechanism_fits
             and (self.yes_or_no or not mechanism.has_decoy)
         )
 
     def fitting(self, options: int) -> tuple[type[Mechanism], ...]:
         """Return the mechanisms that take `options` answers."""
-        return tuple(mechanism for mechanism in self.mechanisms if mechanism.takes_so_many(options))
+        return tuple(mechanism for mechanism in self.mechanisms if mechanism.fits_options(options))
 
     def shown(self, options: int) -> tuple[int, ...]:
         """Return the answers whose shares are worth a line of their own."""

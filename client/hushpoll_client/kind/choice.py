@@ -33,7 +33,7 @@ class Choice(Kind):
     """Two or more options, one of them chosen."""
 
     name = "choice"
-    usual = True
+    in_base_bundle = True
     label = "One choice out of several"
     help = "Two or more options, one of them chosen."
     widget = "options"

@@ -52,7 +52,7 @@ class MultipleAnswers(Answers):
             value["at_most"] = self.at_most
         return value
 
-    def wishes(self) -> dict[str, Any]:
+    def draft_keys(self) -> dict[str, Any]:
         """Return the wish for pairs of options."""
         if self.together:
             return {"pairs": True}
@@ -103,9 +103,9 @@ class Multiple(Kind):
     help = "Two or more options; people tick as many as apply, or at most so many."
     widget = "ticks"
     keys = ("options",)
-    later = ("at_most",)
-    wishes = ("pairs",)
-    takes = ("set",)
+    optional_keys = ("at_most",)
+    draft_keys = ("pairs",)
+    mechanism_fits = ("set",)
     several = True
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:

@@ -190,10 +190,10 @@ class Number(Kind):
     help = "A number in a range, such as hours a week: its average, or how it is distributed."
     widget = "number"
     keys = ("min", "max", "step")
-    later = ("unit",)
+    optional_keys = ("unit",)
     in_mechanism = ("target", "bins")
     targets = ("mean", "distribution")
-    takes = ("option", "ordered")
+    mechanism_fits = ("option", "ordered")
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:
         """Read range, step and unit, and what will be reported."""

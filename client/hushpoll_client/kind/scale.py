@@ -89,10 +89,10 @@ class Scale(Kind):
     help = "2 to 11 points in their order, such as never to always or 1 to 10."
     widget = "scale"
     keys = ("points",)
-    later = ("labels",)
+    optional_keys = ("labels",)
     in_mechanism = ("target",)
     targets = ("cumulative", "mean", "shares")
-    takes = ("option", "ordered")
+    mechanism_fits = ("option", "ordered")
     in_blocks = True
 
     def read(self, fields: Mapping[str, Any], at: Place, published: bool) -> Answers:

@@ -19,7 +19,7 @@ class YesNo(Kind):
     """Two answers, No and Yes in this order."""
 
     name = "yes_no"
-    usual = True
+    in_base_bundle = True
     label = "Yes or no"
     help = "Two answers. The most precise kind."
     widget = "options"

@@ -144,13 +144,13 @@ def check_keys(mechanism: type[Mechanism], values: Mapping[str, Any]) -> None:
     for key, value in values.items():
         parameter = mechanism.takes_key(key)
         if parameter is None:
-            names = ", ".join(sorted(parameter.name for parameter in mechanism.takes))
+            names = ", ".join(sorted(parameter.name for parameter in mechanism.declared_parameters))
             raise MechanismError(
                 msg("unknown key {key!r}", key=key),
                 msg("{mechanism} takes: {known}", mechanism=mechanism.name, known=names),
                 key,
             )
         parameter.check(value)
-    for parameter in mechanism.takes:
+    for parameter in mechanism.declared_parameters:
         if parameter.missing and parameter.name not in values:
             raise MechanismError.about(parameter.name, "is missing", parameter.missing)

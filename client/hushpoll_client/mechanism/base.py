@@ -74,7 +74,7 @@ class Mechanism(ABC):
     formula: ClassVar[str]
     symbols: ClassVar[str]
     citation: ClassVar[str]
-    takes: ClassVar[tuple[Parameter, ...]]
+    declared_parameters: ClassVar[tuple[Parameter, ...]]
     one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Parameters of which exactly one has to be given."""
     needs: ClassVar[tuple[str, ...]] = ()
@@ -102,7 +102,7 @@ class Mechanism(ABC):
     """Whether clients compute the integers anew; otherwise they check the published ones against the epsilon."""
     tells_only: ClassVar[str | None] = None
     """The one target that its reports can tell, where there are more than two answers; None where they tell all."""
-    usual: ClassVar[bool] = False
+    in_base_bundle: ClassVar[bool] = False
     """Whether every page has its twin at hand; the others are loaded where a survey asks for one."""
     count_linear: ClassVar[bool] = False
     """Whether the estimate is linear in the number that a report is, where several solutions exist."""
@@ -125,7 +125,7 @@ class Mechanism(ABC):
     @classmethod
     def check(cls, options: int, parameters: Mapping[str, Any], channel: Channel) -> Mechanism:
         """Return the mechanism from published parameters and integers, which must be the ones that it compiles to."""
-        for parameter in cls.takes:
+        for parameter in cls.declared_parameters:
             # A client recomputes weights, never a designer's choice: it would have to guess as the designer did.
             if parameter.chosen and parameter.name not in parameters:
                 raise MechanismError(
@@ -141,14 +141,14 @@ class Mechanism(ABC):
     @classmethod
     def takes_key(cls, key: str) -> Parameter | None:
         """Return the parameter of that name."""
-        return next((parameter for parameter in cls.takes if parameter.name == key), None)
+        return next((parameter for parameter in cls.declared_parameters if parameter.name == key), None)
 
     @classmethod
     def answers_in(cls, parameters: Mapping[str, Any]) -> int | None:
         """Return the number of answers that a list with one entry for each tells; None where there is no such list."""
         lists = [
             parameter.name
-            for parameter in cls.takes
+            for parameter in cls.declared_parameters
             if parameter.shape.listed and parameter.shape.length is None
         ]
         return next((len(parameters[name]) for name in lists if name in parameters), None)
@@ -156,10 +156,13 @@ class Mechanism(ABC):
     @classmethod
     def fixes_epsilon(cls, parameters: Mapping[str, Any]) -> bool:
         """Return whether these parameters leave no epsilon to choose."""
-        return any(parameter.alone and parameters.get(parameter.name) is not None for parameter in cls.takes)
+        return any(
+            parameter.alone and parameters.get(parameter.name) is not None
+            for parameter in cls.declared_parameters
+        )
 
     @classmethod
-    def takes_so_many(cls, options: int) -> bool:
+    def fits_options(cls, options: int) -> bool:
         """Return whether it can carry `options` answers."""
         return options == 2 or not cls.two_answers
 

@@ -45,7 +45,7 @@ UNCONDITIONAL = msg("unconditional; epsilon_conditional {condition}", condition=
 class DecoyMechanism(Mechanism):
     """A mechanism whose device combines the answer with that to a decoy question, Yes or No."""
 
-    takes: ClassVar[tuple[Parameter, ...]] = (DECOY_SHARE, DECOY_COUNTS, flip_epsilon())
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (DECOY_SHARE, DECOY_COUNTS, flip_epsilon())
     one_of = (("decoy_share", "decoy_counts"),)
     two_answers = True
     has_decoy = True

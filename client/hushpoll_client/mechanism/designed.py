@@ -32,7 +32,7 @@ class Designed(Mechanism):
         "Kairouz, P., Oh, S., Viswanath, P. (2016). Extremal mechanisms for local differential privacy. Journal of "
         "Machine Learning Research 17(17), 1–51."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
     fits = "ordered"
     recompiled = False
     needs_channel = True

@@ -38,7 +38,7 @@ class DiscreteGaussian(Mechanism):
         "Canonne, C. L., Kamath, G., Steinke, T. (2022). The discrete Gaussian for differential privacy. Journal of "
         "Privacy and Confidentiality 12(1)."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (SIGMA,)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (SIGMA,)
     fits = "ordered"
     in_surveys = False
 

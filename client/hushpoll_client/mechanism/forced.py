@@ -23,7 +23,7 @@ class Forced(Mechanism):
     """Report a fixed option with its own small chance whatever is true, else the truth."""
 
     name = "forced"
-    usual = True
+    in_base_bundle = True
     label = "Forced response"
     help = (
         "With known shares the device reports a fixed option whatever the truth. A share of 0 for an option makes a"
@@ -38,7 +38,7 @@ class Forced(Mechanism):
         "Boruch, R. F. (1971). Assuring confidentiality of responses in social research: a note on strategies. "
         "The American Sociologist 6, 308–311."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (FORCED,)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (FORCED,)
 
     @classmethod
     def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:

@@ -17,7 +17,7 @@ class Krr(Mechanism):
     """Report the chosen option, or with one small chance each of the others."""
 
     name = "krr"
-    usual = True
+    in_base_bundle = True
     label = "K-ary randomized response"
     help = "The device reports the chosen option with a known probability, else one of the others, all alike."
     design = (
@@ -29,7 +29,7 @@ class Krr(Mechanism):
         "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
         "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
 
     @classmethod
     def compile(cls, options: int, parameters: Mapping[str, Any]) -> Mechanism:

@@ -28,7 +28,7 @@ class Kuk(Mechanism):
     formula = "p̂ = (r̄ / draws − ρ₀) / (ρ₁ − ρ₀)"
     symbols = "r̄: mean number of red cards; ρ₁, ρ₀: share of red cards in the decks for Yes and No"
     citation = "Kuk, A. Y. C. (1990). Asking sensitive questions indirectly. Biometrika 77, 436–438."
-    takes: ClassVar[tuple[Parameter, ...]] = (RED, DRAWS)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (RED, DRAWS)
     two_answers = True
     in_surveys = False
     count_linear = True

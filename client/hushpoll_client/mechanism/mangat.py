@@ -34,7 +34,7 @@ class Mangat(Mechanism):
         "Mangat, N. S. (1994). An improved randomized response strategy. Journal of the Royal Statistical "
         "Society B 56, 93–95."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (
         truth_of(
             "Mangat's t, the probability that a No is reported as No.",
             "add the probability that a No is reported as No, such as 0.6",

@@ -30,7 +30,7 @@ class Matrix(Mechanism):
     citation = (
         "Chaudhuri, A., Mukerjee, R. (1988). Randomized Response: Theory and Techniques. Marcel Dekker."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
     recompiled = False
     needs_channel = True
 

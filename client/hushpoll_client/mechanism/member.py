@@ -42,7 +42,7 @@ class Member(Mechanism):
         "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
         "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = ()
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = ()
     in_surveys: ClassVar[bool] = False
     reports_answers: ClassVar[bool] = False
 

@@ -20,7 +20,7 @@ class OrPoll(DecoyMechanism):
     """Report Yes if either answer is; with an epsilon, then flip that bit."""
 
     name = "or_poll"
-    usual = True
+    in_base_bundle = True
     label = "OR-poll: an extra, harmless question"
     help = (
         "The device reports Yes if either answer is Yes. A No reveals two true Noes, so its epsilon is unbounded"

@@ -27,7 +27,7 @@ _BITS = 120
 class Ordered(Mechanism):
     """A mechanism that knows which answers lie close together; clients check its integers against the epsilon."""
 
-    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
     fits = "ordered"
     recompiled = False
     most: ClassVar[int] = MAX_TABLE
@@ -69,7 +69,7 @@ class Ordered(Mechanism):
         return cls({"epsilon": spell(exponent)}, channel, channel)
 
     @classmethod
-    def takes_so_many(cls, options: int) -> bool:
+    def fits_options(cls, options: int) -> bool:
         """Return whether its table exists for `options` answers."""
         return 2 <= options <= cls.most
 

@@ -38,7 +38,7 @@ class Padded(Mechanism):
         "Wang, T., Li, N., Jha, S. (2018). Locally differentially private frequent itemset mining. IEEE Symposium on "
         "Security and Privacy, 127–143."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (EPSILON,)
     needs = ("at_most",)
     fits = "set"
     reports_answers = False

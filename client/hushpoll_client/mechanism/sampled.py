@@ -39,7 +39,7 @@ class Sampled(Mechanism):
         "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
         "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON, ASK)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (EPSILON, ASK)
     fits = "set"
     reports_answers = False
 

@@ -39,7 +39,7 @@ class Subset(Mechanism):
         "Ye, M., Barg, A. (2018). Optimal schemes for discrete distribution estimation under locally differential "
         "privacy. IEEE Transactions on Information Theory 64, 5662–5676."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (EPSILON, SIZE)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (EPSILON, SIZE)
     reports_answers = False
 
     @classmethod
@@ -48,7 +48,7 @@ class Subset(Mechanism):
         return subset(options, **parameters)
 
     @classmethod
-    def takes_so_many(cls, options: int) -> bool:
+    def fits_options(cls, options: int) -> bool:
         """Refuse two options: sets of two leave something out only of three options or more."""
         return options > 2
 

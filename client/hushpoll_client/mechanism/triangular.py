@@ -20,7 +20,7 @@ class Triangular(OrPoll):
     name = "triangular"
     label = "Triangular model"
     design = "the triangular design (the device reports Yes if the sensitive or the decoy answer is Yes)"
-    takes: ClassVar[tuple[Parameter, ...]] = (DECOY_SHARE, DECOY_COUNTS)
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (DECOY_SHARE, DECOY_COUNTS)
     in_surveys = False
 
     @classmethod

@@ -35,12 +35,12 @@ class Unrelated(DecoyMechanism):
         "Greenberg, B. G., Abul-Ela, A.-L. A., Simmons, W. R., Horvitz, D. G. (1969). The unrelated question "
         "randomized response model: theoretical framework. Journal of the American Statistical Association 64, 520–539."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (
         truth_of(
             "Unrelated's theta, the chance of the sensitive question.",
             "add the chance of the sensitive question, such as 0.7",
         ),
-        *DecoyMechanism.takes,
+        *DecoyMechanism.declared_parameters,
     )
     combine = "pair"
 

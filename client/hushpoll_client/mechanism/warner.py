@@ -24,7 +24,7 @@ class Warner(Mechanism):
     """Report the truth with probability phi, else the opposite."""
 
     name = "warner"
-    usual = True
+    in_base_bundle = True
     label = "Warner's randomized response"
     help = "The device reports the true answer with a known probability, else the opposite."
     design = "Warner's design (with probability φ the device reports the answer, otherwise the opposite)"
@@ -34,7 +34,7 @@ class Warner(Mechanism):
         "Warner, S. L. (1965). Randomized response: a survey technique for eliminating evasive answer bias. "
         "Journal of the American Statistical Association 60, 63–69."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (
+    declared_parameters: ClassVar[tuple[Parameter, ...]] = (
         replace(EPSILON, missing=""),
         truth_of("Warner's phi, the probability that the truth is reported (3/4 works).", alone=True),
     )

@@ -38,7 +38,9 @@ class Anchor:
 
 def read_anchor(value: object, questions: Sequence[Question], published: bool) -> Anchor:
     """Read which answer's true share is known; what careless people give as often would tell nothing."""
-    fields = read_fields(value, ("anchor",), ("question", "share"), published=published, later=("answer",))
+    fields = read_fields(
+        value, ("anchor",), ("question", "share"), published=published, omittable=("answer",)
+    )
     question = next((candidate for candidate in questions if candidate.id == fields["question"]), None)
     if question is None or not _tells_one_answer(question):
         raise SurveyError(

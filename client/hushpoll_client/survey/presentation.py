@@ -88,10 +88,10 @@ def read_help(value: object, at: Place, published: bool) -> list[dict[str, str]]
 
 
 def _asked_by(value: object, at: Place, published: bool) -> dict[str, str]:
-    later = ("contact", "approval", "notice")
-    fields = read_fields(value, at, ("name",), published=published, later=later)
+    omittable = ("contact", "approval", "notice")
+    fields = read_fields(value, at, ("name",), published=published, omittable=omittable)
     asked_by = {"name": read_text(fields["name"], (*at, "name"), "title", published)}
-    for key in later:
+    for key in omittable:
         if key in fields:
             asked_by[key] = read_text(fields[key], (*at, key), "text", published)
     if asked_by.get("notice", "").lower().startswith(("http:", "https:", "javascript:", "data:")):
@@ -108,7 +108,7 @@ def _sections(value: object, at: Place, ids: Sequence[str], published: bool) -> 
     last = -1
     for index, entry in enumerate(value):
         here = (*at, index)
-        fields = read_fields(entry, here, ("before", "title"), published=published, later=("text",))
+        fields = read_fields(entry, here, ("before", "title"), published=published, omittable=("text",))
         before = fields["before"]
         if before not in ids:
             raise SurveyError(
@@ -132,7 +132,9 @@ def _sections(value: object, at: Place, ids: Sequence[str], published: bool) -> 
 
 
 def _look(value: object, at: Place, published: bool) -> dict[str, Any]:
-    fields = read_fields(value, at, (), published=published, later=("accent", "logo", "layout", "quick_exit"))
+    fields = read_fields(
+        value, at, (), published=published, omittable=("accent", "logo", "layout", "quick_exit")
+    )
     if "accent" in fields:
         _check_accent(fields["accent"], (*at, "accent"))
     if "logo" in fields and not (isinstance(fields["logo"], str) and _HASH.fullmatch(fields["logo"])):

@@ -201,10 +201,10 @@ def _read_wording(
     """Return the wording of a question, and all its fields."""
     kind = _read_kind(value, at)
     keys = (*_COMMON, *required)
-    later: tuple[str, ...] = ("after",)
+    omittable: tuple[str, ...] = ("after",)
     if kind is not None:
-        keys, later = (*keys, *kind.keys), (*kind.later, *later)
-    fields = read_fields(value, at, keys, optional, published, later)
+        keys, omittable = (*keys, *kind.keys), (*kind.optional_keys, *omittable)
+    fields = read_fields(value, at, keys, optional, published, omittable)
     question_id = _valid_id(value)
     if question_id is None:
         raise SurveyError(

@@ -38,7 +38,7 @@ BUNDLES = {
     "presentation": ("client/presentation.js", "respond/study.js"),
 }
 """Modules that a page loads together for what its survey has, each after those that it imports; the name of a bundle is
-that of the module in client/js that asks for it, see `LATER` in survey.js."""
+that of the module in client/js that asks for it, see `OPTIONAL_KEYS` in survey.js."""
 SEARCH = "respond/search.js"
 """The search in long lists of options."""
 FOR_SOME_SURVEYS = (*dict.fromkeys(path for bundle in BUNDLES.values() for path in bundle), SEARCH)
@@ -48,7 +48,10 @@ FOR_SOME_SURVEYS = (*dict.fromkeys(path for bundle in BUNDLES.values() for path 
 def bundles_for(survey: Survey) -> tuple[str, ...]:
     """Return the bundles that the page of a survey needs."""
     has = {
-        EXTRAS: not all(question.kind.usual and question.mechanism.usual for question in survey.questions),
+        EXTRAS: not all(
+            question.kind.in_base_bundle and question.mechanism.in_base_bundle
+            for question in survey.questions
+        ),
         "block": bool(survey.blocks),
         "anchor": survey.anchor is not None,
         "group": bool(survey.groups),

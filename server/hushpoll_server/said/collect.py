@@ -174,7 +174,7 @@ def _family(trees: Iterable[ast.Module]) -> set[str]:
 def _declared() -> Iterator[tuple[str, str]]:
     """Ask mechanisms, kinds, parameters and methods what they say of themselves."""
     mechanisms: tuple[type[Mechanism], ...] = (*MECHANISMS.values(), Member)
-    parameters = [one for mechanism in mechanisms for one in mechanism.takes]
+    parameters = [one for mechanism in mechanisms for one in mechanism.declared_parameters]
     for thing in (*mechanisms, *KINDS.values(), *parameters):
         place = (thing.__module__ if isinstance(thing, type) else type(thing).__module__).replace(".", "/")
         for name in _DECLARED:

@@ -408,7 +408,7 @@ def imported(survey: Survey) -> tuple[Document, str]:
     for written, question in plain:
         own = ("epsilon", *question.kind.in_mechanism)
         kept = {key: value for key, value in written["mechanism"].items() if key in own}
-        written["mechanism"] = kept | question.answers.wishes()
+        written["mechanism"] = kept | question.answers.draft_keys()
         written.pop("channel", None)
     return document, epsilon
 

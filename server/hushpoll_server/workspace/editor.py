@@ -230,7 +230,7 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
     try:
         shape = editor.write(form.data)
         kind, where = KINDS[shape["kind"]], ("questions", 0)
-        own = editor.in_mechanism(form.data) | editor.wishes(form.data)
+        own = editor.in_mechanism(form.data) | editor.draft_keys(form.data)
         answers = kind.read({**shape, "mechanism": own}, where, published=False)
         skipped = bool(form.after_question.data) and kind.may_be_skipped
         epsilon = float(draft.own_epsilon(draft.question(question_id) if question_id else None))

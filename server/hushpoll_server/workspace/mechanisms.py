@@ -46,7 +46,7 @@ _DECOY = (DECOY_SHARE.name, DECOY_COUNTS.name)
 PARAMETERS = {
     parameter.name: parameter
     for one in OFFERED.values()
-    for parameter in one.takes
+    for parameter in one.declared_parameters
     if parameter.name not in _DECOY
 }
 """The parameters that have one field each; the decoy's share may come from elsewhere and has several."""
@@ -60,7 +60,7 @@ def fields_of(name: str) -> set[str]:
     found = MECHANISMS.get(name)
     if found is None or name not in OFFERED:
         return set()
-    fields = {parameter.name for parameter in found.takes}
+    fields = {parameter.name for parameter in found.declared_parameters}
     if "epsilon" in fields:
         fields.add("linked")
     return fields.union(_DECOY_FIELDS) if found.has_decoy else fields
@@ -105,7 +105,7 @@ def read_question(question: Mapping[str, Any]) -> Fields:
     """Return the form's fields of a question of a draft."""
     editor, fields = editor_of(question)
     kind = KINDS[question["kind"]]
-    own = (*kind.in_mechanism, *kind.wishes)
+    own = (*kind.in_mechanism, *kind.draft_keys)
     given = question.get("mechanism", {})
     mechanism = {key: value for key, value in given.items() if key not in own}
     return {"id": question["id"], "text": question["text"], "kind": editor, **fields} | _read_mechanism(
@@ -134,7 +134,7 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
     editor = EDITORS[fields["kind"]]
     question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
     name, own = fields.get("mechanism") or "", editor.in_mechanism(fields)
-    own |= {} if name else editor.wishes(fields)
+    own |= {} if name else editor.draft_keys(fields)
     if before is not None and name and name not in OFFERED:
         return {**question, "mechanism": before["mechanism"] | own, "channel": before["channel"]}
     written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own}
@@ -158,7 +158,7 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
     used = fields_of(name)
     given = {key: text for key in used if (text := str(fields.get(key) or "").strip())}
     mechanism: dict[str, Any] = {"name": name}
-    for parameter in MECHANISMS[name].takes:
+    for parameter in MECHANISMS[name].declared_parameters:
         if parameter.name in given and parameter.name not in _DECOY:
             mechanism[parameter.name] = _written(parameter, given[parameter.name])
     if "linked" in given:

@@ -301,7 +301,7 @@ def test_the_editor_offers_what_a_survey_can_use() -> None:
             offered = {one.name for one in editor.fitting(answers)}
             if answers == editor.answers or editor.answers is None:
                 assert offered == {one.name for one in KINDS[name].fitting(answers)}
-            if "option" in editor.kind.takes:
+            if "option" in editor.kind.mechanism_fits:
                 assert (answers == 2) == ("warner" in offered)
     assert {one.name for kind in KINDS.values() for one in kind.mechanisms} >= set(mechanisms.OFFERED)
 
@@ -309,13 +309,13 @@ def test_the_editor_offers_what_a_survey_can_use() -> None:
 def test_every_parameter_has_its_field_with_what_it_means(owner: FlaskClient, store: Store) -> None:
     page = owner.get(f"/drafts/{make_draft(store, 'owner', WARNER).id}/questions/new").text
     for name, mechanism in mechanisms.OFFERED.items():
-        for parameter in mechanism.takes:
+        for parameter in mechanism.declared_parameters:
             if parameter.name == "decoy_counts":
                 continue  # two fields: how many, of how many
             assert parameter.label, f"{parameter.name} has no label"
             assert f'name="{parameter.name}"' in page
             assert f">{parameter.label}</label>" in page
-        for parameter in mechanism.takes:
+        for parameter in mechanism.declared_parameters:
             if parameter.name in mechanisms.PARAMETERS:
                 said = html.escape(parameter.help, quote=False).replace("'", "&#39;")
                 assert f'data-mechanisms="{name}">{said}</p>' in page

@@ -207,7 +207,7 @@ def test_a_long_list_is_previewed_while_it_is_typed(owner: FlaskClient, store: S
 def test_the_form_has_a_field_for_every_key_that_a_kind_declares() -> None:
     for name, kind in KINDS.items():
         assert name in EDITORS
-        for key in (*kind.keys, *kind.later, *kind.in_mechanism):
+        for key in (*kind.keys, *kind.optional_keys, *kind.in_mechanism):
             field = EDITORS[name].target_field if key == "target" else key
             assert hasattr(QuestionForm, field), (name, key)
         assert set(EDITORS[name].reports) == set(kind.targets)

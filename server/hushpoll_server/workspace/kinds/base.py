@@ -90,7 +90,7 @@ class EditorKind(ABC):
     @property
     def fields(self) -> tuple[str, ...]:
         """Fields of the form that only some kinds use."""
-        own = (*self.kind.keys, *self.kind.later, *self.kind.in_mechanism, *self.kind.wishes)
+        own = (*self.kind.keys, *self.kind.optional_keys, *self.kind.in_mechanism, *self.kind.draft_keys)
         own += ("prefer_not",) if self.declinable else ()
         return own + (("after_question",) if self.kind.may_be_skipped else ())
 
@@ -117,7 +117,7 @@ class EditorKind(ABC):
     def write(self, fields: Fields) -> dict[str, Any]:
         """Return the document's keys that the form's fields describe, its kind among them."""
         written: dict[str, Any] = {"kind": self.kind.name}
-        for key in (*self.kind.keys, *self.kind.later):
+        for key in (*self.kind.keys, *self.kind.optional_keys):
             value = self._typed(key, fields)
             if value not in ("", []) or key in self.kind.keys:
                 written[key] = value
@@ -127,29 +127,29 @@ class EditorKind(ABC):
         """Return the kind's own keys of the mechanism's object."""
         return {}
 
-    def wishes(self, fields: Fields) -> dict[str, Any]:
+    def draft_keys(self, fields: Fields) -> dict[str, Any]:
         """Return what the recommended mechanism shall tell beside the shares, as the mechanism's object says it."""
-        return {key: True for key in self.kind.wishes if fields.get(key)}
+        return {key: True for key in self.kind.draft_keys if fields.get(key)}
 
     def stand_in(self, field: str, typed: str) -> str | None:
         """Return what the preview shows in a field that is not right yet: nothing where the field may be empty.
 
         None where the kind has no such field.
         """
-        return "" if field in (*self.kind.later, *self.kind.in_mechanism) else None
+        return "" if field in (*self.kind.optional_keys, *self.kind.in_mechanism) else None
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
         """Return the form's fields of a document's question; None where it is another kind's."""
         if question["kind"] != self.kind.name:
             return None
-        own = {key: question[key] for key in (*self.kind.keys, *self.kind.later) if key in question}
+        own = {key: question[key] for key in (*self.kind.keys, *self.kind.optional_keys) if key in question}
         own |= {
             key: value
             for key, value in question.get("mechanism", {}).items()
             if key in self.kind.in_mechanism
         }
         found: Fields = {key: _shown(value) for key, value in own.items()}
-        found |= {key: True for key in self.kind.wishes if question.get("mechanism", {}).get(key)}
+        found |= {key: True for key in self.kind.draft_keys if question.get("mechanism", {}).get(key)}
         if self.reports:
             found[self.target_field] = found.pop("target", self.kind.targets[0])
         return found
