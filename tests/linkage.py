@@ -33,10 +33,10 @@ from flask import Flask
 from hushpoll_client import Report, Survey
 from hushpoll_server import create_app
 from hushpoll_server.collect import accept, closing, invitations
-from hushpoll_server.collect.codes import is_set, marked, spent_bits
 from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.collect.spent_invitations import is_set, marked, spent_bits
 from hushpoll_server.config import Config
-from hushpoll_server.store import waiting
+from hushpoll_server.store import inbox_cipher
 from hushpoll_server.store.schema import inbox, seen, spent
 from hushpoll_server.store.schema import invitations as invited
 from hushpoll_server.store.schema import sealed as sealed_table
@@ -559,10 +559,10 @@ def planted(leak: str) -> Iterator[None]:
     }
     patches = []
     if leak not in ("rewritten", "moved"):
-        patches.append(mock.patch.object(waiting.Waiting, "lock", _plain_lock))
-        patches.append(mock.patch.object(waiting.Waiting, "open", _plain_open))
+        patches.append(mock.patch.object(inbox_cipher.InboxCipher, "lock", _plain_lock))
+        patches.append(mock.patch.object(inbox_cipher.InboxCipher, "open", _plain_open))
     if leak == "unlocked":
-        patches.append(mock.patch.object(waiting.Waiting, "tag", _plain_tag))
+        patches.append(mock.patch.object(inbox_cipher.InboxCipher, "tag", _plain_tag))
     else:
         patches.append(mock.patch.object(accept, "_insert", inserts[leak]))
     for patch in patches:

@@ -25,7 +25,7 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_server import create_app
 from hushpoll_server.collect import closing
 from hushpoll_server.config import Config
-from hushpoll_server.serve.pins import check_pins
+from hushpoll_server.serve.asset_pins import check_pins
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version

@@ -27,7 +27,7 @@ from hushpoll_server.cli.demo import own_server
 from hushpoll_server.collect.closing import close
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, tokens
-from hushpoll_server.serve import study
+from hushpoll_server.serve import demo_study
 from hushpoll_server.serve.demo import DRAFT
 from hushpoll_server.store.surveys import open_store
 from PIL import Image
@@ -96,10 +96,10 @@ def publish(folder: Path) -> tuple[Survey, str]:
 
 def fill(address: str, survey: Survey, token: str) -> None:
     """Send the same seeded reports each time, so that the numbers in the pictures stay."""
-    people = study.respondents(REPORTS)
+    people = demo_study.respondents(REPORTS)
     columns = []
     for place, question in enumerate(survey.questions):
-        options = [study.true_share(people, question.id, option) for option in question.options]
+        options = [demo_study.true_share(people, question.id, option) for option in question.options]
         edges = np.round(np.cumsum([0, *options]) * REPORTS).astype(int)
         answers = np.repeat(np.arange(len(options)), np.diff(edges))
         columns.append(simulate(question.mechanism.analysis, answers, seed=np.random.default_rng(place)))

@@ -28,7 +28,7 @@ def create_app(config: Config | None = None) -> Flask:
     from flask import Flask
 
     from . import files, problems, security
-    from .collect.writer import Writer
+    from .collect.report_writer import Writer
     from .config import Config
     from .store import surveys
 

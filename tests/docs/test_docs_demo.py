@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hushpoll_client import read_answers
 from hushpoll_server.cli.demo import _page
-from hushpoll_server.serve import study
+from hushpoll_server.serve import demo_study
 from hushpoll_server.serve.demo import demo_survey
 
 PEOPLE = 300
@@ -55,15 +55,15 @@ def test_estimates_stand_beside_the_truth(outcome: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("n", [50, 999, 2000])
 def test_respondents_have_the_groups_shares(n: int) -> None:
-    people = study.respondents(n)
+    people = demo_study.respondents(n)
     assert len(people) == n
-    assert abs(study.true_share(people, "cheated", "Yes") - 0.24) < 4 / n
+    assert abs(demo_study.true_share(people, "cheated", "Yes") - 0.24) < 4 / n
     survey = demo_survey()
     assert len(read_answers(survey, people[0])) == len(survey.questions)
 
 
 def test_the_page_marks_the_truth() -> None:
-    rows = [study.Comparison("cheated", "<Yes>", 0.24, -0.1, -0.2, 0.6)]
+    rows = [demo_study.Comparison("cheated", "<Yes>", 0.24, -0.1, -0.2, 0.6)]
     page = _page(rows, "Exam", 300, "http://127.0.0.1/surveys/0/report")
     assert "&lt;Yes&gt;" in page
     assert 'class="truth" x1="24.00%"' in page

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from multiprocessing.connection import Connection
 
 from hushpoll_server.collect.intake import Intake
-from hushpoll_server.collect.writer import Writer
+from hushpoll_server.collect.report_writer import Writer
 from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from werkzeug.test import Client

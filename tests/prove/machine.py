@@ -28,7 +28,7 @@ from hushpoll_client import HushpollError, Report, Survey
 from hushpoll_client.cli import main
 from hushpoll_server import create_app
 from hushpoll_server.collect import closing, invitations, seal
-from hushpoll_server.collect.writer import Writer
+from hushpoll_server.collect.report_writer import Writer
 from hushpoll_server.config import Config
 from hushpoll_server.results import minimum
 from hushpoll_server.store import backup

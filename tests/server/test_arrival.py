@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hushpoll_server.serve import arrival
-from hushpoll_server.serve.arrival import LARGEST, LARGEST_HEAD, Arrival, Incoming
+from hushpoll_server.serve import request_buffer
+from hushpoll_server.serve.request_buffer import LARGEST, LARGEST_HEAD, Arrival, Incoming
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ class Watched(bytearray):
 def test_single_bytes_make_nobody_look_at_everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 connections with long headers and a byte every tenth of a second each delayed reports by many seconds."""
     read: list[int] = []
-    length = arrival.body_length
-    monkeypatch.setattr(arrival, "body_length", lambda head: read.append(len(head)) or length(head))
+    length = request_buffer.body_length
+    monkeypatch.setattr(request_buffer, "body_length", lambda head: read.append(len(head)) or length(head))
     incoming = Incoming()
     incoming.received = watched = Watched()
     head = b"POST / HTTP/1.1\r\nX: " + b"a" * 20_000 + b"\r\nContent-Length: 500\r\n\r\n"

@@ -27,7 +27,7 @@ from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts
-from hushpoll_server.store import backup, copies
+from hushpoll_server.store import backup, backup_format
 from hushpoll_server.store.restore import give_to_owner, restore_backup
 from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import Engine, MetaData, Table, create_engine, event
@@ -199,7 +199,7 @@ def test_a_backup_that_was_interrupted_goes_on_and_is_of_the_new_moment(
     client: FlaskClient, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it had written is compared, not written again; what has changed since is brought up to date."""
-    monkeypatch.setattr(copies, "_PART", 25)
+    monkeypatch.setattr(backup_format, "_PART", 25)
     survey, codes, _ = life(client, store)
     file, draft = tmp_path / "backup", tmp_path / ".backup.partial"
 
@@ -339,7 +339,7 @@ def test_a_draft_that_cannot_be_verified_is_not_gone_on_with(
 ) -> None:
     life(client, store)
     with monkeypatch.context() as patched:
-        patched.setattr(copies, "digest_of", lambda *_: (0, ""))
+        patched.setattr(backup_format, "digest_of", lambda *_: (0, ""))
         with pytest.raises(HushpollError, match="the backup is damaged"):
             backup.write_backup(store.database, tmp_path / "backup")
     assert not [path.name for path in tmp_path.iterdir() if "backup" in path.name]
@@ -437,7 +437,7 @@ def test_a_restore_that_was_interrupted_goes_on(
     survey, _, _ = life(client, store)
     file = tmp_path / "backup"
     backup.write_backup(store.database, file)
-    monkeypatch.setattr(copies, "_PART", 20)
+    monkeypatch.setattr(backup_format, "_PART", 20)
     seen: list[str] = []
 
     def stop(name: str, rows: int) -> None:
@@ -507,7 +507,7 @@ def test_what_cannot_be_restored_is_refused_in_one_line(
     connection.close()
     newer = create_engine(f"sqlite:///{tmp_path / 'newer'}")
     with newer.begin() as tx:
-        later = copies.digest_of(tx, Table("later", MetaData(), autoload_with=tx))
+        later = backup_format.digest_of(tx, Table("later", MetaData(), autoload_with=tx))
         tx.exec_driver_sql("INSERT INTO backup_of (name, rows, digest) VALUES ('later', ?, ?)", later)
     newer.dispose()
     refused["newer"] = "newer hushpoll"

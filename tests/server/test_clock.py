@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
-from hushpoll_server.collect import closing, keeper, retention
+from hushpoll_server.collect import closing, maintenance, retention
 from hushpoll_server.collect.closing import Steadiness
 from hushpoll_server.collect.health import Readiness
 from hushpoll_server.store import clock as clocks
@@ -34,7 +34,7 @@ def set_node_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(time, "time", lambda: real() + seconds)
 
 
-class Looks(keeper.Keeper):
+class Looks(maintenance.Maintenance):
     """A keeper without its thread: a test makes it look."""
 
     def __init__(self, store: Store) -> None:

@@ -22,7 +22,7 @@ from hushpoll_client.survey.group import FIELD
 from hushpoll_server.cli.check import check
 from hushpoll_server.collect import closing, retention, seal
 from hushpoll_server.config import Config
-from hushpoll_server.results.tallies import Tallies
+from hushpoll_server.results.counts_cache import CountsCache
 from hushpoll_server.store.backup import write_backup
 from hushpoll_server.store.restore import restore_backup
 from hushpoll_server.store.schema import counts
@@ -46,7 +46,7 @@ def same(found: Tally, expected: Tally) -> None:
 
 def is_scan(store: Store, survey: Survey, by: str | None = None) -> None:
     """The kept counts are those of a scan, by another program."""
-    made = Tallies().get(store, survey, by, keep=True)
+    made = CountsCache().get(store, survey, by, keep=True)
     same(made, tally(survey, store.record_parts(survey.hash), by))
 
 
@@ -83,12 +83,12 @@ def test_results_read_no_report(
 ) -> None:
     send(client, every, 600)
     closing.close(store, every.hash)
-    tallies = Tallies()
+    tallies = CountsCache()
     with_pair = tallies.get(store, every, "h", keep=True)
     expected = {by: tally(every, store.record_parts(every.hash), by) for by in (None, FIELD, "a", "h")}
     no_scan(monkeypatch)
     for by, counted in expected.items():
-        same(Tallies().get(store, every, by), counted)
+        same(CountsCache().get(store, every, by), counted)
     same(with_pair, expected["h"])
 
 
@@ -97,12 +97,12 @@ def test_two_questions_that_nobody_asked_for_are_not_kept(
 ) -> None:
     send(client, every, 600)
     closing.close(store, every.hash)
-    Tallies().get(store, every, "h", keep=False)
+    CountsCache().get(store, every, "h", keep=False)
     with store.read() as tx:
         assert set(tx.execute(select(counts.c.by).distinct()).scalars()) == {"", "a"}
     no_scan(monkeypatch)
     with pytest.raises(AssertionError, match="were read"):
-        Tallies().get(store, every, "h")
+        CountsCache().get(store, every, "h")
 
 
 def test_companions_are_not_counted_twice(client: FlaskClient, store: Store, every: Survey) -> None:
@@ -147,8 +147,8 @@ def test_deleted_reports_leave_no_counts(client: FlaskClient, store: Store, ever
     retention.delete_reports(store, every.hash, "ada")
     with store.read() as tx:
         assert tx.execute(select(counts)).first() is None
-    assert Tallies().get(store, every, None).n == 0
-    assert Tallies().get(store, every, FIELD).n == 0
+    assert CountsCache().get(store, every, None).n == 0
+    assert CountsCache().get(store, every, FIELD).n == 0
 
 
 def test_a_backup_has_the_counts(
@@ -156,7 +156,7 @@ def test_a_backup_has_the_counts(
 ) -> None:
     send(client, every, 300)
     closing.close(store, every.hash)
-    expected = Tallies().get(store, every, "h", keep=True)
+    expected = CountsCache().get(store, every, "h", keep=True)
     write_backup(store.database, tmp_path / "backup")
     config = Config(data=tmp_path / "restored")
     config.make_folder()
@@ -165,7 +165,7 @@ def test_a_backup_has_the_counts(
     restore_backup(config, tmp_path / "backup")
     again = open_store(config)
     no_scan(monkeypatch)
-    same(Tallies().get(again, every, "h"), expected)
+    same(CountsCache().get(again, every, "h"), expected)
     again.close()
 
 
@@ -191,7 +191,7 @@ def test_counts_that_an_older_version_left_behind_are_not_believed(
     with store.write() as tx:
         tx.execute(delete(counts).where(counts.c.grp == 1))
     with caplog.at_level(logging.ERROR):
-        made = Tallies().get(store, every, None)
+        made = CountsCache().get(store, every, None)
     same(made, tally(every, store.record_parts(every.hash)))
     assert "hushpoll check" in caplog.text
 
@@ -209,7 +209,7 @@ def test_the_command_finds_every_count_that_is_wrong(
 ) -> None:
     send(client, every, 600)
     closing.close(store, every.hash)
-    Tallies().get(store, every, "h", keep=True)
+    CountsCache().get(store, every, "h", keep=True)
     assert run_check(store, monkeypatch=monkeypatch) == (
         0,
         f"{every.hash[:12]}  Every form: 600 reports, the counts are right.\n",

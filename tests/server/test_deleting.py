@@ -7,10 +7,10 @@ import time
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import HushpollError
-from hushpoll_server.collect import closing, tidying
+from hushpoll_server.collect import closing, scrubbing
 from hushpoll_server.collect.retention import delete_due, delete_reports
+from hushpoll_server.collect.scrubbing import ADDRESSES, DELETED, SOON, is_left
 from hushpoll_server.collect.seal import seal_due
-from hushpoll_server.collect.tidying import ADDRESSES, DELETED, SOON, is_left
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import mailings
@@ -87,7 +87,7 @@ def test_a_full_disk_puts_the_removal_off(
         raise OperationalError("VACUUM", {}, DiskFull("no space left"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(tidying, "_dead_rows", full)
+        patch.setattr(scrubbing, "_dead_rows", full)
         assert delete_reports(store, place.survey.hash, "test") == 60
     assert "dead rows were not removed yet: DiskFull" in caplog.text
     assert is_left(store, DELETED)

@@ -12,7 +12,7 @@ from flask import Flask
 from hushpoll_client import HushpollError
 from hushpoll_server.collect.retention import set_embeddable
 from hushpoll_server.config import Config
-from hushpoll_server.respond.owned import Owned, read_back
+from hushpoll_server.respond.operator_content import OperatorContent, read_back
 from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store
 from werkzeug.routing import AnyConverter, IntegerConverter, Rule
@@ -56,7 +56,7 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
         if page.mimetype == "text/html" and page.status_code // 100 != 3 and not attached:
             found[rule.endpoint] = (page.status_code, len(SHOWN.findall(page.text)), read_back(page.text))
         page.close()
-    assert all(told == (1, Owned(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]), (
+    assert all(told == (1, OperatorContent(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]), (
         found
     )
     good = {endpoint for endpoint, (status, *_) in found.items() if status == 200}
@@ -75,7 +75,7 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
         "accounts.account",
     }
     missing = client.get("/nothing", headers={"Accept": "text/html"})
-    assert read_back(missing.text) == Owned(IMPRINT, URL)
+    assert read_back(missing.text) == OperatorContent(IMPRINT, URL)
 
 
 def test_a_word_stands_for_an_address_alone_and_nothing_for_nothing(tmp_path: Path) -> None:
@@ -88,11 +88,11 @@ def test_a_word_stands_for_an_address_alone_and_nothing_for_nothing(tmp_path: Pa
         words = {}
         for language in LANGUAGES:
             text = client.get(f"{path}?lang={language}").text
-            assert read_back(text) == Owned("", URL)
+            assert read_back(text) == OperatorContent("", URL)
             words[language] = re.search(r'rel="noreferrer">(.*?)</a></p>', text)
         assert len({found and found[1] for found in words.values()}) == len(LANGUAGES)
         app.config["HUSHPOLL"] = replace(app.config["HUSHPOLL"], imprint_url="", imprint=IMPRINT)
-        assert read_back(client.get(path).text) == Owned(IMPRINT)
+        assert read_back(client.get(path).text) == OperatorContent(IMPRINT)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.collect import closing, invitations
-from hushpoll_server.collect.writer import Writer
+from hushpoll_server.collect.report_writer import Writer
 from hushpoll_server.security import Throttle
 from hushpoll_server.store.schema import invitations as table
 from hushpoll_server.store.surveys import Store

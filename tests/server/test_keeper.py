@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_server.collect import closing, keeper, retention
+from hushpoll_server.collect import closing, maintenance, retention
 from hushpoll_server.collect.closing import Steadiness
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.store.surveys import Store, today
@@ -59,9 +59,9 @@ def test_the_keeper_empties_the_log_while_reports_wait(
         emptied.set()
 
     monkeypatch.setattr(store.database, "empty_log", empty_and_tell)
-    monkeypatch.setattr(keeper, "LOG_SECONDS", 0)
-    monkeypatch.setattr(keeper, "KEEP_SECONDS", 0.01)
-    running = keeper.Keeper(store)
+    monkeypatch.setattr(maintenance, "LOG_SECONDS", 0)
+    monkeypatch.setattr(maintenance, "KEEP_SECONDS", 0.01)
+    running = maintenance.Maintenance(store)
     assert emptied.wait(LONGEST)
     running.stop()
     assert log.stat().st_size == 0
@@ -102,12 +102,12 @@ def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_and_closes_noth
         retention.delete_due(mine, reports)
         passes.append(reports)
 
-    monkeypatch.setattr(keeper, "delete_due", counted)
+    monkeypatch.setattr(maintenance, "delete_due", counted)
     again = Store(replace(store.config, seal_every=0.01))
 
     def look() -> None:
         passes.clear()
-        running = keeper.Keeper(again)
+        running = maintenance.Maintenance(again)
         end = time.monotonic() + LONGEST
         while len(passes) < 3 and time.monotonic() < end:
             time.sleep(0.01)
@@ -152,7 +152,7 @@ def test_reports_are_sealed_by_number_also_after_the_clock_has_jumped(
         for _ in range(100):
             assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
     again = Store(replace(store.config, seal_every=0.01))
-    running = keeper.Keeper(again)
+    running = maintenance.Maintenance(again)
     end = time.monotonic() + LONGEST
     while not store.sealed_count(plain.hash) and time.monotonic() < end:
         time.sleep(0.01)

@@ -14,8 +14,8 @@ from hushpoll_client import Survey
 from hushpoll_server import files
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.retention import set_day
-from hushpoll_server.respond import kept, languages, manifest, page
-from hushpoll_server.respond.kept import KeptPages
+from hushpoll_server.respond import languages, manifest, page, page_cache
+from hushpoll_server.respond.page_cache import PageCache
 from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store, today
 
@@ -66,9 +66,9 @@ def test_a_page_is_rendered_and_compressed_once(
     client: FlaskClient, survey: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    render, pack = page._render, kept._pack
+    render, pack = page._render, page_cache._pack
     monkeypatch.setattr(page, "_render", lambda *a, **k: calls.append("render") or render(*a, **k))
-    monkeypatch.setattr(kept, "_pack", lambda html: calls.append("pack") or pack(html))
+    monkeypatch.setattr(page_cache, "_pack", lambda html: calls.append("pack") or pack(html))
     first = client.get(f"/s/{survey.hash}", headers=GZIP)
     for _ in range(3):
         assert client.get(f"/s/{survey.hash}", headers=GZIP).data == first.data
@@ -115,8 +115,8 @@ def test_whatever_a_page_says_makes_it_another_page(
 
 
 def test_pages_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST", 3)
-    pages = KeptPages()
+    monkeypatch.setattr(page_cache, "MOST", 3)
+    pages = PageCache()
     for number in range(9):
         pages.get(number, lambda number=number: f"page {number}")  # type: ignore[misc]
     assert list(pages._pages) == [6, 7, 8]

@@ -20,7 +20,7 @@ from hushpoll_server.metrics import counting, exposition
 from hushpoll_server.metrics.coarse import STEP, CoarseCount, bucket
 from hushpoll_server.metrics.exposition import Exposition
 from hushpoll_server.metrics.readings import InboxCount, Readings, read_counts
-from hushpoll_server.serve import publishing
+from hushpoll_server.serve import metrics_process
 
 from tests.docs.blocks import ROOT
 from tests.serving import LONGEST, Flask, LiveServer, Survey, make_survey, new_report, post, reserve
@@ -197,7 +197,7 @@ def test_the_inbox_is_counted(app: Flask, config: Config, survey: Survey) -> Non
 )
 def test_counts_are_kept_in_memory_only(tmp_path: Path, mounts: str, is_in_memory: bool) -> None:
     (tmp_path / "mounts").write_text(mounts.format(place=tmp_path, parent=tmp_path.parent))
-    assert publishing.is_in_memory(tmp_path, tmp_path / "mounts") is is_in_memory
+    assert metrics_process.is_in_memory(tmp_path, tmp_path / "mounts") is is_in_memory
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from alembic.script import ScriptDirectory
 from hushpoll_client import HushpollError, Report, Survey
 from hushpoll_server import create_app
 from hushpoll_server.collect import closing, invitations
-from hushpoll_server.collect.codes import marked
+from hushpoll_server.collect.spent_invitations import marked
 from hushpoll_server.config import Config
 from hushpoll_server.store import database, key, schema, workspace_schema
 from hushpoll_server.store.migrations import _LOCK, _settings, current_revision, newest, upgrade

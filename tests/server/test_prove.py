@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hushpoll_server.collect import closing
 from hushpoll_server.collect.accept import Outcome
-from hushpoll_server.collect.writer import Writer
+from hushpoll_server.collect.report_writer import Writer
 
 from bench import stall
 from tests.prove import doomed, faults, flood, kills, machine, mutants, nodes, places, proxy, requests, trace

@@ -13,7 +13,7 @@ from hushpoll_analysis.results.survey import report
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.collect import seal as sealing
-from hushpoll_server.results.tallies import Tallies
+from hushpoll_server.results.counts_cache import CountsCache
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import event
 
@@ -91,7 +91,7 @@ def test_reports_that_counts_do_not_suffice_for_are_read_once_for_all_strangers(
 
 @pytest.mark.parametrize("by", [None, "group"])
 def test_kept_counts_give_the_estimates_of_the_records(store: Store, sized: Survey, by: str | None) -> None:
-    counts = GroupCounts(sized, Tallies().get(store, sized, "group"))
+    counts = GroupCounts(sized, CountsCache().get(store, sized, "group"))
     assert GroupCounts.suffices(sized, by)
     keys = {"by": by, "population": SIZES}
     kept = json.loads(report(sized, counts, **keys).to_json())

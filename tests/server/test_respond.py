@@ -26,7 +26,7 @@ from hushpoll_client.survey.texts import read_in
 from hushpoll_server.collect.closing import close
 from hushpoll_server.respond import assets, languages, manifest, paper
 from hushpoll_server.respond.languages import LANGUAGES
-from hushpoll_server.respond.pin_words import SCRIPT, pinned
+from hushpoll_server.respond.pin_sentences import SCRIPT, pinned
 from hushpoll_server.store.surveys import Store
 
 from tests.vectors.surveys import drafts
@@ -305,7 +305,7 @@ def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(a
 
 def test_the_sentences_of_every_language_are_pinned_in_a_module() -> None:
     source = SCRIPT.read_text(encoding="utf-8")
-    assert pinned(source) == source, "run python -m hushpoll_server.respond.pin_words"
+    assert pinned(source) == source, "run python -m hushpoll_server.respond.pin_sentences"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -11,8 +11,8 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing, invitations
+from hushpoll_server.collect.scrubbing import COMPANIONS, is_left
 from hushpoll_server.collect.seal import seal_due
-from hushpoll_server.collect.tidying import COMPANIONS, is_left
 from hushpoll_server.store.counts import read_counts
 from hushpoll_server.store.schema import inbox, sealed, seen, surveys
 from hushpoll_server.store.surveys import Store

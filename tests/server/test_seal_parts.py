@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
-from hushpoll_server.collect import closing, invitations, seal, tidying
-from hushpoll_server.collect.tidying import INBOX, is_left, lock_inbox, mark
+from hushpoll_server.collect import closing, invitations, scrubbing, seal
+from hushpoll_server.collect.scrubbing import INBOX, is_left, lock_inbox, mark
 from hushpoll_server.store.counts import Recount, read_counts
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
@@ -203,7 +203,7 @@ def test_readers_of_results_do_not_stop_those_who_send_while_a_dump_runs(
         attempts.append(1)
         return lock_inbox(store, tx, wait)
 
-    for module in (seal, tidying):
+    for module in (seal, scrubbing):
         monkeypatch.setattr(module, "lock_inbox", counted)
     for worn in (False, True):
         store.seal_after = 0.0
@@ -232,7 +232,7 @@ def test_what_one_process_leaves_behind_another_removes(
     server.wal_holds_order = False
     seal.seal_due(server)
     with monkeypatch.context() as patch:
-        patch.setattr(tidying, "_write_inbox_again", lambda _store: False)
+        patch.setattr(scrubbing, "_write_inbox_again", lambda _store: False)
         arrive(client, store, survey, 20)
         closing.close(store, survey.hash)
     assert is_left(server, INBOX)
@@ -254,10 +254,10 @@ def test_what_is_left_behind_meanwhile_stays_marked(
 
     meanwhile(store)
     with monkeypatch.context() as patch:
-        patch.setattr(tidying, "_write_inbox_again", meanwhile)
-        tidying.tidy(store)
+        patch.setattr(scrubbing, "_write_inbox_again", meanwhile)
+        scrubbing.tidy(store)
     assert is_left(store, INBOX)
-    tidying.tidy(store)
+    scrubbing.tidy(store)
     assert not is_left(store, INBOX)
 
 
@@ -299,7 +299,7 @@ def test_what_waits_is_written_again_as_it_was(
     query = select(inbox).order_by(*inbox.primary_key.columns)
     with store.read() as tx:
         before = [tuple(row) for row in tx.execute(query)]
-    assert tidying._write_inbox_again(store)
+    assert scrubbing._write_inbox_again(store)
     with store.read() as tx:
         assert [tuple(row) for row in tx.execute(query)] == before
         if backend == "postgresql":

@@ -19,9 +19,9 @@ from types import SimpleNamespace
 import pytest
 from gunicorn.config import Config as GunicornConfig
 from hushpoll_client import Survey
-from hushpoll_server.serve.arrival import LARGEST_HEAD
 from hushpoll_server.serve.connection import MOST_KEPT, ClientSocket, Connection
-from hushpoll_server.serve.door import shut_when_told_to_stop
+from hushpoll_server.serve.graceful_shutdown import shut_when_told_to_stop
+from hushpoll_server.serve.request_buffer import LARGEST_HEAD
 from hushpoll_server.serve.worker import Worker
 
 from tests.serving import DRAFT, LONGEST, LiveServer, first_line, running_server

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from hushpoll_server.config import Config
 from hushpoll_server.people.log import COMMAND_LINE, record
 from hushpoll_server.store.backup import write_backup
-from hushpoll_server.store.copies import Told
+from hushpoll_server.store.backup_format import Progress
 from hushpoll_server.store.restore import give_to_owner, restore_backup
 from hushpoll_server.store.surveys import open_store
 
@@ -21,7 +21,7 @@ from .stored import opened_store
 
 
 @contextmanager
-def _progress() -> Iterator[Told]:
+def _progress() -> Iterator[Progress]:
     with tqdm(unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
 
         def told(name: str, rows: int) -> None:

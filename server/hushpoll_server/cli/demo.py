@@ -22,7 +22,7 @@ from hushpoll_client.delivery.link import Link
 from hushpoll_client.delivery.report import FEWEST_REPORTS
 from tqdm import tqdm
 
-from hushpoll_server.serve import study
+from hushpoll_server.serve import demo_study
 from hushpoll_server.serve.demo import demo_survey
 
 START_SECONDS = 60
@@ -65,13 +65,13 @@ def demo(number: int, port: int, stay: bool | None, as_json: bool) -> None:
         own_server(Path(folder), port) as address,
     ):
         started = time.monotonic()
-        survey = study.fetch_survey(address, demo_survey().hash)
-        people = study.respondents(number)
+        survey = demo_study.fetch_survey(address, demo_survey().hash)
+        people = demo_study.respondents(number)
         with tqdm(total=number, unit=" reports", disable=None, desc="Answering") as bar:
-            study.send_all(address, survey, people, bar.update)
+            demo_study.send_all(address, survey, people, bar.update)
         close_survey(Path(folder), survey.hash)
         results = _results(address, survey.hash)
-        rows = list(study.compare(people, results))
+        rows = list(demo_study.compare(people, results))
         seconds = time.monotonic() - started
         report = f"{address}/surveys/{survey.hash}/report"
         if as_json:
@@ -85,11 +85,11 @@ def demo(number: int, port: int, stay: bool | None, as_json: bool) -> None:
             _stay(page, report)
 
 
-def _row(row: study.Comparison) -> dict[str, Any]:
+def _row(row: demo_study.Comparison) -> dict[str, Any]:
     return {**vars(row), "inside": row.inside}
 
 
-def _print(rows: list[study.Comparison], n: int, seconds: float) -> None:
+def _print(rows: list[demo_study.Comparison], n: int, seconds: float) -> None:
     width = max(len(row.option) for row in rows)
     click.echo(f"\n{n:,} reports over HTTP in {seconds:.0f} s; the server saw only randomized ones.\n")
     click.echo(f"{'question':9} {'option':{width}}  {'hidden truth':>12}  {'estimate':>8}  95 % interval")
@@ -140,7 +140,7 @@ def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
     until = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < until:
         with contextlib.suppress(HushpollError):
-            if study.Sender(address).request("GET", "/healthz")[0] == 200:
+            if demo_study.Sender(address).request("GET", "/healthz")[0] == 200:
                 return True
         time.sleep(0.05)
     return False
@@ -160,14 +160,14 @@ def close_survey(folder: Path, survey_hash: str) -> None:
 
 
 def _results(address: str, survey_hash: str) -> dict[str, Any]:
-    status, body = study.Sender(address).request("GET", f"/api/surveys/{survey_hash}/results")
+    status, body = demo_study.Sender(address).request("GET", f"/api/surveys/{survey_hash}/results")
     if status != 200:
         raise HushpollError(f"the server answered {status} when asked for the results", "see its log")
     found: dict[str, Any] = json.loads(body)
     return found
 
 
-def _page(rows: list[study.Comparison], title: str, n: int, report: str) -> str:
+def _page(rows: list[demo_study.Comparison], title: str, n: int, report: str) -> str:
     """Write the page that the demo opens: every interval with the truth marked in it."""
     from jinja2 import Environment, PackageLoader
 

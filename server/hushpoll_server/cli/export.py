@@ -12,8 +12,8 @@ from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.results.counts_cache import CountsCache
 from hushpoll_server.results.minimum import refuse_small_export
-from hushpoll_server.results.tallies import Tallies
 
 from .stored import find_survey, opened_store, say_what_is_left
 
@@ -74,7 +74,7 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                 files = write_export(survey, records, folder, level, state.fewest, apart)
             else:
                 # Groups only grow: what is large enough before the first part is so after the last.
-                shown = Tallies().get(store, survey, FIELD).groups if survey.groups else None
+                shown = CountsCache().get(store, survey, FIELD).groups if survey.groups else None
                 total = store.sealed_count(survey_hash)
                 files = write_large_export(
                     survey, records, folder, level, rows=parts, n=total, shown=shown, batch=apart

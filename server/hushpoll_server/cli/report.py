@@ -17,7 +17,7 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
-from hushpoll_server.results.planned import planned_margins
+from hushpoll_server.results.planned_margins import planned_margins
 
 from .group_sizes import read_sizes
 from .stored import find_survey, opened_store, say_what_is_left

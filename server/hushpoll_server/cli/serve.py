@@ -12,8 +12,8 @@ from hushpoll_client import HushpollError
 from hushpoll_client.delivery.link import survey_link
 
 from hushpoll_server.config import Config
+from hushpoll_server.serve.asset_pins import check_pins
 from hushpoll_server.serve.demo import ACCOUNT, first_start
-from hushpoll_server.serve.pins import check_pins
 from hushpoll_server.store.clock import refuse_wrong_clock
 from hushpoll_server.store.surveys import open_store
 

@@ -22,10 +22,10 @@ from hushpoll_client.delivery.deadline import within
 from hushpoll_client.delivery.link import Link, split_address
 
 from hushpoll_server.config import Config
-from hushpoll_server.serve.pins import check_pins
+from hushpoll_server.serve.asset_pins import check_pins
 
 if TYPE_CHECKING:
-    from hushpoll_server.respond.owned import Owned
+    from hushpoll_server.respond.operator_content import OperatorContent
 
 _PARTLY = (
     "Only scripts and policy of the page were compared; pip install 'hushpoll[server]' compares all of it."
@@ -93,10 +93,10 @@ def _tell(compared: int, different: dict[str, list[str]], says: list[str]) -> No
 def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iterator[_Compared]:
     """Compare file by file; what the operator says on the page, which is no release's, is put among `says`."""
     from hushpoll_server.respond.manifest import asset_paths, release
-    from hushpoll_server.respond.owned import Owned, read_back
+    from hushpoll_server.respond.operator_content import OperatorContent, read_back
 
     paths = [f"/static/{release()}/{path}" for path in sorted(asset_paths())]
-    survey, owned = None, Owned()
+    survey, owned = None, OperatorContent()
     server = _Server(base)
     if link is not None:
         document = server.get(f"/api/surveys/{link.hash}").body
@@ -176,7 +176,7 @@ def _addresses(survey: Survey, opened: str) -> list[str]:
     return pages + [f"/static/{release()}/words/{name}.json" for name in LANGUAGES]
 
 
-def _rendered(base: str, survey: Survey | None, owned: Owned, paths: list[str]) -> dict[str, list[_Answer]]:
+def _rendered(base: str, survey: Survey | None, owned: OperatorContent, paths: list[str]) -> dict[str, list[_Answer]]:
     """Answer as this release does: a page open or closed, with and without public results."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close

@@ -24,11 +24,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.exc import IntegrityError
 
+from hushpoll_server.store.inbox_cipher import InboxCipher
 from hushpoll_server.store.schema import PLACES, binary, inbox, seen, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, SurveyState, today
-from hushpoll_server.store.waiting import Waiting
 
-from .codes import among, unspent
+from .spent_invitations import among, unspent
 
 
 class Outcome(Enum):
@@ -114,7 +114,7 @@ def wait_for_storing(tx: Connection) -> None:
         tx.execute(_WAIT_FOR_STORING)
 
 
-def store_new(connection: Connection, waiting: Waiting, reports: list[Incoming]) -> bool:
+def store_new(connection: Connection, waiting: InboxCipher, reports: list[Incoming]) -> bool:
     """Store reports of one survey that are all new, where it is open and asks for no invitation: the usual case.
 
     One statement on a connection that commits by itself: one round trip, and one wait for the disk. On PostgreSQL the
@@ -143,7 +143,7 @@ def store_new(connection: Connection, waiting: Waiting, reports: list[Incoming])
         connection.rollback()
 
 
-def accept(tx: Connection, waiting: Waiting, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
+def accept(tx: Connection, waiting: InboxCipher, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
     """Store what can be stored; give each job's outcomes in its order."""
     known = _look_up(tx, waiting, [report for job in jobs for report in job])
     fresh: list[_New] = []
@@ -206,7 +206,7 @@ def _forget(added: list[_New], known: _Known) -> None:
             known.unspent[report.survey, report.invitation] = place
 
 
-def _look_up(tx: Connection, waiting: Waiting, reports: list[Incoming]) -> _Known:
+def _look_up(tx: Connection, waiting: InboxCipher, reports: list[Incoming]) -> _Known:
     """Read what is known, on PostgreSQL under locks that two nodes take in the same order.
 
     The locks come first: whoever waited for another node's transaction must then see what it stored.
@@ -251,7 +251,7 @@ def _room(tx: Connection, state: SurveyState) -> int:
     return (state.closes_at or 0) - state.sealed_n - waiting
 
 
-def _insert(tx: Connection, waiting: Waiting, fresh: list[_New]) -> None:
+def _insert(tx: Connection, waiting: InboxCipher, fresh: list[_New]) -> None:
     rows = [
         {
             "survey": report.survey,

@@ -13,7 +13,7 @@ from sqlalchemy import func, insert, select
 from hushpoll_server.store.schema import invitations, surveys
 from hushpoll_server.store.surveys import Store, unknown_survey
 
-from .codes import spent_bits, unsealed
+from .spent_invitations import spent_bits, unsealed
 
 # No letter that is taken for a digit when read aloud or typed; 20 of 32 signs are 100 bits.
 _SIGNS = "0123456789abcdefghjkmnpqrstvwxyz"

@@ -21,8 +21,8 @@ from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_sur
 from hushpoll_server.store.workspace_schema import audit_log, keeping, mailings, server_state
 
 from .closing import close
+from .scrubbing import ADDRESSES, DELETED, INBOX, mark, tidy
 from .seal import seal_due
-from .tidying import ADDRESSES, DELETED, INBOX, mark, tidy
 
 __all__ = [
     "Keeping",

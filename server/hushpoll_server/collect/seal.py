@@ -21,8 +21,8 @@ from hushpoll_server.store.counts import add_counts
 from hushpoll_server.store.schema import PLACES, binary, inbox, sealed, spent, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today
 
-from .codes import marked
-from .tidying import COMPANIONS, INBOX, is_read_by_somebody, lock_inbox, mark, tidy, write_again
+from .scrubbing import COMPANIONS, INBOX, is_read_by_somebody, lock_inbox, mark, tidy, write_again
+from .spent_invitations import marked
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ here or in a template and then run, in this folder (see translations/babel.cfg):
     pybabel extract -F translations/babel.cfg -k lazy_gettext --add-location=file -o messages.pot .
     pybabel update -N --ignore-obsolete -w 110 -i messages.pot -d translations && rm messages.pot
     pybabel compile -d translations
-    python -m hushpoll_server.respond.pin_words
+    python -m hushpoll_server.respond.pin_sentences
 
 The last one writes the sentences' SHA-256 into explain.js, which shows no other ones. A test fails while a sentence is
 missing, left over, fuzzy, not compiled or not pinned in one of the languages.

@@ -27,9 +27,9 @@ from hushpoll_server.store.surveys import get_store, is_hash
 
 from . import languages, logos, paper
 from .assets import on_demand, preloads, shell, start
-from .kept import KeptPages, answer
 from .manifest import BUNDLES, Asset, asset, bundles_for, modules_for
 from .manifest import release as this_release
+from .page_cache import PageCache, answer
 
 bp = Blueprint("respond", __name__, template_folder="templates")
 bp.register_blueprint(paper.bp)
@@ -99,7 +99,7 @@ def page(survey_hash: str) -> BaseResponse:
         config.imprint,
         config.imprint_url,
     )
-    kept: KeptPages = current_app.extensions["hushpoll_pages"]
+    kept: PageCache = current_app.extensions["hushpoll_pages"]
     g.csp = {"form-action": "'none'"}
     return answer(
         kept.get(key, lambda: _render(survey, closed=not state.is_open, results=results, delete_on=delete_on))
@@ -212,5 +212,5 @@ def _whole_hash(prefix: str) -> str:
 @bp.record_once
 def _init(state: Any) -> None:
     languages.init_app(state.app)
-    state.app.extensions["hushpoll_pages"] = KeptPages()
+    state.app.extensions["hushpoll_pages"] = PageCache()
     state.app.jinja_env.filters["long_date"] = partial(format_date, format="long")

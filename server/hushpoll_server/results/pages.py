@@ -33,7 +33,7 @@ from hushpoll_server.store.surveys import get_store
 from . import public, waves  # noqa: F401  (their pages belong to the same blueprint)
 from .minimum import refuse_small_export
 from .paging import shown_page
-from .planned import planned_margins
+from .planned_margins import planned_margins
 from .shared import (
     FORMATS,
     Page,

@@ -27,8 +27,8 @@ from hushpoll_server.said.speech import speech
 from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import SurveyState, get_store
 
+from .counts_cache import ResultsCache, CountsCache
 from .public_files import PublicFiles
-from .tallies import ResultsCache, Tallies
 
 if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
@@ -48,7 +48,7 @@ FORMATS = {
 PUBLIC_LEVEL = 0.95
 
 
-bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_tallies", Tallies()))
+bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_counts", CountsCache()))
 bp.record_once(lambda state: state.app.extensions.setdefault("hushpoll_results", ResultsCache()))
 bp.record_once(
     lambda state: state.app.extensions.setdefault(
@@ -125,7 +125,7 @@ def results_of(
     from hushpoll_analysis.data.kept import GroupCounts
     from hushpoll_analysis.results.survey import report
 
-    tallies: Tallies = current_app.extensions["hushpoll_tallies"]
+    tallies: CountsCache = current_app.extensions["hushpoll_counts"]
     store, state = get_store(), state_of(survey.hash)
     # Strangers may read public results, but not make the server keep more.
     counted: Any = tallies.get(store, survey, by, keep=can_read_survey(signed_in(), survey.hash))

@@ -24,6 +24,7 @@ from hushpoll_server.said.speech import speech
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState, get_store
 
+from .counts_cache import CountsCache
 from .shared import (
     Page,
     as_svg,
@@ -37,7 +38,6 @@ from .shared import (
     turned_away,
     words_for,
 )
-from .tallies import Tallies
 
 if TYPE_CHECKING:
     from hushpoll_analysis.results.survey import SurveyResults
@@ -152,6 +152,6 @@ def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | No
     from hushpoll_analysis.data.link_groups import tally_of
     from hushpoll_analysis.results.survey import report
 
-    tallies: Tallies = current_app.extensions["hushpoll_tallies"]
+    tallies: CountsCache = current_app.extensions["hushpoll_counts"]
     counted = tally_of(tallies.get(get_store(), survey, FIELD), group) if group in survey.groups else None
     return None if counted is None else report(survey, counted, level=level)

@@ -19,7 +19,7 @@ from gunicorn.workers.gthread import TConn  # type: ignore[import-untyped]
 
 from hushpoll_server.config import Config
 
-from .arrival import Incoming
+from .request_buffer import Incoming
 
 REQUEST_SECONDS = Config.from_environment().request_seconds
 # A thread hands most answers to the kernel in one go and is free before the client has read a byte.

@@ -19,12 +19,12 @@ from gunicorn.http import wsgi  # type: ignore[import-untyped]
 from hushpoll_server import logs
 from hushpoll_server.config import Config
 
-from . import publishing
-from .door import shut_when_told_to_stop
+from . import metrics_process
+from .graceful_shutdown import shut_when_told_to_stop
 
 _config = Config.from_environment()
 # Before anything imports prometheus-client, which looks for the folder then.
-publishing.prepare(_config)
+metrics_process.prepare(_config)
 _publisher: list[Any] = []
 
 wsgi_app = "hushpoll_server:create_app()"
@@ -82,13 +82,13 @@ limit_request_field_size = 8190
 def when_ready(server: Any) -> None:
     """Let nobody in who would not be answered, when the server is told to stop."""
     shut_when_told_to_stop(server)
-    _publisher.append(publishing.start(_config))
+    _publisher.append(metrics_process.start(_config))
 
 
 def on_exit(server: Any) -> None:
     """Stop publishing metrics."""
     for process in _publisher:
-        publishing.end(process)
+        metrics_process.end(process)
 
 
 def post_fork(server: Any, worker: Any) -> None:

@@ -26,9 +26,9 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 
 from hushpoll_server.problems import HEALTH
 
-from .arrival import LARGEST_HEAD, Arrival
 from .connection import REQUEST_SECONDS, ClientSocket, Connection
-from .refusal import refusal, refusal_of
+from .early_errors import refusal, refusal_of
+from .request_buffer import LARGEST_HEAD, Arrival
 
 # A client may go on sending while it is told why it is refused; it is listened to so long, or it would not get to read.
 LEAVING_SECONDS = 2.0

@@ -37,20 +37,20 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from .copies import Copied, Told, add_to, columns_of, facts_table, named, plain, read_parts, verify
+from .backup_format import Copied, Progress, add_to, columns_of, facts_table, named, plain, read_parts, verify
 from .database import SEAL_LOCK, Database
 from .migrations import current_revision
 from .schema import metadata
 
 
-def write_backup(database: Database, target: Path, told: Told = lambda name, rows: None) -> Copied:
+def write_backup(database: Database, target: Path, progress: Progress = lambda name, rows: None) -> Copied:
     """Copy the database as it is at this moment into a new file, for its owner's eyes only, and read it back."""
     draft = target.with_name(f".{target.name}.partial")
     try:
         with _alone(target.parent):
             _refuse_taken(target)
             _make_ready(draft)
-            copied = _copy_all(database, draft, told)
+            copied = _copy_all(database, draft, progress)
             _sync(draft)
             if not draft.stat().st_size:
                 raise OSError(errno.EIO, "nothing is in it")
@@ -132,7 +132,7 @@ def _not_written(context: ExceptionContext) -> None:
         raise OSError(errno.EIO, str(context.original_exception)) from None
 
 
-def _copy_all(database: Database, draft: Path, told: Told) -> Copied:
+def _copy_all(database: Database, draft: Path, progress: Progress) -> Copied:
     engine = create_engine(URL.create("sqlite", database=str(draft)))
     event.listen(engine, "handle_error", _not_written)
     try:
@@ -144,7 +144,7 @@ def _copy_all(database: Database, draft: Path, told: Told) -> Copied:
             out.execute(delete(facts_table))
             out.commit()
             with _moment(database) as tx:
-                facts = [_copy_table(tx, out, table, told) for table in metadata.sorted_tables]
+                facts = [_copy_table(tx, out, table, progress) for table in metadata.sorted_tables]
                 facts.append({"name": "hushpoll", "rows": 0, "digest": hushpoll_client.__version__})
                 facts.append({"name": "schema", "rows": 0, "digest": current_revision(tx)})
             out.execute(insert(facts_table), facts)
@@ -183,7 +183,7 @@ def _moment(database: Database) -> Iterator[Connection]:
             lock.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": SEAL_LOCK})
 
 
-def _copy_table(tx: Connection, out: Connection, table: Table, told: Told) -> dict[str, Any]:
+def _copy_table(tx: Connection, out: Connection, table: Table, progress: Progress) -> dict[str, Any]:
     """Copy a table part by part, each kept before the next; what stands in the draft already is not written again."""
     digest, rows = hashlib.sha256(), 0
     last: tuple[Any, ...] | None = None
@@ -199,7 +199,7 @@ def _copy_table(tx: Connection, out: Connection, table: Table, told: Told) -> di
             if new:
                 out.execute(insert(table), new)
             out.commit()
-            told(table.name, rows)
+            progress(table.name, rows)
     if begun:
         out.execute(delete(table).where(*_between(table, last, None)))
         out.commit()

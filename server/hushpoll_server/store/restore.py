@@ -18,7 +18,7 @@ from sqlalchemy.exc import DatabaseError
 from hushpoll_server.config import SQLITE_FILE, Config
 
 from . import key
-from .copies import Copied, Told, digest_of, named, read_parts, tables_of, verify
+from .backup_format import Copied, Progress, digest_of, named, read_parts, tables_of, verify
 from .database import Database
 from .migrations import current_revision, knows, upgrade
 from .workspace_schema import server_state
@@ -27,7 +27,7 @@ _MARK = "restoring"
 _FRESH = (server_state.name, "alembic_version")
 
 
-def restore_backup(config: Config, source: Path, told: Told = lambda name, rows: None) -> Copied:
+def restore_backup(config: Config, source: Path, progress: Progress = lambda name, rows: None) -> Copied:
     """Put a backup into an empty database, or go on with that; verify it by reading it back."""
     if not source.is_file():
         raise HushpollError(f"{source}: no such file")
@@ -46,7 +46,7 @@ def restore_backup(config: Config, source: Path, told: Told = lambda name, rows:
             _refuse_other_key(config, given)
             mark = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()
             _prepare(database, revision, mark)
-            _fill(database, given, tables_of(engine, facts), told)
+            _fill(database, given, tables_of(engine, facts), progress)
             _finish(database, given, tables_of(database.engine, facts), facts, source)
     except DatabaseError as error:
         reason = " ".join(str(error.orig).split())
@@ -150,7 +150,7 @@ def _mark(database: Database) -> str | None:
         return tx.execute(select(server_state.c.value).where(server_state.c.name == _MARK)).scalar()
 
 
-def _fill(database: Database, given: Connection, tables: list[Table], told: Told) -> None:
+def _fill(database: Database, given: Connection, tables: list[Table], progress: Progress) -> None:
     """Copy part after part, each on the disk before the next; what an earlier try copied is skipped."""
     for table in tables:
         if table.name in _FRESH:
@@ -161,7 +161,7 @@ def _fill(database: Database, given: Connection, tables: list[Table], told: Told
             with database.write() as tx:
                 tx.execute(insert(table), named(table, part))
             done += len(part)
-            told(table.name, done)
+            progress(table.name, done)
 
 
 def _finish(

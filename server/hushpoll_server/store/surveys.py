@@ -30,8 +30,8 @@ from . import key
 from .clock import today as today
 from .counts import sealed_parts
 from .database import Database
+from .inbox_cipher import InboxCipher
 from .schema import inbox, surveys
-from .waiting import Waiting
 
 
 class ReportWriter(Protocol):
@@ -135,7 +135,7 @@ class Store:
         self.config = config
         self._make_writer = make_writer
         self.secret = config.secret()
-        self.waiting = Waiting(self.secret)
+        self.waiting = InboxCipher(self.secret)
         self.database = Database(config.url)
         self.engine = self.database.engine
         self.read = self.database.read

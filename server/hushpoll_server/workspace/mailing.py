@@ -24,7 +24,7 @@ from hushpoll_client.messages import Message, msg
 from sqlalchemy import Connection, insert, select, update
 
 from hushpoll_server.collect import invitations
-from hushpoll_server.collect.codes import unspent
+from hushpoll_server.collect.spent_invitations import unspent
 from hushpoll_server.mail import Letter, MailError, check_address, send
 from hushpoll_server.people.log import note, now
 from hushpoll_server.store.surveys import Store, unknown_survey

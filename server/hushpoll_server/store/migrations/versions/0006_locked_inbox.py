@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import context, op
 from hushpoll_client import HushpollError
-from hushpoll_server.store.waiting import Waiting
+from hushpoll_server.store.inbox_cipher import InboxCipher
 
 revision = "0006_locked_inbox"
 down_revision = "0005_tokens"
@@ -77,7 +77,7 @@ def _locked(tx: sa.Connection) -> list[dict[str, Any]]:
     secret = context.config.attributes.get("secret")
     if secret is None:
         raise HushpollError("the secret key is needed to lock the reports that wait", "start the server")
-    waiting = Waiting(secret)
+    waiting = InboxCipher(secret)
     rows = []
     for row in old:
         named = b"seen:" + bytes.fromhex(row.hash) + bytes(row.id)

@@ -16,7 +16,7 @@ from hushpoll_server.problems import passes, unavailable
 from hushpoll_server.store.surveys import Store
 
 from .accept import Incoming, Outcome, Raced, accept, store_new
-from .keeper import Keeper
+from .maintenance import Maintenance
 
 WAIT_SECONDS = 30
 # Jobs in the queue of one process beyond which clients are asked to come back.
@@ -51,7 +51,7 @@ class Writer:
         self._connection: Connection | None = None
         self._thread = threading.Thread(target=self._run, name="hushpoll-writer", daemon=True)
         self._thread.start()
-        self._keeper = Keeper(store)
+        self._keeper = Maintenance(store)
 
     def submit(self, reports: Sequence[Incoming]) -> list[Outcome]:
         """Store reports of one survey, all or none; returns when the commit is on the disk."""

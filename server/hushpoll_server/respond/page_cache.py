@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.compression import compressible
 
-__all__ = ["KeptPages", "answer"]
+__all__ = ["PageCache", "answer"]
 
 MOST = 200
 """Pages in memory, of about 10 KB each; the ones that were asked for longest ago go first."""
@@ -27,7 +27,7 @@ class Page(NamedTuple):
     tag: str
 
 
-class KeptPages:
+class PageCache:
     """Pages by everything that they are made of."""
 
     def __init__(self) -> None:

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
 
-__all__ = ["ResultsCache", "Tallies"]
+__all__ = ["ResultsCache", "CountsCache"]
 
 MOST_SCANNED = 64
-"""Tallies in memory that no kept counts give."""
+"""CountsCache in memory that no kept counts give."""
 MOST_RESULTS = 256
 """Results in memory that take more than counts: a survey has up to a hundred pictures."""
 
 log = logging.getLogger(__name__)
 
 
-class Tallies:
+class CountsCache:
     """Counts of surveys, as many as a report needs; a page must not cost a scan each time."""
 
     def __init__(self) -> None:

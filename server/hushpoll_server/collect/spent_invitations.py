@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from hushpoll_server.store.inbox_cipher import InboxCipher
 from hushpoll_server.store.schema import inbox, invitations, spent
-from hushpoll_server.store.waiting import Waiting
 
 # SQLite takes at least 32,766 variables in a statement; PostgreSQL 65,535.
 _CHUNK = 10_000
@@ -22,7 +22,7 @@ def unsealed(tx: Connection, survey: int, codes: Iterable[bytes]) -> dict[bytes,
     return {code: place for code, place in places.items() if not is_set(bits, place)}
 
 
-def unspent(tx: Connection, waiting: Waiting, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
+def unspent(tx: Connection, waiting: InboxCipher, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
     """Return those of `unsealed` that no waiting report has spent either."""
     places = unsealed(tx, survey, codes)
     tags = {waiting.tag(survey, code): code for code in places}

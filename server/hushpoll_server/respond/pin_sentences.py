@@ -1,6 +1,6 @@
 """Write the SHA-256 of the page's sentences into explain.js, so that intact scripts show no other ones.
 
-Run it after a change of a sentence: `python -m hushpoll_server.respond.pin_words`. A test fails until then.
+Run it after a change of a sentence: `python -m hushpoll_server.respond.pin_sentences`. A test fails until then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waiting reports are locked: a copy of the database tells neither what they say nor which invitation each one spent.
+"""Waiting reports are encrypted: a copy of the database tells neither what they say nor which invitation each one spent.
 
 The keys are made from the server's secret, which is outside the database and its backups. A box holds a record and the
 place of its invitation; the invitation is marked as spent when the report is sealed, together with many others. Until
@@ -19,7 +19,7 @@ _PLACE_BYTES = 4
 _NO_PLACE = (1 << 8 * _PLACE_BYTES) - 1
 
 
-class Waiting:
+class InboxCipher:
     """Locks and opens the waiting reports of one server."""
 
     def __init__(self, secret: bytes) -> None:

@@ -25,7 +25,7 @@ facts_table = Table(
     Column("digest", String, nullable=False),
 )
 
-Told = Callable[[str, int], None]
+Progress = Callable[[str, int], None]
 
 
 class Copied(NamedTuple):

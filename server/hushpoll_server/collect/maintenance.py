@@ -17,7 +17,7 @@ from .closing import Steadiness, close_due
 from .retention import delete_due, is_day_believed, may_delete
 from .seal import seal_due
 
-__all__ = ["Keeper"]
+__all__ = ["Maintenance"]
 
 KEEP_SECONDS = 1.0
 # SQLite's log holds the order in which locked reports came; it is emptied this often while they wait.
@@ -27,7 +27,7 @@ WAIT_SECONDS = 30
 log = logging.getLogger(__name__)
 
 
-class Keeper:
+class Maintenance:
     """The thread that closes surveys when their day is over, seals reports, and empties SQLite's log meanwhile.
 
     None of this can wait in the writer: everybody who sends a report would wait with it.
@@ -38,7 +38,7 @@ class Keeper:
         self._over = threading.Event()
         self._told = False
         self._told_of_clock = False
-        self._thread = threading.Thread(target=self._run, name="hushpoll-keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="hushpoll-maintenance", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

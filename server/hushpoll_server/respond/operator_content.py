@@ -10,7 +10,7 @@ import html
 import re
 from typing import NamedTuple
 
-__all__ = ["Owned", "read_back"]
+__all__ = ["OperatorContent", "read_back"]
 
 _IMPRINT = re.compile(
     r'<p class="imprint"(?P<own> dir="auto")?>'
@@ -19,7 +19,7 @@ _IMPRINT = re.compile(
 _DELETION = re.compile(r'"delete_on":"(\d{4}-\d\d-\d\d)"')
 
 
-class Owned(NamedTuple):
+class OperatorContent(NamedTuple):
     """What the operator says on every page, and the survey's owner on those of a survey."""
 
     imprint: str = ""
@@ -37,14 +37,14 @@ class Owned(NamedTuple):
         return told
 
 
-def read_back(page: str) -> Owned:
+def read_back(page: str) -> OperatorContent:
     """Read what the operator says from a page; rendered again with it, an intact page is the same to the byte."""
     imprint, day = _IMPRINT.search(page), _DELETION.search(page)
     delete_on = _date(day[1]) if day else None
     if imprint is None:
-        return Owned(delete_on=delete_on)
+        return OperatorContent(delete_on=delete_on)
     text = html.unescape(imprint["text"]) if imprint["own"] else ""
-    return Owned(text, html.unescape(imprint["url"] or ""), delete_on)
+    return OperatorContent(text, html.unescape(imprint["url"] or ""), delete_on)
 
 
 def _date(text: str) -> datetime.date | None:
