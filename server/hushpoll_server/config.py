@@ -97,31 +97,31 @@ class Config:
     @classmethod
     def of(cls, texts: Settings) -> Config:
         """Return the configuration that these settings make."""
-        read = texts.read
-        public_url = read("public_url", settings.public_url)
-        smtp_url = read("smtp_url", settings.smtp_url(public_url))
+        setting = texts.read
+        public_url = setting("public_url", settings.public_url)
+        smtp_url = setting("smtp_url", settings.smtp_url(public_url))
         return cls(
-            data=read("data", lambda text: Path(text or "data")),
-            database_url=read("database_url", settings.database_url),
-            host=read("host", str) or cls.host,
-            port=read("port", whole(cls.port, 0, 65535)),
+            data=setting("data", lambda text: Path(text or "data")),
+            database_url=setting("database_url", settings.database_url),
+            host=setting("host", str) or cls.host,
+            port=setting("port", whole(cls.port, 0, 65535)),
             public_url=public_url,
-            trusted_hosts=tuple(read("trusted_hosts", str).replace(",", " ").split()),
-            proxy_hops=read("proxy_hops", whole(0, 0, 10)),
-            secret_key_file=read("secret_key_file", str),
-            workers=read("workers", whole(cls.workers, 1, 64)),
-            threads=read("threads", whole(cls.threads, 1, 512)),
-            request_seconds=read("request_seconds", whole(cls.request_seconds, 1, 3600)),
-            seal_at_least=read("seal_at_least", whole(cls.seal_at_least, 1, 1_000_000)),
-            seal_every=read("seal_every", whole(int(cls.seal_every), 0, 86_400)),
-            reports_per_minute=read("reports_per_minute", whole(0, 0, 1_000_000)),
-            epsilon_cap=str(read("epsilon_cap", whole(int(cls.epsilon_cap), 1, 80))),
+            trusted_hosts=tuple(setting("trusted_hosts", str).replace(",", " ").split()),
+            proxy_hops=setting("proxy_hops", whole(0, 0, 10)),
+            secret_key_file=setting("secret_key_file", str),
+            workers=setting("workers", whole(cls.workers, 1, 64)),
+            threads=setting("threads", whole(cls.threads, 1, 512)),
+            request_seconds=setting("request_seconds", whole(cls.request_seconds, 1, 3600)),
+            seal_at_least=setting("seal_at_least", whole(cls.seal_at_least, 1, 1_000_000)),
+            seal_every=setting("seal_every", whole(int(cls.seal_every), 0, 86_400)),
+            reports_per_minute=setting("reports_per_minute", whole(0, 0, 1_000_000)),
+            epsilon_cap=str(setting("epsilon_cap", whole(int(cls.epsilon_cap), 1, 80))),
             smtp_url=smtp_url,
-            mail_from=read("mail_from", settings.mail_from(smtp_url)),
-            imprint=read("imprint", settings.imprint),
-            imprint_url=read("imprint_url", settings.imprint_url),
-            metrics_port=read("metrics_port", whole(0, 0, 65535)),
-            log_level=read("log_level", settings.log_level),
+            mail_from=setting("mail_from", settings.mail_from(smtp_url)),
+            imprint=setting("imprint", settings.imprint),
+            imprint_url=setting("imprint_url", settings.imprint_url),
+            metrics_port=setting("metrics_port", whole(0, 0, 65535)),
+            log_level=setting("log_level", settings.log_level),
         )
 
     def make_folder(self) -> None:
@@ -152,8 +152,8 @@ class Config:
     def open_to_others(self) -> list[str]:
         """Return what other users of this machine can get at, and what to do about it."""
         return [
-            f"{path}: other users of this machine can look into it (mode {mode:04o}); chmod {wanted} {path}"
-            for path, wanted in ((self.data, "700"), (self.key_path, "600"))
+            f"{path}: other users of this machine can look into it (mode {mode:04o}); chmod {private_mode} {path}"
+            for path, private_mode in ((self.data, "700"), (self.key_path, "600"))
             if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & 0o077
         ]
 

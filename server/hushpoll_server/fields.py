@@ -52,28 +52,30 @@ def decimal(text: str, at: Sequence[str] = ()) -> str:
     point = in_digits("0.5")[1]
     if _THOUSANDS[point].fullmatch(digits):
         raise _unclear(text, sign + re.sub(r"\D", "", digits), sign + re.sub(r"\D", point, digits), at)
-    found = _COMMA.fullmatch(digits)
-    return f"{sign}{found[1] or 0}.{found[2]}" if found else text
+    match = _COMMA.fullmatch(digits)
+    return f"{sign}{match[1] or 0}.{match[2]}" if match else text
 
 
-def _unclear(typed: str, whole: str, broken: str, at: Sequence[str]) -> SurveyError:
-    if re.fullmatch(r"-?\d+[.,]\d+", broken):
+def _unclear(typed: str, without_separator: str, as_decimal: str, at: Sequence[str]) -> SurveyError:
+    if re.fullmatch(r"-?\d+[.,]\d+", as_decimal):
         problem = _("%(typed)s can be read in two ways", typed=quoted(typed))
-        return SurveyError(at, problem, _("write %(whole)s, or %(broken)s", whole=whole, broken=broken))
+        return SurveyError(
+            at, problem, _("write %(whole)s, or %(broken)s", whole=without_separator, broken=as_decimal)
+        )
     problem = _("%(typed)s has signs between thousands", typed=quoted(typed))
-    return SurveyError(at, problem, _("write %(whole)s", whole=whole))
+    return SurveyError(at, problem, _("write %(whole)s", whole=without_separator))
 
 
 def decimals(text: str, at: Sequence[str] = ()) -> str:
     """Read decimal commas in a list, whose items then have semicolons between."""
-    return ", ".join(decimal(one, at) for one in text.split(";")) if ";" in text else text
+    return ", ".join(decimal(item, at) for item in text.split(";")) if ";" in text else text
 
 
 def shown(value: object) -> str:
     """Write a number of a document, or a list of them, into a field as `decimal` and `decimals` read it."""
     if not isinstance(value, list):
         return in_digits(str(value)) if _POINT.fullmatch(str(value)) else str(value)
-    items = [shown(one) for one in value]
+    items = [shown(element) for element in value]
     return ("; " if any("," in item for item in items) else ", ").join(items)
 
 
@@ -90,12 +92,12 @@ class DecimalField(FloatField):  # type: ignore[misc]
     def process_formdata(self, valuelist: list[str]) -> None:
         """Read what was typed."""
         try:
-            read = [decimal(text) for text in valuelist]
+            numbers = [decimal(text) for text in valuelist]
         except SurveyError as error:
             self.data = None
             raise ValueError(sentence(both(error))) from None
         with suppress(ValueError):  # the sentence of its range says what to type
-            super().process_formdata(read)
+            super().process_formdata(numbers)
 
     def pre_validate(self, form: BaseForm) -> None:
         """Leave it at what was said of the number already."""

@@ -42,18 +42,18 @@ class Files:
     """Every file by its name, such as workspace/page.js, with the digest of all."""
 
     def __init__(self) -> None:
-        found = {str(path.relative_to(_STATIC)): path for path in _STATIC.rglob("*") if path.suffix in _TYPES}
-        found["bootstrap.css"] = _BOOTSTRAP
-        found["report.css"] = _report_style()
-        self._files = {name: _read(path) for name, path in sorted(found.items())}
+        paths = {str(path.relative_to(_STATIC)): path for path in _STATIC.rglob("*") if path.suffix in _TYPES}
+        paths["bootstrap.css"] = _BOOTSTRAP
+        paths["report.css"] = _report_style()
+        self._files = {name: _read(path) for name, path in sorted(paths.items())}
 
     @cached_property
     def digest(self) -> str:
         """Sixteen digits that change when any file does."""
-        whole = hashlib.sha256()
+        digest = hashlib.sha256()
         for name, file in self._files.items():
-            whole.update(name.encode() + b"\0" + hashlib.sha256(file.body).digest())
-        return whole.hexdigest()[:16]
+            digest.update(name.encode() + b"\0" + hashlib.sha256(file.body).digest())
+        return digest.hexdigest()[:16]
 
     def get(self, name: str) -> File:
         """Return a file, or say that there is none."""

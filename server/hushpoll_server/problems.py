@@ -70,12 +70,12 @@ def _page(status: int, detail: str) -> str:
     """Return a person what happened and what to do in their own language; the detail is for whoever can mend it."""
     with force_locale(of_problems()):
         # What werkzeug says of itself is what the page says already, in English.
-        told = "" if detail in _STANDARD else in_words(detail)
+        text = "" if detail in _STANDARD else in_words(detail)
         return render_template(
             "respond/problem.html",
             status=status,
-            detail=told,
-            told_in="en" if told == detail else language(),
+            detail=text,
+            told_in="en" if text == detail else language(),
             language=language(),
             direction=direction(),
         )
@@ -108,10 +108,10 @@ def init_app(app: Flask) -> None:
         return respond(problem.status, problem.detail, problem.headers)
 
 
-def of_exception(error: Exception, place: str) -> Problem:
+def of_exception(error: Exception, where: str) -> Problem:
     """Return what to tell a client about an error that is not its own: 503 where it passes, else 500."""
     if isinstance(error, PoolTimeoutError) or (isinstance(error, DBAPIError) and passes(error)):
-        log.error("database not available in %s: %s", place, type(error).__name__)
+        log.error("database not available in %s: %s", where, type(error).__name__)
         return unavailable("the server cannot reach its database right now; try again in a few seconds")
     if isinstance(error, (ParseException, NoMoreData)):
         # Read late, as part of a form: the connection's own mistake, found by gunicorn.
@@ -120,7 +120,7 @@ def of_exception(error: Exception, place: str) -> Problem:
         # PostgreSQL's text holds no NUL and its whole numbers end somewhere; SQLite minds neither.
         return Problem(400, "the request holds a character or a number that cannot be; correct it")
     # The traceback names places, never values: see logs.py.
-    log.error("unexpected %s in %s", type(error).__name__, place, exc_info=error)
+    log.error("unexpected %s in %s", type(error).__name__, where, exc_info=error)
     return Problem(500, "the server made a mistake; it has been noted without any of your data")
 
 

@@ -57,11 +57,11 @@ Value = TypeVar("Value")
 class UnusableError(Exception):
     """A text that a setting cannot have: what is wrong, what to do, and how much of the text may be repeated."""
 
-    def __init__(self, problem: str, remedy: str = "", *, shown: int = 60) -> None:
+    def __init__(self, problem: str, remedy: str = "", *, length_shown: int = 60) -> None:
         super().__init__(problem)
         self.problem = problem
         self.remedy = remedy
-        self.shown = shown
+        self.shown = length_shown
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def whole(default: int, least: int, most: int) -> Callable[[str], int]:
         if not text:
             return default
         if not text.isascii() or not text.isdigit() or len(text) > 20 or not least <= int(text) <= most:
-            raise UnusableError(f"must be a whole number from {least} to {most}", shown=40)
+            raise UnusableError(f"must be a whole number from {least} to {most}", length_shown=40)
         return int(text)
 
     return read
@@ -175,7 +175,7 @@ def database_url(text: str) -> str:
     if text and not text.startswith(("sqlite:///", "postgresql://", "postgres://", "postgresql+psycopg://")):
         scheme = text.split(":", 1)[0][:40]
         raise UnusableError(
-            f"{scheme!r} is not known", "use postgresql://... or leave it empty for SQLite", shown=0
+            f"{scheme!r} is not known", "use postgresql://... or leave it empty for SQLite", length_shown=0
         )
     if not text:
         return text
@@ -187,7 +187,9 @@ def database_url(text: str) -> str:
         make_url(text)
     except (ArgumentError, ValueError):
         raise UnusableError(
-            "cannot be read", "write it like postgresql://user:password@db.example.org:5432/name", shown=0
+            "cannot be read",
+            "write it like postgresql://user:password@db.example.org:5432/name",
+            length_shown=0,
         ) from None
     return text
 
@@ -216,13 +218,13 @@ def smtp_url(public: str) -> Callable[[str], str]:
             good = False
         if text and not good:
             raise UnusableError(
-                "cannot be used", "write it like smtp://user:password@mail.example.org:587", shown=0
+                "cannot be used", "write it like smtp://user:password@mail.example.org:587", length_shown=0
             )
         if text and not public:
             raise UnusableError(
                 "letters need PUBLIC_URL, the address that their links lead to",
                 "set it like https://survey.example.org",
-                shown=0,
+                length_shown=0,
             )
         return text
 
@@ -250,7 +252,7 @@ def imprint(text: str) -> str:
         raise UnusableError(
             "cannot be shown",
             f"write one line of at most {_LONGEST_IMPRINT} characters; IMPRINT_URL leads to more",
-            shown=40,
+            length_shown=40,
         )
     return text
 
@@ -270,5 +272,5 @@ def log_level(text: str) -> str:
     """Return how much is logged."""
     level = text.lower() or "info"
     if level not in ("debug", "info", "warning", "error", "critical"):
-        raise UnusableError("must be debug, info, warning, error or critical", shown=40)
+        raise UnusableError("must be debug, info, warning, error or critical", length_shown=40)
     return level

@@ -94,19 +94,19 @@ def _workspaces() -> str:
     offered = WORKSPACE_LANGUAGES
     if _chosen():
         return _chosen()
-    asked = "" if (request.endpoint or "").startswith(_OF_THE_SURVEY) else _asked(offered)
-    return asked or request.accept_languages.best_match(offered) or "en"
+    requested = "" if (request.endpoint or "").startswith(_OF_THE_SURVEY) else _asked(offered)
+    return requested or request.accept_languages.best_match(offered) or "en"
 
 
 def _chosen() -> str:
     """Return the language that somebody chose for the workspace; nothing where nobody did."""
-    found = request.cookies.get(CHOSEN, "")
-    return found if found in WORKSPACE_LANGUAGES else ""
+    code = request.cookies.get(CHOSEN, "")
+    return code if code in WORKSPACE_LANGUAGES else ""
 
 
 def _asked(offered: dict[str, str]) -> str:
-    asked = request.args.get("lang", "")
-    return asked if asked in offered else ""
+    code = request.args.get("lang", "")
+    return code if code in offered else ""
 
 
 def language() -> str:
@@ -130,9 +130,9 @@ def gettext(text: str, /, **values: Any) -> str:
     return str(flask_babel.gettext(text, **values))
 
 
-def ngettext(one: str, more: str, number: int, /, **values: Any) -> str:
+def ngettext(singular: str, plural: str, number: int, /, **values: Any) -> str:
     """Return a sentence about one or several, with %(num)s for how many."""
-    return str(flask_babel.ngettext(one, more, number, **values))
+    return str(flask_babel.ngettext(singular, plural, number, **values))
 
 
 def pgettext(context: str, text: str, /, **values: Any) -> str:
@@ -159,10 +159,10 @@ def in_words(msg: object) -> str:
 
 
 def _error(error: HushpollError) -> str:
-    place = in_words(getattr(error, "where", "") or getattr(error, "item", ""))
+    where = in_words(getattr(error, "where", "") or getattr(error, "item", ""))
     problem, remedy = in_words(error.problem), in_words(error.remedy)
-    told = f"{place}: {problem}" if place else problem
-    return f"{told}; {remedy}" if remedy else told
+    text = f"{where}: {problem}" if where else problem
+    return f"{text}; {remedy}" if remedy else text
 
 
 class _Filled(Formatter):

@@ -56,9 +56,9 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
         if page.mimetype == "text/html" and page.status_code // 100 != 3 and not attached:
             found[rule.endpoint] = (page.status_code, len(SHOWN.findall(page.text)), read_back(page.text))
         page.close()
-    assert all(told == (1, OperatorContent(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]), (
-        found
-    )
+    assert all(
+        told == (1, OperatorContent(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]
+    ), found
     good = {endpoint for endpoint, (status, *_) in found.items() if status == 200}
     assert good >= {
         "respond.page",

@@ -49,17 +49,17 @@ def backup(file: Path, as_json: bool) -> None:
         raise click.UsageError("FILE: names no file")
     with opened_store() as store:
         record(store, COMMAND_LINE, "backed up", click.format_filename(file.name), "")
-        with _progress() as told:
-            copied = write_backup(store.database, file, told)
-        place = click.format_filename(store.config.key_path)
+        with _progress() as progress:
+            copied = write_backup(store.database, file, progress)
+        key_path = click.format_filename(store.config.key_path)
     if as_json:
-        shown = click.format_filename(file)
-        print_json({"file": shown, "rows": copied.rows, "tables": copied.tables, "key": place})
+        name = click.format_filename(file)
+        print_json({"file": name, "rows": copied.rows, "tables": copied.tables, "key": key_path})
         return
     click.echo(
         f"{click.format_filename(file)}: {copied.rows:,} rows of {copied.tables} tables, read back and found the same."
     )
-    click.echo(f"The key is not in it: keep a copy of {place} somewhere else.")
+    click.echo(f"The key is not in it: keep a copy of {key_path} somewhere else.")
 
 
 @click.command()
@@ -76,21 +76,21 @@ def restore(file: Path, as_json: bool) -> None:
       DATA=/var/lib/hushpoll hushpoll restore /var/backups/hushpoll-2026-03-01
     """
     config = Config.from_environment()
-    with _progress() as told:
-        copied = restore_backup(config, file, told)
+    with _progress() as progress:
+        copied = restore_backup(config, file, progress)
     store = open_store(config)
     record(store, COMMAND_LINE, "restored", click.format_filename(file.name), "")
     store.close()
-    given = give_to_owner(config)
-    shown = click.format_filename(file)
+    handed_over = give_to_owner(config)
+    name = click.format_filename(file)
     if as_json:
-        print_json({"file": shown, "rows": copied.rows, "tables": copied.tables})
+        print_json({"file": name, "rows": copied.rows, "tables": copied.tables})
         return
     click.echo(
-        f"{shown}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
+        f"{name}: {copied.rows:,} rows of {copied.tables} tables restored, read back and found the same."
     )
-    if given:
-        names = ", ".join(path.name for path in given)
+    if handed_over:
+        names = ", ".join(path.name for path in handed_over)
         click.echo(
             f"{names}: given to {_owner_of(config.data)}, who owns {click.format_filename(config.data)}."
         )

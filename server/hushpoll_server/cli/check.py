@@ -51,13 +51,15 @@ def check(hashes: tuple[str, ...], repair: bool, as_json: bool) -> None:
       hushpoll check
     """
     with opened_store() as store:
-        found = [_check(store, state, repair) for state in _wanted(store, hashes)]
-    different = [one for one in found if one.differences]
+        checks = [_check(store, state, repair) for state in _wanted(store, hashes)]
+    different = [check for check in checks if check.differences]
     if as_json:
-        click.echo(json.dumps({"surveys": [one.to_dict() for one in found], "different": len(different)}))
+        click.echo(
+            json.dumps({"surveys": [check.to_dict() for check in checks], "different": len(different)})
+        )
     else:
-        for one in found:
-            _print(one, repair)
+        for check in checks:
+            _print(check, repair)
     if different:
         raise click.exceptions.Exit(1)
 
@@ -65,70 +67,76 @@ def check(hashes: tuple[str, ...], repair: bool, as_json: bool) -> None:
 def _wanted(store: Store, hashes: tuple[str, ...]) -> list[SurveyState]:
     if not hashes:
         return store.list_surveys()
-    found = []
-    for one in hashes:
-        state = store.state(one)
+    states = []
+    for survey_hash in hashes:
+        state = store.state(survey_hash)
         if state is None:
-            raise unknown_survey(one)
-        found.append(state)
-    return found
+            raise unknown_survey(survey_hash)
+        states.append(state)
+    return states
 
 
-def _print(one: _Found, repair: bool) -> None:
-    name = f"{one.state.hash[:12]}  {one.state.title}"
-    if not one.differences:
-        click.echo(f"{name}: {one.made.n:,} reports, the counts are right.")
+def _print(check: _Found, repair: bool) -> None:
+    name = f"{check.state.hash[:12]}  {check.state.title}"
+    if not check.differences:
+        click.echo(f"{name}: {check.made.n:,} reports, the counts are right.")
         return
-    click.echo(f"{name}: {one.made.n:,} reports, {len(one.differences)} counts are DIFFERENT:")
-    for difference in one.differences:
+    click.echo(f"{name}: {check.made.n:,} reports, {len(check.differences)} counts are DIFFERENT:")
+    for difference in check.differences:
         click.echo(f"  {difference}")
     click.echo("  They were written again." if repair else "  Write them again with --repair.")
 
 
 def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
-    known = store.published(state.hash)
-    assert known is not None
+    published = store.published(state.hash)
+    assert published is not None
     with _moment(store) as tx:
-        kept, sealed = read_counts(tx, known.number)
-        made = Recount(known.survey, kept_pairs(tx, known.number, known.survey))
+        stored, sealed = read_counts(tx, published.number)
+        recount = Recount(published.survey, kept_pairs(tx, published.number, published.survey))
         with tqdm(total=sealed, unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-            for part in sealed_parts(tx, known.number):
-                before = made.n
-                made.add(part)
-                bar.update(made.n - before)
-    differences = [] if made.n == sealed else [f"{made.n:,} reports are sealed, {sealed:,} are said to be"]
-    for place in sorted({*kept, *made.cells}):
-        wrong = _wrong(kept.get(place), made.cells.get(place))
+            for chunk in sealed_parts(tx, published.number):
+                before = recount.n
+                recount.add(chunk)
+                bar.update(recount.n - before)
+    differences = (
+        [] if recount.n == sealed else [f"{recount.n:,} reports are sealed, {sealed:,} are said to be"]
+    )
+    for key in sorted({*stored, *recount.cells}):
+        wrong = _wrong(stored.get(key), recount.cells.get(key))
         if wrong:
-            differences.append(f"{_named(known.survey, place)}: {wrong}")
+            differences.append(f"{_named(published.survey, key)}: {wrong}")
     if differences and repair:
-        _repair(store, known.number, made)
-    return _Found(state, made, differences)
+        _repair(store, published.number, recount)
+    return _Found(state, recount, differences)
 
 
-def _wrong(kept: Any, made: Any) -> str:
-    if kept is None or made is None:
+def _wrong(stored: Any, recounted: Any) -> str:
+    if stored is None or recounted is None:
         return (
-            "" if not any(kept or made) else "is not kept" if kept is None else "is kept, but has no reports"
+            ""
+            if not any(stored or recounted)
+            else "is not kept"
+            if stored is None
+            else "is kept, but has no reports"
         )
-    if len(kept) != len(made):
-        return f"{len(kept)} counts are kept, there are {len(made)}"
-    off = sum(one != other for one, other in zip(kept, made, strict=True))
-    return f"{off} of {len(made)} counts differ" if off else ""
+    if len(stored) != len(recounted):
+        return f"{len(stored)} counts are kept, there are {len(recounted)}"
+    off = sum(first != second for first, second in zip(stored, recounted, strict=True))
+    return f"{off} of {len(recounted)} counts differ" if off else ""
 
 
-def _named(survey: Survey, place: Place) -> str:
-    group = f" of {survey.groups[place.grp]}" if survey.groups and not place.by else ""
-    return f"{place.part}{f' by {place.by}' if place.by else ''}{group}"
+def _named(survey: Survey, key: Place) -> str:
+    group = f" of {survey.groups[key.grp]}" if survey.groups and not key.by else ""
+    return f"{key.part}{f' by {key.by}' if key.by else ''}{group}"
 
 
-def _repair(store: Store, number: int, made: Recount) -> None:
+def _repair(store: Store, number: int, recount: Recount) -> None:
     """Write a recount, unless reports were sealed meanwhile: then the next one will do it."""
     with store.write() as tx:
         _, sealed = read_counts(tx, number, [])
-        if sealed == made.n:
+        if sealed == recount.n:
             forget_counts(tx, number)
-            write_counts(tx, number, made.cells)
+            write_counts(tx, number, recount.cells)
 
 
 @contextmanager

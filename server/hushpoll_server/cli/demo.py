@@ -75,8 +75,8 @@ def demo(number: int, port: int, stay: bool | None, as_json: bool) -> None:
         seconds = time.monotonic() - started
         report = f"{address}/surveys/{survey.hash}/report"
         if as_json:
-            found = [_row(row) for row in rows]
-            print_json({"hash": survey.hash, "n": results["n"], "report": report, "rows": found})
+            comparisons = [_row(row) for row in rows]
+            print_json({"hash": survey.hash, "n": results["n"], "report": report, "rows": comparisons})
         else:
             _print(rows, results["n"], seconds)
         if stay:
@@ -125,8 +125,10 @@ def own_server(folder: Path, port: int) -> Iterator[str]:
         with contextlib.suppress(SubmitError, IndexError):  # it ended before it named an address
             address = Link.parse(process.stdout.readline().decode().split()[-1]).server
         if address is None or not _answers(address, process):
-            said = (folder / "server.log").read_text("utf-8").strip().splitlines()
-            raise HushpollError(f"the server did not start: {said[-1] if said else 'it said nothing'}")
+            log_lines = (folder / "server.log").read_text("utf-8").strip().splitlines()
+            raise HushpollError(
+                f"the server did not start: {log_lines[-1] if log_lines else 'it log_lines nothing'}"
+            )
         yield address
     finally:
         process.terminate()
@@ -163,8 +165,8 @@ def _results(address: str, survey_hash: str) -> dict[str, Any]:
     status, body = demo_study.Sender(address).request("GET", f"/api/surveys/{survey_hash}/results")
     if status != 200:
         raise HushpollError(f"the server answered {status} when asked for the results", "see its log")
-    found: dict[str, Any] = json.loads(body)
-    return found
+    results: dict[str, Any] = json.loads(body)
+    return results
 
 
 def _page(rows: list[demo_study.Comparison], title: str, n: int, report: str) -> str:

@@ -55,17 +55,17 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
         survey_hash = find_survey(store, hash_)
         survey = store.get_survey(survey_hash)
         assert survey is not None
-        size, read = store.record_format(survey_hash).size, []
+        size, sizes = store.record_format(survey_hash).size, []
         with tqdm(
             total=store.sealed_count(survey_hash), unit=" reports", unit_scale=True, disable=None, leave=False
         ) as bar:
 
-            def counted(part: bytes) -> bytes:
-                read.append(len(part) // size)
-                bar.update(read[-1])
-                return part
+            def count_reports(chunk: bytes) -> bytes:
+                sizes.append(len(chunk) // size)
+                bar.update(sizes[-1])
+                return chunk
 
-            records = map(counted, read_sealed(store, survey_hash))
+            records = map(count_reports, read_sealed(store, survey_hash))
             state = store.state(survey_hash)
             assert state is not None
             refuse_small_export(state)
@@ -74,12 +74,12 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                 files = write_export(survey, records, folder, level, state.fewest, apart)
             else:
                 # Groups only grow: what is large enough before the first part is so after the last.
-                shown = CountsCache().get(store, survey, FIELD).groups if survey.groups else None
+                groups = CountsCache().get(store, survey, FIELD).groups if survey.groups else None
                 total = store.sealed_count(survey_hash)
                 files = write_large_export(
-                    survey, records, folder, level, rows=parts, n=total, shown=shown, batch=apart
+                    survey, records, folder, level, rows=parts, n=total, shown=groups, batch=apart
                 )
-        n = sum(read)
+        n = sum(sizes)
         say_what_is_left(store, survey_hash)
         record(store, COMMAND_LINE, "exported", survey_hash, f"{n} reports")
     if as_json:

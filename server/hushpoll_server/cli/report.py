@@ -160,31 +160,31 @@ def report(
         keys |= _sizes(document, group_size)
         keys["batch"] = _released(document, data)
         with _source(document, data, by, engine, master, keys) as source:
-            made = _make(document, source, by, level, minimum, None, keys)
+            results = _make(document, source, by, level, minimum, None, keys)
     else:
         with opened_store() as store:
             survey_hash = document.hash if document is not None else find_survey(store, survey)
-            known = store.get_survey(survey_hash)
-            if known is None:
+            published = store.get_survey(survey_hash)
+            if published is None:
                 raise HushpollError(
                     f"{survey}: this survey is not published here",
                     "publish it, or give its reports with --data",
                 )
             total = store.sealed_count(survey_hash) if data is None else None
-            keys.setdefault("needed", planned_margins(store, known))
-            keys |= _sizes(known, group_size)
-            keys |= _kept_sizes(store, known, keys)
+            keys.setdefault("needed", planned_margins(store, published))
+            keys |= _sizes(published, group_size)
+            keys |= _kept_sizes(store, published, keys)
             if data is None:
                 _check_minimum(minimum)
                 sealed = read_sealed(store, survey_hash)
-                made = _make(known, sealed, by, level, minimum, total, keys)
+                results = _make(published, sealed, by, level, minimum, total, keys)
                 _say_what_waits(store, survey_hash)
             else:
-                with _source(known, data, by, engine, master, keys) as source:
-                    made = _make(known, source, by, level, minimum, total, keys)
+                with _source(published, data, by, engine, master, keys) as source:
+                    results = _make(published, source, by, level, minimum, total, keys)
     if figures is not None:
-        _draw(made, figures)
-    _write(made, form, out)
+        _draw(results, figures)
+    _write(results, form, out)
 
 
 def _check_minimum(minimum: int) -> None:
@@ -247,8 +247,8 @@ def _counts(
     count = partial(tally_parts, survey, data, engine=engine or ENGINES[0], master=master)
     anchor = keys.get("anchor", survey.anchor and survey.anchor.question)
     if anchor is not None:
-        asked = anchor if "anchor" not in keys else anchor_of(survey, anchor)[0].id
-        keys["anchor_counts"] = count(asked)
+        question_id = anchor if "anchor" not in keys else anchor_of(survey, anchor)[0].id
+        keys["anchor_counts"] = count(question_id)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
         return count(by, progress=bar.update)
 
@@ -260,8 +260,8 @@ def _needs_rows(keys: dict[str, Any], by: str | None) -> bool:
     return any(key in keys for key in named)
 
 
-def _sizes(survey: Survey, given: tuple[str, ...]) -> dict[str, Any]:
-    return {"population": read_sizes(survey.groups, given, "--group-size")} if given else {}
+def _sizes(survey: Survey, sizes: tuple[str, ...]) -> dict[str, Any]:
+    return {"population": read_sizes(survey.groups, sizes, "--group-size")} if sizes else {}
 
 
 def _released(survey: Survey, data: str) -> float | None:
@@ -274,18 +274,18 @@ def _kept_sizes(store: Store, survey: Survey, keys: dict[str, Any]) -> dict[str,
     """Return what the store knows of the groups: how few are shown together, and how many people each has."""
     state = store.state(survey.hash)
     assert state is not None
-    found: dict[str, Any] = {"fewest": state.fewest, "batch": state.seen_apart}
+    options: dict[str, Any] = {"fewest": state.fewest, "batch": state.seen_apart}
     sizes = state.group_sizes(survey)
     if sizes and not set(keys) & {"population", "strata", "weights", "margins", "replicates"}:
-        found["population"] = sizes
-    return found
+        options["population"] = sizes
+    return options
 
 
-def _margins(given: tuple[str, ...]) -> dict[str, float] | float:
+def _margins(texts: tuple[str, ...]) -> dict[str, float] | float:
     """Read the margins: one for all questions, or one each."""
-    if len(given) == 1 and "=" not in given[0]:
-        return _margin(given[0])
-    return {name: _margin(value, name) for name, _, value in (one.rpartition("=") for one in given)}
+    if len(texts) == 1 and "=" not in texts[0]:
+        return _margin(texts[0])
+    return {name: _margin(value, name) for name, _, value in (text.rpartition("=") for text in texts)}
 
 
 def _margin(text: str, name: str | None = None) -> float:
@@ -299,13 +299,13 @@ def _margin(text: str, name: str | None = None) -> float:
         ) from None
 
 
-def _draw(made: SurveyResults, folder: str) -> None:
+def _draw(results: SurveyResults, folder: str) -> None:
     """Write the pictures of all questions that have estimates."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        for part in made.questions:
-            if part.is_estimated:
-                (Path(folder) / f"{part.id}.svg").write_text(made.to_svg(part.id), "utf-8")
+        for question in results.questions:
+            if question.is_estimated:
+                (Path(folder) / f"{question.id}.svg").write_text(results.to_svg(question.id), "utf-8")
     except OSError as error:
         raise HushpollError(
             f"--figures {folder}: cannot be written ({error.strerror})", "choose another folder"
@@ -341,12 +341,12 @@ def _make(
         return make_report(survey, source, by=by, level=level, minimum=minimum, progress=bar.update, **keys)
 
 
-def _sample_keys(data: str | None, given: dict[str, str | None]) -> dict[str, Any]:
+def _sample_keys(data: str | None, options: dict[str, str | None]) -> dict[str, Any]:
     """Read how the respondents were sampled; columns belong to a file of reports."""
-    kind, anchor, na_action = (given.pop(key) for key in ("replicates_kind", "anchor", "na_action"))
-    prefix = given.pop("replicates")
-    factors = {key: given.pop(f"replicates_{key}") for key in ("rho", "scales")}
-    keys: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    kind, anchor, na_action = (options.pop(key) for key in ("replicates_kind", "anchor", "na_action"))
+    prefix = options.pop("replicates")
+    factors = {key: options.pop(f"replicates_{key}") for key in ("rho", "scales")}
+    keys: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if anchor is not None:
         if "=" not in anchor:
             raise click.UsageError(f"--anchor {anchor}: write QUESTION=SHARE, as in --anchor never_born=0")
@@ -379,12 +379,12 @@ def _replicates(data: str, prefix: str, kind: str, rho: str | None, scales: str 
         raise click.UsageError(f"--replicates {prefix}: no column of {data} begins so")
     try:
         factor = None if rho is None else float(rho)
-        each = None if scales is None else [float(one) for one in scales.split(",")]
+        scale_list = None if scales is None else [float(number) for number in scales.split(",")]
     except ValueError:
         raise click.UsageError(
             "--replicates-rho and --replicates-scales take numbers, such as 0.5 and 0.5,0.5"
         ) from None
-    return Replicates(names, kind=kind, rho=factor, rscales=each)
+    return Replicates(names, kind=kind, rho=factor, rscales=scale_list)
 
 
 def _by_name(out: str | None) -> str:
@@ -392,8 +392,10 @@ def _by_name(out: str | None) -> str:
     return endings.get(Path(out).suffix.lower(), "text") if out else "text"
 
 
-def _write(made: SurveyResults, form: str, out: str | None) -> None:
-    text = {"text": made.to_text, "json": made.to_json, "csv": made.to_csv, "html": made.to_html}[form]()
+def _write(results: SurveyResults, form: str, out: str | None) -> None:
+    text = {"text": results.to_text, "json": results.to_json, "csv": results.to_csv, "html": results.to_html}[
+        form
+    ]()
     if out is None:
         # CSV brings its own line ends.
         click.echo(text, nl=not text.endswith("\n"))

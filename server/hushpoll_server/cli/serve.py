@@ -64,8 +64,8 @@ def _prepare(config: Config, new_key: bool) -> list[str]:
             click.echo(f"Warning: {warning}", err=True)
         demo, password = first_start(store)
         surveys = store.list_surveys()
-    shown = demo if any(state.hash == demo for state in surveys) else surveys[0].hash
-    return _addresses(config, shown, password)
+    survey_hash = demo if any(state.hash == demo for state in surveys) else surveys[0].hash
+    return _addresses(config, survey_hash, password)
 
 
 def _become_gunicorn() -> None:

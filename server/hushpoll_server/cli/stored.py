@@ -76,11 +76,11 @@ def _has_tables(config: Config, name: str) -> bool:
 
 def find_survey(store: Store, text: str) -> str:
     """Return the whole hash for its first signs."""
-    found = [state.hash for state in store.list_surveys() if state.hash.startswith(text)]
-    if len(text) < SHORTEST_PREFIX or len(found) != 1:
-        problem = "fits several surveys" if len(text) >= SHORTEST_PREFIX and found else "is not known here"
+    hashes = [state.hash for state in store.list_surveys() if state.hash.startswith(text)]
+    if len(text) < SHORTEST_PREFIX or len(hashes) != 1:
+        problem = "fits several surveys" if len(text) >= SHORTEST_PREFIX and hashes else "is not known here"
         raise HushpollError(f"survey {text[:64]!r} {problem}", "see `hushpoll survey list`")
-    return found[0]
+    return hashes[0]
 
 
 def say_what_is_left(store: Store, survey_hash: str) -> None:

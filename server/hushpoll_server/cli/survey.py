@@ -75,8 +75,8 @@ def publish(
         click.echo(f"warning: {PROTECTS_LITTLE} {weak} Lower the epsilons if you can.", err=True)
     if as_json:
         more = {"links": links, "warning": weak and f"{PROTECTS_LITTLE} {weak}"}
-        shown = {key: value for key, value in more.items() if value}
-        print_json({"hash": document.hash, "url": url, "new": new, **shown})
+        extra = {key: value for key, value in more.items() if value}
+        print_json({"hash": document.hash, "url": url, "new": new, **extra})
         return
     click.echo(f"{'Published' if new else 'Published before'}: {document.title}")
     click.echo(f"hash  {document.hash}\nurl   {url}")
@@ -86,7 +86,7 @@ def publish(
 
 def group_links(address: str, survey: Survey) -> dict[str, str]:
     """Return the link of each group; none where there are no groups."""
-    return {name: survey_link(address, survey.hash, group=place) for place, name in enumerate(survey.groups)}
+    return {name: survey_link(address, survey.hash, group=index) for index, name in enumerate(survey.groups)}
 
 
 @click.command("list")
@@ -94,11 +94,11 @@ def group_links(address: str, survey: Survey) -> dict[str, str]:
 def list_surveys(as_json: bool) -> None:
     """List published surveys, the newest first, with the number of reports received."""
     with opened_store() as store:
-        found = [_describe(store, state) for state in store.list_surveys()]
+        surveys = [_describe(store, state) for state in store.list_surveys()]
     if as_json:
-        print_json({"surveys": found})
+        print_json({"surveys": surveys})
         return
-    for item in found:
+    for item in surveys:
         click.echo(f"{item['hash']}  {item['state']:6}  {item['received']:8}  {item['title']}")
 
 
@@ -184,15 +184,19 @@ def sizes(hash_: str, sizes: tuple[str, ...], as_json: bool) -> None:
     """
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
-        known = store.get_survey(survey_hash)
-        assert known is not None
-        kept = read_sizes(known.groups, sizes, "sizes") if sizes else None
-        store.set_group_sizes(survey_hash, kept)
-        record(store, COMMAND_LINE, "group sizes", survey_hash, "" if kept is None else ", ".join(sizes))
+        survey = store.get_survey(survey_hash)
+        assert survey is not None
+        group_sizes = read_sizes(survey.groups, sizes, "sizes") if sizes else None
+        store.set_group_sizes(survey_hash, group_sizes)
+        record(
+            store, COMMAND_LINE, "group sizes", survey_hash, "" if group_sizes is None else ", ".join(sizes)
+        )
     if as_json:
-        print_json({"hash": survey_hash, "sizes": kept})
+        print_json({"hash": survey_hash, "sizes": group_sizes})
     else:
-        click.echo("Results are not weighted by group." if kept is None else "Results are weighted by group.")
+        click.echo(
+            "Results are not weighted by group." if group_sizes is None else "Results are weighted by group."
+        )
 
 
 @click.command()
@@ -213,13 +217,13 @@ def invite(hash_: str, number: int, group: str | None, as_json: bool) -> None:
     """
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
-        known = store.get_survey(survey_hash)
-        assert known is not None
-        place = _group(known, group)
-        codes = invitations.invite(store, survey_hash, number, place)
-        made = str(number) if group is None else f"{number} for {group}"
-        record(store, COMMAND_LINE, "invitations made", survey_hash, made)
-        links = [survey_link(store.config.address, survey_hash, code, place) for code in codes]
+        survey = store.get_survey(survey_hash)
+        assert survey is not None
+        group_index = _group(survey, group)
+        codes = invitations.invite(store, survey_hash, number, group_index)
+        detail = str(number) if group is None else f"{number} for {group}"
+        record(store, COMMAND_LINE, "invitations made", survey_hash, detail)
+        links = [survey_link(store.config.address, survey_hash, code, group_index) for code in codes]
     if as_json:
         print_json(
             {

@@ -35,15 +35,15 @@ def import_(file: str, out: str | None, epsilon: float, as_json: bool) -> None:
       hushpoll survey import limesurvey.txt --epsilon 2
     """
     try:
-        found = read_questionnaire(Path(file), epsilon)
+        imported = read_questionnaire(Path(file), epsilon)
     except NothingImportedError as error:
         _list(error.left_out)
         raise
-    parse_survey(json.dumps(found.document).encode())
+    parse_survey(json.dumps(imported.document).encode())
     if as_json:
-        print_json({"draft": found.document, "left_out": list(found.left_out)})
+        print_json({"draft": imported.document, "left_out": list(imported.left_out)})
         return
-    text = json.dumps(found.document, ensure_ascii=False, indent=2)
+    text = json.dumps(imported.document, ensure_ascii=False, indent=2)
     if out is None:
         click.echo(text)
     else:
@@ -53,7 +53,7 @@ def import_(file: str, out: str | None, epsilon: float, as_json: bool) -> None:
             raise HushpollError(
                 f"--out {out}: cannot be written ({error.strerror})", "choose another place"
             ) from None
-    _list(found.left_out)
+    _list(imported.left_out)
 
 
 def _list(left_out: Iterable[str]) -> None:

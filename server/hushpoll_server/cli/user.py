@@ -38,10 +38,10 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
       hushpoll user add ada --role designer
       hushpoll user add karl --role analyst --generate
     """
-    given = None if generate or as_json else _ask()
+    chosen = None if generate or as_json else _ask()
     with opened_store() as store:
-        password = accounts.add_user(store, name, role, given)
-    _tell(name, role, None if given else password, as_json, "Added")
+        password = accounts.add_user(store, name, role, chosen)
+    _tell(name, role, None if chosen else password, as_json, "Added")
 
 
 @user.command(short_help="Set a new password; ends the account's sessions.")
@@ -50,11 +50,11 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
 @json_option
 def password(name: str, generate: bool, as_json: bool) -> None:
     """Set a new password for the account NAME and sign it out everywhere."""
-    given = None if generate or as_json else _ask()
+    chosen = None if generate or as_json else _ask()
     with opened_store() as store:
-        fresh = given or passwords.new_password()
-        accounts.set_password(store, name, fresh, actor=COMMAND_LINE)
-    _tell(name, None, None if given else fresh, as_json, "New password for")
+        new_password = chosen or passwords.new_password()
+        accounts.set_password(store, name, new_password, actor=COMMAND_LINE)
+    _tell(name, None, None if chosen else new_password, as_json, "New password for")
 
 
 @user.command(short_help="Change a role, lock or unlock; ends the account's sessions.")
@@ -77,7 +77,7 @@ def change(name: str, role: str | None, lock: bool | None, second_factor_off: bo
         if role is not None or lock is not None:
             active = None if lock is None else not lock
             accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
-        (changed,) = [one for one in accounts.all_users(store) if one.name == name]
+        (changed,) = [account for account in accounts.all_users(store) if account.name == name]
         guarded = second_factor.accounts_with(store)
     if as_json:
         print_json(_described(changed, name in guarded))
@@ -95,14 +95,14 @@ def list_users(as_json: bool) -> None:
     if as_json:
         print_json({"users": [_described(person, person.name in guarded) for person in people]})
         return
-    for one in people:
-        said = ["second factor"] if one.name in guarded else []
-        said += [] if one.active else ["locked"]
-        click.echo(f"{one.role:8}  {one.name}" + (f"  ({', '.join(said)})" if said else ""))
+    for account in people:
+        notes = ["second factor"] if account.name in guarded else []
+        notes += [] if account.active else ["locked"]
+        click.echo(f"{account.role:8}  {account.name}" + (f"  ({', '.join(notes)})" if notes else ""))
 
 
-def _described(one: accounts.User, guarded: bool) -> dict[str, object]:
-    return {"name": one.name, "role": one.role, "active": one.active, "second_factor": guarded}
+def _described(user: accounts.User, guarded: bool) -> dict[str, object]:
+    return {"name": user.name, "role": user.role, "active": user.active, "second_factor": guarded}
 
 
 @user.group(short_help="Make, list and revoke tokens for programs.")
@@ -130,11 +130,11 @@ def add_token(name: str, scopes: tuple[str, ...], label: str, as_json: bool) -> 
       hushpoll user token add ada --scope batch --label "paper forms"
     """
     with opened_store() as store:
-        made = tokens.make(store, name, label, scopes, actor=COMMAND_LINE)
+        new_token = tokens.make(store, name, label, scopes, actor=COMMAND_LINE)
     if as_json:
-        print_json({"name": name, "label": label, "scopes": list(scopes), "token": made})
+        print_json({"name": name, "label": label, "scopes": list(scopes), "token": new_token})
         return
-    click.echo(f"Token of {name}, shown only now: {made}")
+    click.echo(f"Token of {name}, shown only now: {new_token}")
 
 
 @token.command("list", short_help="List tokens.")
@@ -148,16 +148,16 @@ def list_tokens(name: str | None, as_json: bool) -> None:
       hushpoll user token list ada
     """
     with opened_store() as store:
-        found = tokens.of_account(store, name)
+        entries = tokens.of_account(store, name)
     if as_json:
-        print_json({"tokens": [_described_token(one) for one in found]})
+        print_json({"tokens": [_described_token(entry) for entry in entries]})
         return
-    for one in found:
-        click.echo(f"{one.id}  {one.user_name}  {','.join(one.scopes)}  {one.label}")
+    for entry in entries:
+        click.echo(f"{entry.id}  {entry.user_name}  {','.join(entry.scopes)}  {entry.label}")
 
 
-def _described_token(one: tokens.Token) -> dict[str, object]:
-    return {"id": one.id, "name": one.user_name, "label": one.label, "scopes": one.scopes}
+def _described_token(token: tokens.Token) -> dict[str, object]:
+    return {"id": token.id, "name": token.user_name, "label": token.label, "scopes": token.scopes}
 
 
 @token.command("revoke", short_help="End a token.")
@@ -183,22 +183,22 @@ def _ask() -> str | None:
     if not sys.stdin.isatty():
         return None
     prompt = "Password (empty: generate one)"
-    given: str = click.prompt(
+    password: str = click.prompt(
         prompt, default="", hide_input=True, show_default=False, confirmation_prompt=True
     )
-    if not given:
+    if not password:
         return None
     try:
-        passwords.check_password(given)
+        passwords.check_password(password)
     except AccountError as error:
         raise click.UsageError(str(error)) from None
-    return given
+    return password
 
 
-def _tell(name: str, role: str | None, password: str | None, as_json: bool, said: str) -> None:
+def _tell(name: str, role: str | None, password: str | None, as_json: bool, event: str) -> None:
     if as_json:
         print_json({"name": name, **({"role": role} if role else {}), "password": password})
         return
-    click.echo(f"{said}: {name}" + (f" ({role})" if role else ""))
+    click.echo(f"{event}: {name}" + (f" ({role})" if role else ""))
     if password is not None:
         click.echo(f"Password, shown only now: {password}")

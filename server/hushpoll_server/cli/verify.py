@@ -68,11 +68,11 @@ def verify(url: str, as_json: bool) -> None:
     compared = list(_compare(base, link, opened, says))
     different = {f"{base}{path}": headers for path, headers in compared if headers is not None}
     if as_json:
-        told = {
+        details = {
             "different": list(different),
             "headers": {url: names for url, names in different.items() if names},
         }
-        print_json({"url": url, "compared": len(compared), **told, "says": says})
+        print_json({"url": url, "compared": len(compared), **details, "says": says})
     else:
         _tell(len(compared), different, says)
     if different:
@@ -163,7 +163,7 @@ def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
     """Name the headers that are not the release's: none where it is the rest, nothing where all is the same."""
     if answer in expected:
         return None
-    same = [one for one in expected if one.body == answer.body]
+    same = [candidate for candidate in expected if candidate.body == answer.body]
     return sorted({name for name, _ in set(answer.headers) ^ set(same[0].headers)}) if same else []
 
 
@@ -176,7 +176,9 @@ def _addresses(survey: Survey, opened: str) -> list[str]:
     return pages + [f"/static/{release()}/words/{name}.json" for name in LANGUAGES]
 
 
-def _rendered(base: str, survey: Survey | None, owned: OperatorContent, paths: list[str]) -> dict[str, list[_Answer]]:
+def _rendered(
+    base: str, survey: Survey | None, owned: OperatorContent, paths: list[str]
+) -> dict[str, list[_Answer]]:
     """Answer as this release does: a page open or closed, with and without public results."""
     from hushpoll_server import create_app
     from hushpoll_server.collect.closing import close
@@ -205,9 +207,9 @@ def _rendered(base: str, survey: Survey | None, owned: OperatorContent, paths: l
                 if is_closed:
                     close(store, survey.hash)
                 store.set_results_public(survey.hash, is_public, live=is_public)
-            for path, found in answers.items():
+            for path, expected in answers.items():
                 answer = app.test_client().get(path, base_url=base)
-                found.append(_Answer(answer.data, _told(answer.headers.items())))
+                expected.append(_Answer(answer.data, _told(answer.headers.items())))
         app.extensions["hushpoll"].close()
         store.close()
     return answers

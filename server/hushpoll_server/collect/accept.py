@@ -60,7 +60,7 @@ class Raced(Exception):
 
 
 @dataclass
-class _Known:
+class _Snapshot:
     """What the tables say about the reports at hand, with what this transaction adds."""
 
     states: dict[int, SurveyState]
@@ -114,7 +114,7 @@ def wait_for_storing(tx: Connection) -> None:
         tx.execute(_WAIT_FOR_STORING)
 
 
-def store_new(connection: Connection, waiting: InboxCipher, reports: list[Incoming]) -> bool:
+def store_new(connection: Connection, cipher: InboxCipher, reports: list[Incoming]) -> bool:
     """Store reports of one survey that are all new, where it is open and asks for no invitation: the usual case.
 
     One statement on a connection that commits by itself: one round trip, and one wait for the disk. On PostgreSQL the
@@ -125,7 +125,7 @@ def store_new(connection: Connection, waiting: InboxCipher, reports: list[Incomi
         return False
     reports.sort()
     survey = reports[0].survey
-    boxes = waiting.lock_all(survey, [(report.digest, report.record) for report in reports])
+    boxes = cipher.lock_all(survey, [(report.digest, report.record) for report in reports])
     values = {
         "n": len(reports),
         "survey": survey,
@@ -143,70 +143,72 @@ def store_new(connection: Connection, waiting: InboxCipher, reports: list[Incomi
         connection.rollback()
 
 
-def accept(tx: Connection, waiting: InboxCipher, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
+def accept(tx: Connection, cipher: InboxCipher, jobs: Sequence[Sequence[Incoming]]) -> list[list[Outcome]]:
     """Store what can be stored; give each job's outcomes in its order."""
-    known = _look_up(tx, waiting, [report for job in jobs for report in job])
-    fresh: list[_New] = []
-    outcomes = [_decide(job, known, fresh) for job in jobs]
-    _insert(tx, waiting, fresh)
+    snapshot = _look_up(tx, cipher, [report for job in jobs for report in job])
+    new_reports: list[_New] = []
+    outcomes = [_decide(job, snapshot, new_reports) for job in jobs]
+    _insert(tx, cipher, new_reports)
     full = [
-        number for number, room in known.room.items() if room <= 0 and known.states[number].closed_on is None
+        number
+        for number, room in snapshot.room.items()
+        if room <= 0 and snapshot.states[number].closed_on is None
     ]
     if full:
         tx.execute(update(surveys).where(surveys.c.number.in_(full)).values(closed_on=today()))
     return outcomes
 
 
-def _decide(job: Sequence[Incoming], known: _Known, fresh: list[_New]) -> list[Outcome]:
+def _decide(job: Sequence[Incoming], snapshot: _Snapshot, new_reports: list[_New]) -> list[Outcome]:
     """Decide a job's reports one after the other; forget all of them again if one cannot be stored."""
     outcomes: list[Outcome] = []
     added: list[_New] = []
     for report in job:
-        outcome = _judge(report, known)
+        outcome = _judge(report, snapshot)
         outcomes.append(outcome)
         if outcome is Outcome.NEW:
-            added.append(_note(report, known))
+            added.append(_note(report, snapshot))
         elif outcome not in _STORED:
-            _forget(added, known)
+            _forget(added, snapshot)
             return outcomes
-    fresh += added
+    new_reports += added
     return outcomes
 
 
-def _judge(report: Incoming, known: _Known) -> Outcome:
+def _judge(report: Incoming, snapshot: _Snapshot) -> Outcome:
     # The contract's order: a known id comes before closing and before a spent invitation.
     name = (report.survey, report.digest)
-    if name in known.waiting:
-        return Outcome.KNOWN if known.waiting[name] == report.record else Outcome.OTHER_CONTENT
-    if name in known.seen:
+    if name in snapshot.waiting:
+        return Outcome.KNOWN if snapshot.waiting[name] == report.record else Outcome.OTHER_CONTENT
+    if name in snapshot.seen:
         return Outcome.KNOWN
-    if not known.states[report.survey].is_open or known.room.get(report.survey, 1) <= 0:
+    if not snapshot.states[report.survey].is_open or snapshot.room.get(report.survey, 1) <= 0:
         return Outcome.CLOSED
-    if report.invitation is not None and (report.survey, report.invitation) not in known.unspent:
+    if report.invitation is not None and (report.survey, report.invitation) not in snapshot.unspent:
         return Outcome.NOT_INVITED
     return Outcome.NEW
 
 
-def _note(report: Incoming, known: _Known) -> _New:
-    known.waiting[report.survey, report.digest] = report.record
-    if report.survey in known.room:
-        known.room[report.survey] -= 1
-    place = None
+def _note(report: Incoming, snapshot: _Snapshot) -> _New:
+    snapshot.waiting[report.survey, report.digest] = report.record
+    if report.survey in snapshot.room:
+        snapshot.room[report.survey] -= 1
+    position = None
     if report.invitation is not None:
-        place = known.unspent.pop((report.survey, report.invitation))
-    return _New(report, place)
+        position = snapshot.unspent.pop((report.survey, report.invitation))
+    return _New(report, position)
 
 
-def _forget(added: list[_New], known: _Known) -> None:
-    for report, place in added:
-        del known.waiting[report.survey, report.digest]
-        if report.survey in known.room:
-            known.room[report.survey] += 1
-        if report.invitation is not None and place is not None:
-            known.unspent[report.survey, report.invitation] = place
+def _forget(added: list[_New], snapshot: _Snapshot) -> None:
+    for report, position in added:
+        del snapshot.waiting[report.survey, report.digest]
+        if report.survey in snapshot.room:
+            snapshot.room[report.survey] += 1
+        if report.invitation is not None and position is not None:
+            snapshot.unspent[report.survey, report.invitation] = position
 
 
-def _look_up(tx: Connection, waiting: InboxCipher, reports: list[Incoming]) -> _Known:
+def _look_up(tx: Connection, cipher: InboxCipher, reports: list[Incoming]) -> _Snapshot:
     """Read what is known, on PostgreSQL under locks that two nodes take in the same order.
 
     The locks come first: whoever waited for another node's transaction must then see what it stored.
@@ -219,20 +221,20 @@ def _look_up(tx: Connection, waiting: InboxCipher, reports: list[Incoming]) -> _
         by_survey.setdefault(report.survey, []).append(report)
     states = _states(tx, sorted(by_survey))
     room = {number: _room(tx, state) for number, state in states.items() if state.closes_at is not None}
-    known = _Known(states, {}, set(), room, {})
+    snapshot = _Snapshot(states, {}, set(), room, {})
     for number, group in by_survey.items():
         codes = {report.invitation for report in group if report.invitation}
         if codes:
-            places = unspent(tx, waiting, number, codes)
-            known.unspent.update({(number, code): place for code, place in places.items()})
+            positions = unspent(tx, cipher, number, codes)
+            snapshot.unspent.update({(number, code): position for code, position in positions.items()})
         digests = {report.digest for report in group}
         query = select(inbox.c.digest, inbox.c.box).where(inbox.c.survey == number)
         for digest, box in among(tx, query, inbox.c.digest, digests):
-            opened = waiting.open(number, bytes(digest), bytes(box))
-            known.waiting[number, bytes(digest)] = opened and opened[0]
+            opened = cipher.open(number, bytes(digest), bytes(box))
+            snapshot.waiting[number, bytes(digest)] = opened and opened[0]
         query = select(seen.c.digest).where(seen.c.survey == number)
-        known.seen.update((number, bytes(row.digest)) for row in among(tx, query, seen.c.digest, digests))
-    return known
+        snapshot.seen.update((number, bytes(row.digest)) for row in among(tx, query, seen.c.digest, digests))
+    return snapshot
 
 
 def _states(tx: Connection, numbers: list[int]) -> dict[int, SurveyState]:
@@ -251,15 +253,15 @@ def _room(tx: Connection, state: SurveyState) -> int:
     return (state.closes_at or 0) - state.sealed_n - waiting
 
 
-def _insert(tx: Connection, waiting: InboxCipher, fresh: list[_New]) -> None:
+def _insert(tx: Connection, cipher: InboxCipher, new_reports: list[_New]) -> None:
     rows = [
         {
             "survey": report.survey,
             "digest": report.digest,
-            "tag": None if place is None else waiting.tag(report.survey, report.invitation or b""),
-            "box": waiting.lock(report.survey, report.digest, report.record, place),
+            "tag": None if position is None else cipher.tag(report.survey, report.invitation or b""),
+            "box": cipher.lock(report.survey, report.digest, report.record, position),
         }
-        for report, place in sorted(fresh)
+        for report, position in sorted(new_reports)
     ]
     if not rows:
         return

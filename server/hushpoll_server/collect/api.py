@@ -34,10 +34,10 @@ LONGEST_CODE = 64
 @bp.get("/api/surveys/<survey_hash>")
 def survey(survey_hash: str) -> BaseResponse:
     """Serve the published document, byte for byte as it was hashed; it never changes."""
-    known = get_store().published(survey_hash)
-    if known is None:
+    published = get_store().published(survey_hash)
+    if published is None:
         raise unknown()
-    document = known.survey.canonical
+    document = published.survey.canonical
     response = compressible(document, "application/json", _compressed(document))
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
     response.set_etag(survey_hash, weak=True)
@@ -66,16 +66,16 @@ def submit_batch(survey_hash: str) -> Response:
 @bp.post("/api/surveys/<survey_hash>/invitations/check")
 def check_invitation(survey_hash: str) -> Response:
     """Answer 204 where an invitation may be used, 403 where it is unknown or spent; store and spend nothing."""
-    known = get_store().published(survey_hash)
-    if known is None:
+    published = get_store().published(survey_hash)
+    if published is None:
         raise unknown()
-    if not known.asks_invitation:
+    if not published.asks_invitation:
         raise Problem(404, "this survey asks for no invitation; answer it without one")
     seconds = current_app.extensions["hushpoll_code_checks"].wait(request.remote_addr or "")
     if seconds:
         detail = "too many codes were looked up from this address; try again later"
         raise Problem(429, detail, {"Retry-After": str(int(seconds) + 1)})
-    code, group = _invitation(known.survey)
+    code, group = _invitation(published.survey)
     if not may_be_used(get_store(), survey_hash, code, group):
         raise Problem(403, "this invitation is unknown or spent; ask whoever sent it")
     return _respond(Answer(204, b""))

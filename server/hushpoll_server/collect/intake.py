@@ -66,11 +66,11 @@ class Intake:
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request for one report here and hand on every other."""
-        found = environ["REQUEST_METHOD"] == "POST" and _PATH.fullmatch(environ.get("PATH_INFO", ""))
-        if not found:
+        match = environ["REQUEST_METHOD"] == "POST" and _PATH.fullmatch(environ.get("PATH_INFO", ""))
+        if not match:
             return self.application(environ, start_response)
         began = time.monotonic()
-        answer = self.guarded(environ, found[1])
+        answer = self.guarded(environ, match[1])
         observe_seconds(time.monotonic() - began)
         headers = [
             ("Content-Type", answer.content_type),
@@ -98,17 +98,17 @@ class Intake:
 
     def one(self, environ: Environ, survey_hash: str) -> Answer:
         """Store one report, once."""
-        known = self._known(survey_hash)
+        published = self._known(survey_hash)
         self._pace(environ)
         body = read_body(environ, "application/json", LARGEST_REPORT, _DROP_REPORT)
-        outcome = self.store.writer.submit([self._read(known, body)])[0]
+        outcome = self.store.writer.submit([self._read(published, body)])[0]
         if outcome in _REFUSED:
             raise Problem(outcome.value, _REFUSED[outcome])
         return Answer(outcome.value, _NEW if outcome is Outcome.NEW else _KNOWN)
 
     def many(self, environ: Environ, survey_hash: str) -> Answer:
         """Store many reports, all or none."""
-        known = self._known(survey_hash)
+        published = self._known(survey_hash)
         lines = read_body(environ, "application/x-ndjson", LARGEST_BATCH, _DROP_BATCH).split(b"\n")
         if lines[-1] == b"":
             lines.pop()
@@ -119,8 +119,8 @@ class Intake:
             )
             raise Problem(422, f"{detail}; nothing was stored", item="body", line=line)
         self._pace(environ, len(lines))
-        alike: dict[bytes, bytes | None] = {}
-        reports = [self._read(known, line, at, alike) for at, line in enumerate(lines, 1)]
+        parsed_bodies: dict[bytes, bytes | None] = {}
+        reports = [self._read(published, line, at, parsed_bodies) for at, line in enumerate(lines, 1)]
         outcomes = self.store.writer.submit(reports)
         last = outcomes[-1]
         if last in _REFUSED:
@@ -130,10 +130,10 @@ class Intake:
         return Answer(201 if new else 200, json.dumps({"received": len(outcomes), "new": new}).encode())
 
     def _known(self, survey_hash: str) -> Published:
-        known = self.store.published(survey_hash)
-        if known is None:
+        published = self.store.published(survey_hash)
+        if published is None:
             raise unknown()
-        return known
+        return published
 
     def _pace(self, environ: Environ, reports: int = 1) -> None:
         """Ask an address that sends too much to wait; every line of a batch is a report."""
@@ -147,34 +147,34 @@ class Intake:
 
     def _read(
         self,
-        known: Published,
+        published: Published,
         body: bytes,
         line: int | None = None,
-        alike: dict[bytes, bytes | None] | None = None,
+        parsed_bodies: dict[bytes, bytes | None] | None = None,
     ) -> Incoming:
         """Check a report strictly and pack it; 422 says which item is wrong."""
         # The bytes that our own clients send need no JSON parser; every other spelling gets the strict one.
-        plain = None if known.asks_invitation else known.format.read_body(body, alike)
+        plain = None if published.asks_invitation else published.format.read_body(body, parsed_bodies)
         if plain is not None:
-            return self._incoming(known, bytes.fromhex(plain[0].decode()), plain[1])
+            return self._incoming(published, bytes.fromhex(plain[0].decode()), plain[1])
         try:
-            report, code = Report.parse(known.survey, body)
-            if code is not None and not known.asks_invitation:
+            report, code = Report.parse(published.survey, body)
+            if code is not None and not published.asks_invitation:
                 raise ReportError("this survey asks for none", "leave it out", "invitation")
         except ReportError as error:
             if line is None:
                 raise Problem(422, str(error), item=error.item) from None
             detail = f"line {line}: {error}; nothing was stored"
             raise Problem(422, detail, item=error.item, line=line) from None
-        packed = self._incoming(known, bytes.fromhex(report.id), known.format.pack(report.values))
-        if not known.asks_invitation:
+        packed = self._incoming(published, bytes.fromhex(report.id), published.format.pack(report.values))
+        if not published.asks_invitation:
             return packed
         return packed._replace(
-            invitation=b"" if code is None else invitations.digest(known.survey.hash, code, report.group)
+            invitation=b"" if code is None else invitations.digest(published.survey.hash, code, report.group)
         )
 
-    def _incoming(self, known: Published, identity: bytes, record: bytes) -> Incoming:
-        return Incoming(known.number, self.store.id_digest(known.survey.hash, identity), record, None)
+    def _incoming(self, published: Published, identity: bytes, record: bytes) -> Incoming:
+        return Incoming(published.number, self.store.id_digest(published.survey.hash, identity), record, None)
 
 
 def unknown() -> Problem:

@@ -32,14 +32,14 @@ def digest(survey_hash: str, code: str, group: int | None = None) -> bytes:
 
 def invite(store: Store, survey_hash: str, n: int, group: int | None = None) -> list[str]:
     """Make `n` fresh codes, of one group where there are groups; this list is the only place where they stand."""
-    known = store.published(survey_hash)
-    if known is None:
+    published = store.published(survey_hash)
+    if published is None:
         raise unknown_survey(survey_hash)
-    if not known.survey.settings.invitation:
+    if not published.survey.settings.invitation:
         raise HushpollError(
             "this survey asks for no invitation", 'publish a copy with "settings": {"invitation": true}'
         )
-    check_group(known.survey.groups, group)
+    check_group(published.survey.groups, group)
     if not 1 <= n <= MOST_AT_ONCE:
         raise HushpollError(
             msg("cannot make {n} invitations", n=n), msg("ask for 1 to {most} at once", most=MOST_AT_ONCE)
@@ -47,16 +47,16 @@ def invite(store: Store, survey_hash: str, n: int, group: int | None = None) -> 
     codes = ["".join(secrets.choice(_SIGNS) for _ in range(CODE_LENGTH)) for _ in range(n)]
     # In the order of the hashes: the table must not keep the order of the list that was handed out.
     digests = sorted(digest(survey_hash, code, group) for code in codes)
-    of_survey = invitations.c.survey == known.number
+    of_survey = invitations.c.survey == published.number
     with store.write() as tx:
         # Two who invite at the same time get places one after the other.
-        tx.execute(select(surveys.c.number).where(surveys.c.number == known.number).with_for_update())
+        tx.execute(select(surveys.c.number).where(surveys.c.number == published.number).with_for_update())
         first = tx.execute(select(func.count()).where(of_survey)).scalar_one()
         tx.execute(
             insert(invitations),
             [
-                {"survey": known.number, "digest": item, "place": place}
-                for place, item in enumerate(digests, first)
+                {"survey": published.number, "digest": item, "place": position}
+                for position, item in enumerate(digests, first)
             ],
         )
     return codes
@@ -67,19 +67,19 @@ def may_be_used(store: Store, survey_hash: str, code: str, group: int | None = N
 
     While its report waits a code looks unused: otherwise whoever handed it out would see who answers, and when.
     """
-    known = store.published(survey_hash)
-    if known is None:
+    published = store.published(survey_hash)
+    if published is None:
         raise unknown_survey(survey_hash)
     name = digest(survey_hash, code, group)
     with store.read() as tx:
-        return bool(unsealed(tx, known.number, [name]))
+        return bool(unsealed(tx, published.number, [name]))
 
 
 def counts(store: Store, survey_hash: str) -> tuple[int, int]:
     """Return how many invitations were made, and how many of them sealed reports have spent."""
-    known = store.published(survey_hash)
-    if known is None:
+    published = store.published(survey_hash)
+    if published is None:
         raise unknown_survey(survey_hash)
     with store.read() as tx:
-        made = tx.execute(select(func.count()).where(invitations.c.survey == known.number)).scalar_one()
-        return made, int.from_bytes(spent_bits(tx, known.number)).bit_count()
+        total = tx.execute(select(func.count()).where(invitations.c.survey == published.number)).scalar_one()
+        return total, int.from_bytes(spent_bits(tx, published.number)).bit_count()

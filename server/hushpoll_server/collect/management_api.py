@@ -44,8 +44,8 @@ def publish() -> Response:
     address = store.config.address
     value: dict[str, Any] = {"hash": survey.hash, "url": survey_link(address, survey.hash), "new": new}
     if survey.groups:
-        named = enumerate(survey.groups)
-        value["links"] = {name: survey_link(address, survey.hash, group=place) for place, name in named}
+        numbered = enumerate(survey.groups)
+        value["links"] = {name: survey_link(address, survey.hash, group=index) for index, name in numbered}
     if weak := weakness(survey):
         value["warning"] = f"{PROTECTS_LITTLE} {weak}"
     return _answer(201 if new else 200, value)
@@ -55,31 +55,33 @@ def publish() -> Response:
 def invite(survey_hash: str) -> Response:
     """Make invitations; their codes are kept as hashes only."""
     user, store = needed_account("invite"), get_store()
-    known = store.published(survey_hash)
-    if known is None:
+    published = store.published(survey_hash)
+    if published is None:
         raise unknown()
     if not can_edit(user, survey_hash):
         raise Problem(403, f"this survey is not {user.name}'s; ask its owner")
     try:
         number, name = _wanted()
-        group = named_group(known.survey.groups, name)
+        group = named_group(published.survey.groups, name)
         codes = invitations.invite(store, survey_hash, number, group)
     except HushpollError as error:
         raise Problem(422, str(error)) from None
     audit("invitations made", survey_hash, str(len(codes)))
     links = [survey_link(store.config.address, survey_hash, code, group) for code in codes]
-    made = [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)]
-    return _answer(201, {"hash": survey_hash, "fingerprint": fingerprint(survey_hash), "invitations": made})
+    invitation_list = [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)]
+    return _answer(
+        201, {"hash": survey_hash, "fingerprint": fingerprint(survey_hash), "invitations": invitation_list}
+    )
 
 
 def _wanted() -> tuple[int, str | None]:
     """Read `{"number": 500}`, and perhaps the group that the codes are for."""
     body = read_body(request.environ, "application/json", 1024, 65536)
     try:
-        given = strict_json.loads(body)
+        document = strict_json.loads(body)
     except HushpollError:
-        given = None
-    rest = dict(given) if isinstance(given, dict) else {}
+        document = None
+    rest = dict(document) if isinstance(document, dict) else {}
     group = rest.pop("group", None)
     number = rest.get("number") if len(rest) == 1 else None
     if type(number) is not int:

@@ -118,7 +118,7 @@ _PUBLISHED = "Published; 200 where it was before. `warning` says why a survey pr
 
 def openapi() -> dict[str, Any]:
     """Describe every route that outsiders may call."""
-    one = {"$ref": "#/components/schemas/Report"}
+    report = {"$ref": "#/components/schemas/Report"}
     stored = {
         "type": "object",
         "properties": {"stored": {"type": "boolean"}, "new": {"type": "boolean"}},
@@ -158,7 +158,7 @@ def openapi() -> dict[str, Any]:
                 "post": {
                     "operationId": "submitReport",
                     "summary": f"Send one randomized report (at most {LARGEST_REPORT >> 10} KiB)",
-                    "requestBody": {"required": True, "content": {"application/json": {"schema": one}}},
+                    "requestBody": {"required": True, "content": {"application/json": {"schema": report}}},
                     "responses": _answers(stored),
                 },
             },
@@ -168,7 +168,10 @@ def openapi() -> dict[str, Any]:
                     "operationId": "submitReports",
                     "summary": f"Send up to {MOST_IN_BATCH:,} reports (at most {LARGEST_BATCH >> 20} MiB), one JSON"
                     " object per line, all or none (scope batch)",
-                    "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": one}}},
+                    "requestBody": {
+                        "required": True,
+                        "content": {"application/x-ndjson": {"schema": report}},
+                    },
                     "security": _ACCOUNT,
                     "responses": {**_answers(counted), "401": _problem(_WHO)},
                 },

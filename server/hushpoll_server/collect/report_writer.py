@@ -121,12 +121,12 @@ class Writer:
         """Store jobs survey by survey; each survey's reports are on the disk when its turn is over."""
         outcomes: list[list[Outcome]] = [[] for _ in jobs]
         by_survey: dict[int, list[int]] = {}
-        for place, job in enumerate(jobs):
-            by_survey.setdefault(job[0].survey, []).append(place)
-        for places in by_survey.values():
-            group = [jobs[place] for place in places]
-            for place, outcome in zip(places, self._store_group(group), strict=True):
-                outcomes[place] = outcome
+        for index, job in enumerate(jobs):
+            by_survey.setdefault(job[0].survey, []).append(index)
+        for indices in by_survey.values():
+            group = [jobs[index] for index in indices]
+            for index, outcome in zip(indices, self._store_group(group), strict=True):
+                outcomes[index] = outcome
         return outcomes
 
     def _store_group(self, jobs: list[Sequence[Incoming]]) -> list[list[Outcome]]:

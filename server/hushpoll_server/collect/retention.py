@@ -124,7 +124,7 @@ def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
 def _left(tx: object, state: SurveyState) -> int:
     tables = (sealed, inbox)
     queries = [select(func.count()).where(table.c.survey == state.number) for table in tables]
-    return sum(tx.execute(one).scalar_one() for one in queries)  # type: ignore[attr-defined]
+    return sum(tx.execute(query).scalar_one() for query in queries)  # type: ignore[attr-defined]
 
 
 def is_day_believed(store: Store, steady_seconds: float) -> bool:
@@ -149,22 +149,22 @@ def may_delete(store: Store, steady_seconds: float) -> bool:
 
 def _is_kept(store: Store, name: str) -> bool:
     with store.read() as tx:
-        kept = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
-    return kept == str(today())
+        stored_day = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
+    return stored_day == str(today())
 
 
 def _is_believed(store: Store, name: str, at_once: datetime.timedelta, steady_seconds: float) -> bool:
     """Keep today under this name, unless it is too far from the day before and the clock was not steady for long."""
     day = today()
     with store.read() as tx:
-        kept = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
+        stored_day = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
         # An older version kept none; whoever planned a deletion is in the log.
-        noted = None if kept else tx.execute(select(func.max(audit_log.c.at))).scalar()
-    if kept == str(day):
+        noted = None if stored_day else tx.execute(select(func.max(audit_log.c.at))).scalar()
+    if stored_day == str(day):
         return True
     last = day
-    if kept:
-        last = datetime.date.fromisoformat(kept)
+    if stored_day:
+        last = datetime.date.fromisoformat(stored_day)
     elif noted:
         last = _day_of(noted)
     if day > last + at_once and steady_seconds < STEADY_SECONDS:

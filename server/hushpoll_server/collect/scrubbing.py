@@ -152,20 +152,20 @@ def _write_waiting_again(tx: Connection) -> None:
     rows = tx.execute(select(inbox).order_by(*inbox.primary_key.columns)).all()
     _empty(tx, inbox)
     # Boxes of a survey are all as long; an older version's need not be.
-    for (survey, width, asked), some in groupby(
+    for (survey, width, has_tag), some in groupby(
         rows, key=lambda row: (row.survey, len(row.box), row.tag is not None)
     ):
-        mine = list(some)
+        group = list(some)
         values = {
             "survey": survey,
             "width": width,
-            "n": len(mine),
-            "digests": b"".join([row.digest for row in mine]),
-            "boxes": b"".join([row.box for row in mine]),
+            "n": len(group),
+            "digests": b"".join([row.digest for row in group]),
+            "boxes": b"".join([row.box for row in group]),
         }
-        if asked:
-            values["tags"] = b"".join([row.tag for row in mine])
-        tx.execute(_INSERT_WAITING[asked], values)
+        if has_tag:
+            values["tags"] = b"".join([row.tag for row in group])
+        tx.execute(_INSERT_WAITING[has_tag], values)
 
 
 def write_again(tx: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
@@ -211,10 +211,10 @@ def _dead_rows(tx: Connection, table: Table) -> int:
     vacuum corrects that.
     """
     query = text("SELECT pg_stat_get_dead_tuples(cast(:name AS regclass))")
-    found = 0
+    dead_rows = 0
     for _ in range(2):
         tx.execute(text(f"VACUUM {table.name}"))
-        found = tx.execute(query, {"name": table.name}).scalar_one()
-        if not found:
+        dead_rows = tx.execute(query, {"name": table.name}).scalar_one()
+        if not dead_rows:
             break
-    return found
+    return dead_rows

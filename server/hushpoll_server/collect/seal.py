@@ -73,42 +73,42 @@ def _seal_all(store: Store, wait: bool, over: Event, by_day: bool) -> int:
     moved = 0
     if not wait and time.monotonic() < store.seal_after:
         return moved
-    while parts := _ready(store, by_day):
+    while batches := _ready(store, by_day):
         try:
-            done = sum(_seal_parts(store, parts, wait, over))
+            done = sum(_seal_parts(store, batches, wait, over))
         except OperationalError as error:
             if not is_read_by_somebody(error):
                 raise
             store.seal_after = time.monotonic() + _PUT_OFF
             break
         moved += done
-        if not wait or over.is_set() or done == sum(len(part.reports) for part in parts):
+        if not wait or over.is_set() or done == sum(len(batch.reports) for batch in batches):
             break
     return moved
 
 
-def _seal_parts(store: Store, parts: list[_Part], wait: bool, over: Event) -> Iterator[int]:
+def _seal_parts(store: Store, batches: list[_Part], wait: bool, over: Event) -> Iterator[int]:
     """Seal part by part, until another node was faster or the survey has changed; give the number in each."""
     states: dict[int, SurveyState | None] = {}
-    for place, part in enumerate(parts):
-        if place:
+    for index, batch in enumerate(batches):
+        if index:
             time.sleep(_PAUSE)
         if over.is_set():
             return
-        number = part.state.number
+        number = batch.state.number
         with store.database.turn(), store.engine.begin() as tx:
-            if not lock_inbox(store, tx, wait) or _state(tx, number) != states.get(number, part.state):
+            if not lock_inbox(store, tx, wait) or _state(tx, number) != states.get(number, batch.state):
                 return
-            if not _take_out(tx, part):
+            if not _take_out(tx, batch):
                 tx.rollback()
                 return
-            _seal_part(store, tx, part)
+            _seal_part(store, tx, batch)
             states[number] = _state(tx, number)
             mark(tx, INBOX)
-            if part.state.was_closed:
+            if batch.state.was_closed:
                 mark(tx, COMPANIONS)
             store.wal_holds_order = store.database.is_sqlite
-        yield len(part.reports)
+        yield len(batch.reports)
 
 
 def read_sealed(store: Store, survey_hash: str, wait: bool = True) -> Iterator[bytes]:
@@ -126,10 +126,10 @@ def _due(tx: Connection, by_day: bool) -> list[SurveyState]:
     """List the surveys that may be sealed now, as far as can be told without opening what waits."""
     waiting = select(inbox.c.survey, func.count().label("n")).group_by(inbox.c.survey).subquery()
     query = select(*SURVEY_STATE, waiting.c.n).join(waiting, waiting.c.survey == surveys.c.number)
-    found = [(SurveyState.of(row), row.n) for row in tx.execute(query.order_by(surveys.c.number))]
+    waiting_surveys = [(SurveyState.of(row), row.n) for row in tx.execute(query.order_by(surveys.c.number))]
     return [
         state
-        for state, n in found
+        for state, n in waiting_surveys
         if state.was_closed or (n >= 2 * state.minimum_batch and may_release(state, by_day))
     ]
 
@@ -148,12 +148,12 @@ def _ready(store: Store, by_day: bool) -> list[_Part]:
             ).all()
             for state in due
         }
-    parts = []
+    batches = []
     for state in due:
         width = _group_width(store, state)
-        drawn = _drawn(state, _open_all(store, state, rows.pop(state.number)), width)
-        parts += [_Part(state, width, some) for some in _in_parts(drawn, state.minimum_batch)]
-    return parts
+        groups = _drawn(state, _open_all(store, state, rows.pop(state.number)), width)
+        batches += [_Part(state, width, some) for some in _in_parts(groups, state.minimum_batch)]
+    return batches
 
 
 def _in_parts(groups: list[list[_Opened]], minimum: int) -> list[list[_Opened]]:
@@ -162,24 +162,24 @@ def _in_parts(groups: list[list[_Opened]], minimum: int) -> list[list[_Opened]]:
     No group has fewer than the minimum in a part, unless that is all of it; no part has fewer, unless it is the only
     one: PostgreSQL tells which ids were remembered together.
     """
-    parts: list[list[_Opened]] = [[]]
+    batches: list[list[_Opened]] = [[]]
     for group in groups:
         pieces = max(1, len(group) // max(_LARGEST_PART, minimum))
-        ends = [len(group) * place // pieces for place in range(pieces + 1)]
+        ends = [len(group) * piece // pieces for piece in range(pieces + 1)]
         for start, end in pairwise(ends):
-            if len(parts[-1]) >= _LARGEST_PART:
-                parts.append([])
-            parts[-1] += group[start:end]
-    if len(parts) > 1 and len(parts[-1]) < minimum:
-        last = parts.pop()
-        parts[-1] += last
-    return [part for part in parts if part]
+            if len(batches[-1]) >= _LARGEST_PART:
+                batches.append([])
+            batches[-1] += group[start:end]
+    if len(batches) > 1 and len(batches[-1]) < minimum:
+        last = batches.pop()
+        batches[-1] += last
+    return [batch for batch in batches if batch]
 
 
 def _group_width(store: Store, state: SurveyState) -> int:
-    known = store.published(state.hash)
-    assert known is not None
-    return known.format.group_width
+    published = store.published(state.hash)
+    assert published is not None
+    return published.format.group_width
 
 
 class _Opened(NamedTuple):
@@ -205,48 +205,48 @@ def may_release(state: SurveyState, by_day: bool) -> bool:
     return not state.results_live or (by_day and state.released_on != today())
 
 
-def _take_out(tx: Connection, part: _Part) -> bool:
+def _take_out(tx: Connection, batch: _Part) -> bool:
     """Move what is remembered of reports from the inbox to `seen`; False where some are no longer in the inbox."""
-    digests = b"".join(sorted(report.digest for report in part.reports))
-    values = {"survey": part.state.number, "n": len(part.reports), "digests": digests}
-    if tx.execute(_TAKE_OUT, values).rowcount != len(part.reports):
+    digests = b"".join(sorted(report.digest for report in batch.reports))
+    values = {"survey": batch.state.number, "n": len(batch.reports), "digests": digests}
+    if tx.execute(_TAKE_OUT, values).rowcount != len(batch.reports):
         return False
     tx.execute(_INSERT_SEEN, values)
     return True
 
 
-def _seal_part(store: Store, tx: Connection, part: _Part) -> None:
+def _seal_part(store: Store, tx: Connection, batch: _Part) -> None:
     """Write reports to where nothing tells when they came, count them, and mark their invitations as spent."""
-    number = part.state.number
-    _seal(tx, part)
-    known = store.published(part.state.hash)
-    assert known is not None
+    number = batch.state.number
+    _seal(tx, batch)
+    published = store.published(batch.state.hash)
+    assert published is not None
     # Companions are counted already.
-    add_counts(tx, number, known.survey, [report.record for report in part.reports])
-    places = [report.place for report in part.reports if report.place is not None]
-    if places:
+    add_counts(tx, number, published.survey, [report.record for report in batch.reports])
+    positions = [report.place for report in batch.reports if report.place is not None]
+    if positions:
         bits = {row.survey: bytes(row.bits) for row in tx.execute(select(spent))}
-        bits[number] = marked(bits.get(number, b""), places)
+        bits[number] = marked(bits.get(number, b""), positions)
         write_again(tx, spent, [{"survey": key, "bits": value} for key, value in sorted(bits.items())])
 
 
 def _open_all(store: Store, state: SurveyState, rows: Sequence[Any]) -> list[_Opened]:
     """Open a survey's boxes; rows that do not open or fit stay where they are, nobody throws them away."""
-    known = store.published(state.hash)
-    assert known is not None
+    published = store.published(state.hash)
+    assert published is not None
     boxes = [(bytes(digest), bytes(box)) for digest, box in rows]
     reports: list[_Opened] = []
     unreadable = foreign = 0
     # Reports that say the same are checked once.
     fits: dict[bytes, bool] = {}
-    for (digest, _), found in zip(boxes, store.waiting.open_all(state.number, boxes), strict=True):
-        if found is None:
+    for (digest, _), opened in zip(boxes, store.waiting.open_all(state.number, boxes), strict=True):
+        if opened is None:
             unreadable += 1
             continue
-        if found[0] not in fits:
-            fits[found[0]] = known.format.fits(found[0])
-        if fits[found[0]]:
-            reports.append(_Opened(digest, *found))
+        if opened[0] not in fits:
+            fits[opened[0]] = published.format.fits(opened[0])
+        if fits[opened[0]]:
+            reports.append(_Opened(digest, *opened))
         else:
             foreign += 1
     if unreadable:
@@ -265,32 +265,32 @@ def _drawn(state: SurveyState, reports: list[_Opened], width: int) -> list[list[
     Whoever sends 49 reports of his own does not learn the fiftieth, and closing never releases fewer than the minimum
     (the rule of Janus). Everybody can tell groups apart, so the rule holds within each.
     """
-    found: list[list[_Opened]] = []
+    drawn_groups: list[list[_Opened]] = []
     for group in _by_group(reports, width).values():
-        drawn = [report for _, report in sorted(zip(_keys(len(group)), group, strict=True))]
+        shuffled = [report for _, report in sorted(zip(_keys(len(group)), group, strict=True))]
         if state.was_closed:
-            found.append(drawn)
-        elif len(drawn) >= 2 * state.minimum_batch:
-            found.append(drawn[state.minimum_batch :])
-    return found
+            drawn_groups.append(shuffled)
+        elif len(shuffled) >= 2 * state.minimum_batch:
+            drawn_groups.append(shuffled[state.minimum_batch :])
+    return drawn_groups
 
 
 def _by_group(reports: list[_Opened], width: int) -> dict[bytes, list[_Opened]]:
     """Put reports together by the group that their records begin with."""
     if not width:
         return {b"": reports} if reports else {}
-    found: dict[bytes, list[_Opened]] = {}
+    groups: dict[bytes, list[_Opened]] = {}
     for report in reports:
-        found.setdefault(report.record[:width], []).append(report)
-    return found
+        groups.setdefault(report.record[:width], []).append(report)
+    return groups
 
 
-def _seal(tx: Connection, part: _Part) -> None:
+def _seal(tx: Connection, batch: _Part) -> None:
     """Write a survey's reports to `sealed`, in the order of random keys."""
-    state = part.state
-    records = [report.record for report in part.reports]
-    for group, mine in _by_group(part.reports, part.group_width).items():
-        records += _companions(tx, state, group, len(mine))
+    state = batch.state
+    records = [report.record for report in batch.reports]
+    for group, group_reports in _by_group(batch.reports, batch.group_width).items():
+        records += _companions(tx, state, group, len(group_reports))
     pairs = sorted(zip(_keys(len(records)), records, strict=True))
     values = {
         "survey": state.number,
@@ -300,14 +300,14 @@ def _seal(tx: Connection, part: _Part) -> None:
         "records": b"".join([record for _, record in pairs]),
     }
     tx.execute(_INSERT_SEALED, values)
-    counted = {"sealed_n": surveys.c.sealed_n + len(part.reports), "released_on": today()}
+    counted = {"sealed_n": surveys.c.sealed_n + len(batch.reports), "released_on": today()}
     tx.execute(update(surveys).where(surveys.c.number == state.number).values(**counted))
 
 
 def _keys(n: int) -> list[bytes]:
     """Draw as many random keys, by one call: a key each would cost as much as the sealing."""
     pool = os.urandom(_KEY_BYTES * n)
-    return [pool[place : place + _KEY_BYTES] for place in range(0, len(pool), _KEY_BYTES)]
+    return [pool[start : start + _KEY_BYTES] for start in range(0, len(pool), _KEY_BYTES)]
 
 
 def _companions(tx: Connection, state: SurveyState, group: bytes, waiting: int) -> list[bytes]:

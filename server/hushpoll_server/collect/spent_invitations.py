@@ -17,19 +17,19 @@ _CHUNK = 10_000
 def unsealed(tx: Connection, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
     """Return the places of those codes, by their hashes, that are known and that no sealed report has spent."""
     query = select(invitations.c.digest, invitations.c.place).where(invitations.c.survey == survey)
-    places = {bytes(row.digest): row.place for row in among(tx, query, invitations.c.digest, codes)}
+    positions = {bytes(row.digest): row.place for row in among(tx, query, invitations.c.digest, codes)}
     bits = spent_bits(tx, survey)
-    return {code: place for code, place in places.items() if not is_set(bits, place)}
+    return {code: position for code, position in positions.items() if not is_set(bits, position)}
 
 
-def unspent(tx: Connection, waiting: InboxCipher, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
+def unspent(tx: Connection, cipher: InboxCipher, survey: int, codes: Iterable[bytes]) -> dict[bytes, int]:
     """Return those of `unsealed` that no waiting report has spent either."""
-    places = unsealed(tx, survey, codes)
-    tags = {waiting.tag(survey, code): code for code in places}
-    taken = among(tx, select(inbox.c.tag).where(inbox.c.survey == survey), inbox.c.tag, tags)
-    for row in taken:
-        del places[tags[bytes(row.tag)]]
-    return places
+    positions = unsealed(tx, survey, codes)
+    tags = {cipher.tag(survey, code): code for code in positions}
+    spent_tags = among(tx, select(inbox.c.tag).where(inbox.c.survey == survey), inbox.c.tag, tags)
+    for row in spent_tags:
+        del positions[tags[bytes(row.tag)]]
+    return positions
 
 
 def spent_bits(tx: Connection, survey: int) -> bytes:
@@ -37,24 +37,24 @@ def spent_bits(tx: Connection, survey: int) -> bytes:
     return bytes(tx.execute(select(spent.c.bits).where(spent.c.survey == survey)).scalar() or b"")
 
 
-def is_set(bits: bytes, place: int) -> bool:
+def is_set(bits: bytes, position: int) -> bool:
     """Return whether a place is marked; those beyond the end are not."""
-    return place >> 3 < len(bits) and bool(bits[place >> 3] >> (place & 7) & 1)
+    return position >> 3 < len(bits) and bool(bits[position >> 3] >> (position & 7) & 1)
 
 
-def marked(bits: bytes, places: Iterable[int]) -> bytes:
+def marked(bits: bytes, positions: Iterable[int]) -> bytes:
     """Mark more places."""
     changed = bytearray(bits)
-    for place in places:
-        changed.extend(bytes(max(0, (place >> 3) + 1 - len(changed))))
-        changed[place >> 3] |= 1 << (place & 7)
+    for position in positions:
+        changed.extend(bytes(max(0, (position >> 3) + 1 - len(changed))))
+        changed[position >> 3] |= 1 << (position & 7)
     return bytes(changed)
 
 
 def among(tx: Connection, query: Any, column: Any, values: Iterable[bytes]) -> list[Any]:
     """Run a query for the rows whose `column` is one of `values`."""
-    wanted = sorted(values)
+    sorted_values = sorted(values)
     rows: list[Any] = []
-    for start in range(0, len(wanted), _CHUNK):
-        rows += tx.execute(query.where(column.in_(wanted[start : start + _CHUNK]))).all()
+    for start in range(0, len(sorted_values), _CHUNK):
+        rows += tx.execute(query.where(column.in_(sorted_values[start : start + _CHUNK]))).all()
     return rows

@@ -139,11 +139,11 @@ TERMS = {
 }
 
 
-def term(name: str, shown: str | None = None) -> Markup:
+def term(name: str, text: str | None = None) -> Markup:
     """Write a term that opens its sentence; it works without a script, by the browser's own popovers."""
-    found = TERMS[name]
+    entry = TERMS[name]
     g.terms = g.get("terms", 0) + 1
-    label = str(found.label if shown is None else shown)
+    label = str(entry.label if text is None else text)
     return Markup(
         '<button type="button" class="term" popovertarget="term-{n}" aria-label="{what}">'
         "{label}</button>"
@@ -153,8 +153,8 @@ def term(name: str, shown: str | None = None) -> Markup:
         label=label,
         what=_("%(label)s: what is this?", label=label),
         read=_("Read more"),
-        sentence=str(found.sentence),
-        more=url_for("manual.page", name=found.page, _anchor=found.anchor),
+        sentence=str(entry.sentence),
+        more=url_for("manual.page", name=entry.page, _anchor=entry.anchor),
     )
 
 

@@ -83,10 +83,10 @@ def rendered(name: str) -> Rendered:
 
     text = (FOLDER / f"{name}.md").read_text("utf-8")
     text = _FENCE_TITLE.sub(r"*\2*\n\n\1", text)
-    made = markdown.Markdown(extensions=["tables", "fenced_code", "toc", "sane_lists"])
-    html = made.convert(text)
+    converter = markdown.Markdown(extensions=["tables", "fenced_code", "toc", "sane_lists"])
+    html = converter.convert(text)
     html = _LINK.sub(
-        lambda found: f'href="{found[1] if found[1] in PAGES else "index"}{found[2] or ""}"', html
+        lambda match: f'href="{match[1] if match[1] in PAGES else "index"}{match[2] or ""}"', html
     )
     html = _IMAGE.sub(r'src="images/\1"', _OUTSIDE.sub(r"\1", html))
     # Styles in attributes are what the content policy forbids.
@@ -95,8 +95,8 @@ def rendered(name: str) -> Rendered:
     html = html.replace("<pre>", '<pre tabindex="0">').replace(
         "<table>", '<table class="table" tabindex="0">'
     )
-    tokens = made.toc_tokens
-    headings = tuple((part["id"], part["name"]) for top in tokens for part in top["children"])
+    tokens = converter.toc_tokens
+    headings = tuple((heading["id"], heading["name"]) for top in tokens for heading in top["children"])
     # The files are part of the program: what is in them is trusted as its templates are.
     return Rendered(Markup(html), headings, frozenset(re.findall(r'id="([^"]+)"', html)))  # noqa: S704
 
@@ -117,9 +117,9 @@ def page(name: str = "index") -> Response:
 @bp.get("/docs/images/<name>")
 def image(name: str) -> Response:
     """Send a picture of the documentation."""
-    found = next((path for path in (FOLDER / "images").iterdir() if path.name == name), None)
-    if found is None or found.suffix not in _SUFFIXES:
+    file = next((path for path in (FOLDER / "images").iterdir() if path.name == name), None)
+    if file is None or file.suffix not in _SUFFIXES:
         abort(404, "there is no such picture")
-    response = Response(found.read_bytes(), mimetype=_SUFFIXES[found.suffix])
+    response = Response(file.read_bytes(), mimetype=_SUFFIXES[file.suffix])
     response.headers["Cache-Control"] = "public, max-age=3600"
     return response

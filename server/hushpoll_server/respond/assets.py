@@ -44,9 +44,9 @@ def preloads(*more: str) -> list[dict[str, str]]:
     return [_reference(path) for path in (*turns, QUESTIONS)]
 
 
-def on_demand(*needed: str) -> dict[str, str]:
+def on_demand(*modules: str) -> dict[str, str]:
     """Return the SHA-256 of the modules that a page may load by itself, with those `needed`; it takes no others."""
-    return {path: read_asset(path).integrity for path in sorted({*ON_DEMAND, *needed})}
+    return {path: read_asset(path).integrity for path in sorted({*ON_DEMAND, *modules})}
 
 
 def _reference(path: str) -> dict[str, str]:

@@ -56,8 +56,8 @@ def words_of(group: str) -> str:
 def _words(_language: str, group: str) -> str:
     words: dict[str, Any] = {key: str(text) for key, text in GROUPS[group].items()}
     if group == "page":
-        others = {name: _words(_language, name) for name in GROUPS if name != group}
-        words["pins"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in others.items()}
+        groups = {name: _words(_language, name) for name in GROUPS if name != group}
+        words["pins"] = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in groups.items()}
     # Letters as they are: escaped, Arabic would weigh a kilobyte more.
     return htmlsafe_json_dumps(words, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
 

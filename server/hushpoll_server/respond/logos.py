@@ -37,13 +37,13 @@ def picture_type(body: bytes) -> str:
         )
     if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
         return "image/webp"
-    found = next((name for magic, name in _TYPES.items() if body.startswith(magic)), None)
-    if found is None:
+    media_type = next((name for magic, name in _TYPES.items() if body.startswith(magic)), None)
+    if media_type is None:
         raise LogoError(
             "the file is not a PNG, JPEG, GIF or WebP picture",
             "save it as PNG; drawings such as SVG can hold scripts",
         )
-    return found
+    return media_type
 
 
 def keep(store: Store, body: bytes) -> str:
@@ -64,12 +64,12 @@ def address(logo_hash: str) -> str:
 @bp.get("/logos/<logo_hash>")
 def logo(logo_hash: str) -> Response:
     """Serve a logo, for ever the same under its hash."""
-    found = None
+    row = None
     if is_hash(logo_hash):
         with get_store().read() as tx:
-            found = tx.execute(select(logos).where(logos.c.hash == logo_hash)).one_or_none()
-    if found is None:
+            row = tx.execute(select(logos).where(logos.c.hash == logo_hash)).one_or_none()
+    if row is None:
         raise Problem(404, "there is no logo at this address; check it")
-    response = Response(bytes(found.body), content_type=found.type)
+    response = Response(bytes(row.body), content_type=row.type)
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
     return response

@@ -28,13 +28,13 @@ class OperatorContent(NamedTuple):
 
     def lines(self) -> list[str]:
         """Return it, for somebody who compares a page with the release."""
-        told = []
+        lines = []
         if self.imprint or self.imprint_url:
             imprint = f"{self.imprint} {self.imprint_url}".strip()
-            told.append(f"Imprint of the operator, not of this release: {imprint}")
+            lines.append(f"Imprint of the operator, not of this release: {imprint}")
         if self.delete_on is not None:
-            told.append(f"Said by the survey's owner: all reports are deleted on {self.delete_on}")
-        return told
+            lines.append(f"Said by the survey's owner: all reports are deleted on {self.delete_on}")
+        return lines
 
 
 def read_back(page: str) -> OperatorContent:

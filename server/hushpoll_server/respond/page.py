@@ -43,10 +43,10 @@ _SHORTEST_PREFIX = 8
 @bp.get("/static/<release>/<any(client, respond):folder>/<name>")
 def static_file(folder: str, name: str, release: str = "") -> BaseResponse:
     """Serve one of the page's files: for ever under this release's digest, else asked about again at each load."""
-    found = asset(f"{folder}/{name}")
-    if found is None:
+    file = asset(f"{folder}/{name}")
+    if file is None:
         raise Problem(404, "there is no such file; check the address")
-    return _send(found, release)
+    return _send(file, release)
 
 
 @bp.get("/static/words/<language>.json")
@@ -64,14 +64,14 @@ def _why_in(language: str) -> Asset:
         return Asset(languages.words_of("why").encode(), "application/json")
 
 
-def _send(found: Asset, release: str) -> BaseResponse:
-    response = compressible(found.body, found.content_type, found.compressed)
+def _send(file: Asset, release: str) -> BaseResponse:
+    response = compressible(file.body, file.content_type, file.compressed)
     if release == this_release():
         # Nobody asks about it again, so it has no tag: eleven of them would come before Start.
         response.headers["Cache-Control"] = FOR_EVER
         return response
     response.headers["Cache-Control"] = "no-cache"
-    response.set_etag(found.digest.hex()[:16], weak=True)
+    response.set_etag(file.digest.hex()[:16], weak=True)
     return response.make_conditional(request)
 
 
@@ -99,10 +99,12 @@ def page(survey_hash: str) -> BaseResponse:
         config.imprint,
         config.imprint_url,
     )
-    kept: PageCache = current_app.extensions["hushpoll_pages"]
+    cache: PageCache = current_app.extensions["hushpoll_pages"]
     g.csp = {"form-action": "'none'"}
     return answer(
-        kept.get(key, lambda: _render(survey, closed=not state.is_open, results=results, delete_on=delete_on))
+        cache.get(
+            key, lambda: _render(survey, closed=not state.is_open, results=results, delete_on=delete_on)
+        )
     )
 
 
@@ -203,10 +205,10 @@ def _whole_hash(prefix: str) -> str:
         raise Problem(404, "this is not an address of a survey; check the link")
     query = select(surveys.c.hash).where(surveys.c.hash.startswith(prefix)).limit(2)
     with get_store().read() as tx:
-        found = tx.execute(query).scalars().all()
-    if len(found) != 1:
+        hashes = tx.execute(query).scalars().all()
+    if len(hashes) != 1:
         raise Problem(404, "these digits do not lead to one survey; use the whole link")
-    return str(found[0])
+    return str(hashes[0])
 
 
 @bp.record_once

@@ -107,10 +107,10 @@ def _form(survey: Survey) -> Form | None:
     for index, question in enumerate(survey.questions):
         values = [str(value) for value in range(question.channel.outcomes)]
         fields[f"q{index}"] = RadioField(choices=values, validators=[InputRequired(required)])
-    made: Form = type("PaperForm", (Form,), fields)(request.form if request.method == "POST" else None)
+    form: Form = type("PaperForm", (Form,), fields)(request.form if request.method == "POST" else None)
     if request.method == "GET":
-        made["id"].data = secrets.token_hex(16)
-    return made
+        form["id"].data = secrets.token_hex(16)
+    return form
 
 
 def report_labels(question: Question, texts: Texts) -> list[str]:
@@ -123,8 +123,10 @@ def report_labels(question: Question, texts: Texts) -> list[str]:
 
 
 def _options(question: Question, texts: Texts) -> list[str]:
-    shown = [texts.option(question, option) for option in question.options]
-    return [in_words(one) if isinstance(one, Message) or one == PREFER_NOT else one for one in shown]
+    labels = [texts.option(question, option) for option in question.options]
+    return [
+        in_words(label) if isinstance(label, Message) or label == PREFER_NOT else label for label in labels
+    ]
 
 
 def _sentences(options: Sequence[str]) -> list[Message]:
@@ -176,16 +178,16 @@ def isolated(text: str) -> str:
 @bp.get("/s/<survey_hash>/paper")
 def page(survey_hash: str) -> BaseResponse:
     """Show instructions and form, fit for printing; where there are groups, for one of them."""
-    known = _known(survey_hash)
-    return _render(known.survey, _form(known.survey))
+    published = _known(survey_hash)
+    return _render(published.survey, _form(published.survey))
 
 
 @bp.post("/s/<survey_hash>/paper")
 def send(survey_hash: str) -> BaseResponse:
     """Take answers that are mixed already; the id from the page makes sending twice harmless."""
     refuse_cross_site(current_app.config["HUSHPOLL"])
-    known = _known(survey_hash)
-    if not is_possible(known.survey):
+    published = _known(survey_hash)
+    if not is_possible(published.survey):
         raise Problem(422, "this survey cannot be answered on paper; open its page without /paper to see why")
     wait = current_app.extensions["hushpoll_intake"].throttle.wait(request.remote_addr or "")
     if wait:
@@ -194,17 +196,17 @@ def send(survey_hash: str) -> BaseResponse:
             "too many answers from this address; send the page again later",
             {"Retry-After": str(int(wait) + 1)},
         )
-    form, group = _form(known.survey), _group(known.survey)
+    form, group = _form(published.survey), _group(published.survey)
     assert form is not None
-    if known.survey.groups and group is None:
-        return _render(known.survey, form, 422)
+    if published.survey.groups and group is None:
+        return _render(published.survey, form, 422)
     if not form.validate():
-        return _render(known.survey, form, 422)
-    reports = [int(form[f"q{index}"].data) for index in range(len(known.survey.questions))]
-    code = form["invitation"].data if known.survey.settings.invitation else ""
-    outcome = get_store().writer.submit([incoming(known, form["id"].data, reports, code, group)])[0]
+        return _render(published.survey, form, 422)
+    reports = [int(form[f"q{index}"].data) for index in range(len(published.survey.questions))]
+    code = form["invitation"].data if published.survey.settings.invitation else ""
+    outcome = get_store().writer.submit([incoming(published, form["id"].data, reports, code, group)])[0]
     if outcome in (Outcome.NEW, Outcome.KNOWN):
-        return _render(known.survey, None, outcome.value, sent=True)
+        return _render(published.survey, None, outcome.value, sent=True)
     problems = {
         Outcome.OTHER_CONTENT: _(
             "This page was sent before with other answers. Nothing was changed. Load the page anew for"
@@ -215,14 +217,14 @@ def send(survey_hash: str) -> BaseResponse:
             "This invitation code is not known or was used already. Your answers were not stored."
         ),
     }
-    return _render(known.survey, form, outcome.value, problem=problems[outcome])
+    return _render(published.survey, form, outcome.value, problem=problems[outcome])
 
 
 def _known(survey_hash: str) -> Published:
-    known = get_store().published(survey_hash)
-    if known is None:
+    published = get_store().published(survey_hash)
+    if published is None:
         raise unknown()
-    return known
+    return published
 
 
 def _group(survey: Survey) -> int | None:
@@ -233,23 +235,25 @@ def _group(survey: Survey) -> int | None:
 
 
 def incoming(
-    known: Published, report_id: str, reports: Sequence[int], code: str, group: int | None
+    published: Published, report_id: str, reports: Sequence[int], code: str, group: int | None
 ) -> Incoming:
     """Return a report that was mixed by hand as the writer takes it."""
-    survey = known.survey
+    survey = published.survey
     report = Report(report_id, tuple(reports), group)
-    asked = survey.settings.invitation
-    spent = invitations.digest(survey.hash, code.strip(), group) if asked else None
+    asks_invitation = survey.settings.invitation
+    invitation = invitations.digest(survey.hash, code.strip(), group) if asks_invitation else None
     name = get_store().id_digest(survey.hash, bytes.fromhex(report.id))
-    return Incoming(known.number, name, known.format.pack(report.values), spent)
+    return Incoming(published.number, name, published.format.pack(report.values), invitation)
 
 
 def rule(survey: Survey, question: Question, texts: Texts) -> str | None:
     """Return whom a question with a skip rule is for, and what everybody else does."""
     if question.after is None:
         return None
-    place, decider = next(
-        (place, one) for place, one in enumerate(survey.questions, 1) if one.id == question.after.question
+    number, decider = next(
+        (number, candidate)
+        for number, candidate in enumerate(survey.questions, 1)
+        if candidate.id == question.after.question
     )
     words = dict(zip(decider.options, _options(decider, texts), strict=True))
     sentence = _(
@@ -257,8 +261,8 @@ def rule(survey: Survey, question: Question, texts: Texts) -> str | None:
         " answer here is “{skipped}”."
     )
     answers = ", ".join(isolated(words[answer]) for answer in question.after.answers)
-    found = sentence.replace("{n}", str(place)).replace("{answers}", answers)
-    return str(found.replace("{skipped}", _("does not apply")))
+    text = sentence.replace("{n}", str(number)).replace("{answers}", answers)
+    return str(text.replace("{skipped}", _("does not apply")))
 
 
 def _item(survey: Survey, index: int, form: Form | None, texts: Texts) -> dict[str, Any]:
@@ -316,8 +320,8 @@ def _render(
     state = get_store().state(survey.hash)
     assert state is not None
     possible = is_possible(survey)
-    asked = [request.args.get("lang", ""), *request.accept_languages.values(), language()]
-    texts = read_in(survey, asked)
+    languages = [request.args.get("lang", ""), *request.accept_languages.values(), language()]
+    texts = read_in(survey, languages)
     html = render_template(
         "respond/paper.html",
         survey=survey,
@@ -328,9 +332,9 @@ def _render(
         if possible
         else [],
         impossible=[
-            (place, texts.question(one))
-            for place, one in enumerate(survey.questions, 1)
-            if by_hand(one) is None
+            (number, texts.question(question))
+            for number, question in enumerate(survey.questions, 1)
+            if by_hand(question) is None
         ],
         lead=_lead(survey),
         closed=not state.is_open,

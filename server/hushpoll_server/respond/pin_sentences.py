@@ -28,7 +28,7 @@ def pinned(script: str) -> str:
             with force_locale(language):
                 digest = hashlib.sha256(languages.words_of("page").encode()).hexdigest()
                 lines.append(f'  {language}: "{digest}",\n')
-    return _TABLE.sub(lambda found: found[1] + "".join(lines) + found[2], script, count=1)
+    return _TABLE.sub(lambda match: match[1] + "".join(lines) + match[2], script, count=1)
 
 
 if __name__ == "__main__":

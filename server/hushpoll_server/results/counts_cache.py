@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
 
-__all__ = ["ResultsCache", "CountsCache"]
+__all__ = ["CountsCache", "ResultsCache"]
 
 MOST_SCANNED = 64
 """CountsCache in memory that no kept counts give."""
@@ -45,9 +45,9 @@ class CountsCache:
 
         Two questions that were not asked for before are counted by a scan; `keep` them from then on.
         """
-        kept = _kept(store, survey, by)
-        if kept is not None:
-            return kept
+        stored = _kept(store, survey, by)
+        if stored is not None:
+            return stored
         # One scan at a time: ten readers who arrive together wait for the first one's counts.
         with self._lock:
             return _kept(store, survey, by) or self._scan(store, survey, by, keep)
@@ -56,15 +56,15 @@ class CountsCache:
         from hushpoll_analysis.data.files import tally
 
         state, key = _state(store, survey), (survey.hash, by)
-        known = self._scanned.get(key)
-        if known is None or known[0] != state.sealed_n:
-            made = tally(survey, store.record_parts(survey.hash), by, fewest=state.fewest)
-            known = self._scanned[key] = (state.sealed_n, made)
+        scanned = self._scanned.get(key)
+        if scanned is None or scanned[0] != state.sealed_n:
+            counted = tally(survey, store.record_parts(survey.hash), by, fewest=state.fewest)
+            scanned = self._scanned[key] = (state.sealed_n, counted)
             while len(self._scanned) > MOST_SCANNED:
                 self._scanned.popitem(last=False)
         if keep and by is not None and by != FIELD:
-            _keep(store, survey, known[1])
-        return known[1]
+            _keep(store, survey, scanned[1])
+        return scanned[1]
 
 
 class ResultsCache:
@@ -99,35 +99,35 @@ def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
     from hushpoll_analysis.data.kept import kept_tally
 
     second = None if by == FIELD and survey.groups else by
-    wanted = {part for _, part in keep_pairs(survey, second)} if second else set()
-    if second and not wanted:
+    entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)} if second else set()
+    if second and not entry_ids:
         return None
     state = _state(store, survey)
     with store.read() as tx:
-        found, sealed = read_counts(tx, state.number, [ALONE, *([second] if second else [])])
+        counts, sealed = read_counts(tx, state.number, [ALONE, *([second] if second else [])])
     groups: dict[int, dict[str, Sequence[int]]] = {}
     joint = {}
-    for place, cells in found.items():
-        if place.by:
-            joint[place.part] = cells
+    for key, cells in counts.items():
+        if key.by:
+            joint[key.part] = cells
         else:
-            groups.setdefault(place.grp, {})[place.part] = cells
-    if groups and set(joint) != wanted:
+            groups.setdefault(key.grp, {})[key.part] = cells
+    if groups and set(joint) != entry_ids:
         return None
-    made = kept_tally(survey, groups, by, joint, state.fewest)
-    if made.n != sealed:
+    tally = kept_tally(survey, groups, by, joint, state.fewest)
+    if tally.n != sealed:
         # An older version may have sealed beside this one while it was replaced.
         log.error("counts of survey %s are not kept for all its reports: see `hushpoll check`", survey.hash)
         return None
-    return made
+    return tally
 
 
 def _keep(store: Store, survey: Survey, counted: Tally) -> None:
     """Keep two questions together from now on, unless reports were sealed since they were counted."""
     assert counted.by is not None
-    wanted = keep_pairs(survey, counted.by)
+    pairs = keep_pairs(survey, counted.by)
     number = _state(store, survey).number
-    cells = {Place(0, by, part): counted.joint[part].reshape(-1).tolist() for by, part in wanted}
+    cells = {Place(0, by, entry_id): counted.joint[entry_id].reshape(-1).tolist() for by, entry_id in pairs}
     with store.write() as tx:
         query = select(surveys.c.sealed_n).where(surveys.c.number == number).with_for_update()
         if tx.execute(query).scalar_one() == counted.n and counted.n:

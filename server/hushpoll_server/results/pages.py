@@ -64,16 +64,16 @@ def show(survey_hash: str) -> Page:
     if away is not None:
         return away
     survey, level, by = survey_of(survey_hash), level_asked(), question_asked(survey_hash, "by")
-    shown = shown_page(survey)
+    page_questions = shown_page(survey)
     planned = planned_margins(get_store(), survey)
-    made = results_of(survey, by, level, questions=shown.ids, needed=planned)
+    results = results_of(survey, by, level, questions=page_questions.ids, needed=planned)
     page = render_template(
         "results/report.html",
         **frame_of(state, survey),
-        report=made,
-        shown=shown,
-        body=body_of(made, "results.picture", language(), method=False),
-        method=_method(made),
+        report=results,
+        shown=page_questions,
+        body=body_of(results, "results.picture", language(), method=False),
+        method=_method(results),
         by=by,
         editable=can_edit(signed_in(), survey_hash),
         waves=len(get_store().waves(survey_hash)),
@@ -90,7 +90,7 @@ def table(survey_hash: str) -> Page:
         return away
     survey, level = survey_of(survey_hash), level_asked()
     outcome, by = question_asked(survey_hash, "outcome"), question_asked(survey_hash, "by")
-    problem, made, body = "", None, ""
+    problem, results, body = "", None, ""
     if len(survey.questions) < 2 and not survey.groups:
         problem = _("This survey has one question only; a cross-table needs two.")
     elif not outcome or not by:
@@ -98,26 +98,26 @@ def table(survey_hash: str) -> Page:
     elif outcome == by:
         problem = _("Choose two different questions: the one to describe, and the one that makes the groups.")
     else:
-        made = results_of(survey, by, level, outcome, request.args.get("reference") or None)
-        body = in_words(made.too_few) if made.too_few else _groups_body(made)
+        results = results_of(survey, by, level, outcome, request.args.get("reference") or None)
+        body = in_words(results.too_few) if results.too_few else _groups_body(results)
     page = render_template(
         "results/table.html",
         **frame_of(state, survey),
         problem=problem,
         body=body,
-        too_few=made is not None and bool(made.too_few),
+        too_few=results is not None and bool(results.too_few),
         outcome=outcome,
         by=by,
-        groups=_labels(survey, by, made),
+        groups=_labels(survey, by, results),
         reference=request.args.get("reference", ""),
     )
     return private(page, 422 if problem and (outcome or by) else 200)
 
 
-def _labels(survey: Survey, by: str | None, made: SurveyResults | None) -> Sequence[str]:
+def _labels(survey: Survey, by: str | None, results: SurveyResults | None) -> Sequence[str]:
     """Return the groups that another can be compared with."""
     if by == FIELD and survey.groups:
-        names = made.groups[0].groups if made is not None and made.groups else ()
+        names = results.groups[0].groups if results is not None and results.groups else ()
         return [msg("other") if name == OTHER else name for name in names]
     # Options of a list are not compared with each other: each has those who chose it and those who did not.
     return next(
@@ -135,8 +135,8 @@ def download(survey_hash: str, form: str) -> Page:
         return away
     survey = survey_of(survey_hash)
     planned = planned_margins(get_store(), survey)
-    made = results_of(survey, question_asked(survey_hash, "by"), level_asked(), needed=planned)
-    return as_download(Response(file_data(made, form), content_type=FORMATS[form][0]), survey_hash, form)
+    results = results_of(survey, question_asked(survey_hash, "by"), level_asked(), needed=planned)
+    return as_download(Response(file_data(results, form), content_type=FORMATS[form][0]), survey_hash, form)
 
 
 @bp.get("/surveys/<survey_hash>/report/<question>.svg")
@@ -182,13 +182,13 @@ def stylesheet() -> BaseResponse:
     return serve("", "report.css")
 
 
-def _method(made: SurveyResults) -> str:
+def _method(results: SurveyResults) -> str:
     from hushpoll_analysis.results.rendering import as_method
 
-    return as_method(made, language=language(), speech=speech())
+    return as_method(results, language=language(), speech=speech())
 
 
-def _groups_body(made: SurveyResults) -> str:
+def _groups_body(results: SurveyResults) -> str:
     from hushpoll_analysis.results.rendering import as_groups
 
-    return as_groups(made, language=language(), speech=speech())
+    return as_groups(results, language=language(), speech=speech())

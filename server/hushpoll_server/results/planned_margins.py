@@ -20,5 +20,5 @@ def planned_margins(store: Store, survey: Survey) -> dict[str, float]:
         row = tx.execute(plan.order_by(drafts.c.updated_at).limit(1)).one_or_none()
     if row is None:
         return {}
-    own = json.loads(row.budget).get("margins", {})
-    return {question.id: own.get(question.id, row.margin) for question in survey.questions}
+    margins = json.loads(row.budget).get("margins", {})
+    return {question.id: margins.get(question.id, row.margin) for question in survey.questions}

@@ -48,15 +48,15 @@ def public(survey_hash: str) -> Page:
     """Show the results for everybody, where the owner has published them."""
     state = _public_state(survey_hash)
     survey = survey_of(survey_hash)
-    shown = shown_page(survey)
-    made = results_of(survey, None, PUBLIC_LEVEL, questions=shown.ids)
+    page_questions = shown_page(survey)
+    results = results_of(survey, None, PUBLIC_LEVEL, questions=page_questions.ids)
     page = render_template(
         "results/public.html",
         state=state,
-        report=made,
-        body=body_of(made, "results.public_picture", language()),
+        report=results,
+        body=body_of(results, "results.public_picture", language()),
         formats=FORMATS,
-        shown=shown,
+        shown=page_questions,
         **words_for(survey),
         languages=LANGUAGES,
     )
@@ -69,12 +69,14 @@ def embedded(survey_hash: str) -> Page:
     state = _public_state(survey_hash)
     if not keeping_of(get_store(), survey_hash).embeddable:
         abort(404, "the owner of this survey does not let other sites show its results")
-    shown = shown_page(survey_of(survey_hash))
-    made = results_of(survey_of(survey_hash), None, PUBLIC_LEVEL, questions=shown.ids)
+    page_questions = shown_page(survey_of(survey_hash))
+    results = results_of(survey_of(survey_hash), None, PUBLIC_LEVEL, questions=page_questions.ids)
     g.csp = {"frame-ancestors": "*", "script-src": "'none'", "form-action": "'none'", "connect-src": "'none'"}
-    body = body_of(made, "results.public_picture", language())
+    body = body_of(results, "results.public_picture", language())
     return _for_everybody(
-        render_template("results/embed.html", state=state, body=body, shown=shown, **words_for(made.survey))
+        render_template(
+            "results/embed.html", state=state, body=body, shown=page_questions, **words_for(results.survey)
+        )
     )
 
 

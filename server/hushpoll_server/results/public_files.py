@@ -34,9 +34,9 @@ class PublicFiles:
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """Return a file, compressed: from memory, or made now, where not too many wait for one."""
-        kept = self._kept(key)
-        if kept is not None:
-            return kept
+        file = self._kept(key)
+        if file is not None:
+            return file
         if not self._places.acquire(blocking=False):
             raise Problem(
                 503,
@@ -56,12 +56,12 @@ class PublicFiles:
             return self._files.get(key)
 
     def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        made = gzip.compress(make(), 6, mtime=0)
+        file = gzip.compress(make(), 6, mtime=0)
         with self._lock:
-            self._files[key] = made
+            self._files[key] = file
             while sum(map(len, self._files.values())) > MOST_BYTES:
                 self._files.popitem(last=False)
-        return made
+        return file
 
 
 def file_answer(compressed: bytes, content_type: str) -> Response:

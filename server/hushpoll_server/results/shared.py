@@ -27,7 +27,7 @@ from hushpoll_server.said.speech import speech
 from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import SurveyState, get_store
 
-from .counts_cache import ResultsCache, CountsCache
+from .counts_cache import CountsCache, ResultsCache
 from .public_files import PublicFiles
 
 if TYPE_CHECKING:
@@ -102,12 +102,12 @@ def level_asked() -> float:
 def question_asked(survey_hash: str, name: str) -> str | None:
     """Return the question that is asked for by this name, None where none is."""
     text, survey = request.args.get(name) or None, survey_of(survey_hash)
-    known = [question.id for question in survey.questions]
+    choices = [question.id for question in survey.questions]
     if name == "by" and survey.groups:
-        known.append(FIELD)
-    if text is not None and text not in known:
+        choices.append(FIELD)
+    if text is not None and text not in choices:
         raise Problem(
-            422, f"{name}: the survey has no question {text[:64]!r}; choose one of {', '.join(known)}"
+            422, f"{name}: the survey has no question {text[:64]!r}; choose one of {', '.join(choices)}"
         )
     return text
 
@@ -157,29 +157,31 @@ def oversized(counted: Tally, sizes: Mapping[str, int]) -> list[str]:
     return [name for name, n in came.items() if n > sizes.get(name, rest)]
 
 
-def body_of(made: SurveyResults, pictures: str, spoken: str = "en", method: bool = True) -> str:
+def body_of(results: SurveyResults, pictures: str, spoken: str = "en", method: bool = True) -> str:
     """Write the report; `pictures` is the view that sends a question's picture."""
     from hushpoll_analysis.results.rendering import as_body
 
     def address(question: str) -> str:
-        asked: dict[str, Any] = {key: request.args[key] for key in ("lang", "level") if key in request.args}
-        return url_for(pictures, survey_hash=made.survey.hash, question=question, **asked)
+        parameters: dict[str, Any] = {
+            key: request.args[key] for key in ("lang", "level") if key in request.args
+        }
+        return url_for(pictures, survey_hash=results.survey.hash, question=question, **parameters)
 
-    return as_body(made, method=method, language=spoken, picture_address=address, speech=speech())
+    return as_body(results, method=method, language=spoken, picture_address=address, speech=speech())
 
 
 def picture_of(survey_hash: str, question: str, level: float) -> Response:
     """Send the picture of one question."""
     survey = survey_of(survey_hash)
-    if all(one.id != question for one in survey.questions):
+    if all(candidate.id != question for candidate in survey.questions):
         abort(404, "the survey has no such question; see its results")
-    made = results_of(survey, None, level, questions=[question])
-    return as_svg(made.to_svg(question, language()), f"{question}-{survey_hash[:12]}")
+    results = results_of(survey, None, level, questions=[question])
+    return as_svg(results.to_svg(question, language()), f"{question}-{survey_hash[:12]}")
 
 
-def as_svg(drawn: str, name: str) -> Response:
+def as_svg(svg: str, name: str) -> Response:
     """Send a drawing as a file."""
-    response = Response(drawn, content_type="image/svg+xml")
+    response = Response(svg, content_type="image/svg+xml")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.svg"'
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -207,14 +209,14 @@ def frame_of(state: SurveyState, survey: Survey) -> dict[str, Any]:
     }
 
 
-def file_data(made: SurveyResults, form: str) -> bytes:
+def file_data(results: SurveyResults, form: str) -> bytes:
     """Write the results in one of the formats."""
     if form == "html":
         from hushpoll_analysis.results.rendering import as_html
 
-        text = as_html(made, language(), speech())
+        text = as_html(results, language(), speech())
     else:
-        text = {"csv": made.to_csv, "json": made.to_json, "txt": made.to_text}[form]()
+        text = {"csv": results.to_csv, "json": results.to_json, "txt": results.to_text}[form]()
     # A spreadsheet takes UTF-8 for what it is only behind a byte order mark.
     return text.encode("utf-8-sig" if form == "csv" else "utf-8")
 

@@ -54,18 +54,22 @@ def trend(survey_hash: str) -> Page:
     level, listed = level_asked(), get_store().waves(survey_hash)
     readable, surveys = _waves(survey_hash)
     group, names = _group_of(surveys.values())
-    made = _made(surveys, group, level)
+    results = _made(surveys, group, level)
     page = render_template(
         "results/trend.html",
         **frame_of(state, survey_of(survey_hash)),
         waves=readable,
         group=group,
         names=names,
-        changed=[told for one, other in pairwise(surveys.values()) if (told := changed_groups(one, other))],
-        made=made,
-        enough=_enough(made),
+        changed=[
+            change
+            for earlier, later in pairwise(surveys.values())
+            if (change := changed_groups(earlier, later))
+        ],
+        made=results,
+        enough=_enough(results),
         hidden=len(listed) - len(readable),
-        followed=_followed(made),
+        followed=_followed(results),
         picture=_waves_picture,
         asked={"group": group, "level": request.args.get("level"), "lang": request.args.get("lang")},
         figure_word=words_for(survey_of(survey_hash))["w"]("figure"),
@@ -83,28 +87,28 @@ def trend_picture(survey_hash: str, question: str) -> Page:
 
     level, (_readable, surveys) = level_asked(), _waves(survey_hash)
     group, _names = _group_of(surveys.values())
-    made = _made(surveys, group, level)
-    found = next((one for one in _followed(made) if one.id == question and one.rows), None)
-    own = survey_of(survey_hash)
-    if all(one.id != question for one in own.questions):
+    results = _made(surveys, group, level)
+    followed = next((one for one in _followed(results) if one.id == question and one.rows), None)
+    survey = survey_of(survey_hash)
+    if all(one.id != question for one in survey.questions):
         abort(404, "the survey has no such question; see its results")
-    if found is None:
+    if followed is None:
         raise Problem(422, "there is no picture of this question over the waves; see the trend")
-    w = words_for(own)["w"]
-    reports = sum(one.n for number, one in _enough(made).items() if str(number) in found.waves)
-    name = ": ".join(filter(None, [own.series.name if own.series else own.title, group]))
+    w = words_for(survey)["w"]
+    reports = sum(one.n for number, one in _enough(results).items() if str(number) in followed.waves)
+    name = ": ".join(filter(None, [survey.series.name if survey.series else survey.title, group]))
     caption = (
         f"{name}. {w('figure_caption', number=reports, level=f'{100 * level:g}')} hushpoll {survey_hash[:12]}"
     )
-    drawn = waves_as_svg(found, _wave_names(found), caption, option, language(), speech())
-    return as_svg(drawn, f"{question}-waves-{survey_hash[:12]}")
+    svg = waves_as_svg(followed, _wave_names(followed), caption, option, language(), speech())
+    return as_svg(svg, f"{question}-waves-{survey_hash[:12]}")
 
 
 def _waves(survey_hash: str) -> tuple[dict[int, SurveyState], dict[int, Survey]]:
     """Return the waves that this account may read, by their number, and their surveys."""
     listed = enumerate(get_store().waves(survey_hash), 1)
-    readable = {number: one for number, one in listed if can_read_survey(signed_in(), one.hash)}
-    return readable, {number: survey_of(one.hash) for number, one in readable.items()}
+    readable = {number: state for number, state in listed if can_read_survey(signed_in(), state.hash)}
+    return readable, {number: survey_of(state.hash) for number, state in readable.items()}
 
 
 def _group_of(surveys: Iterable[Survey]) -> tuple[str | None, list[str]]:
@@ -117,18 +121,18 @@ def _group_of(surveys: Iterable[Survey]) -> tuple[str | None, list[str]]:
 
 
 def _made(surveys: Mapping[int, Survey], group: str | None, level: float) -> dict[int, SurveyResults]:
-    found = ((number, _wave(one, group, level)) for number, one in surveys.items())
-    return {number: one for number, one in found if one is not None}
+    waves = ((number, _wave(wave, group, level)) for number, wave in surveys.items())
+    return {number: wave for number, wave in waves if wave is not None}
 
 
-def _enough(made: Mapping[int, SurveyResults]) -> dict[int, SurveyResults]:
-    return {number: one for number, one in made.items() if not one.too_few}
+def _enough(results: Mapping[int, SurveyResults]) -> dict[int, SurveyResults]:
+    return {number: wave for number, wave in results.items() if not wave.too_few}
 
 
-def _followed(made: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
+def _followed(results: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
     from hushpoll_analysis.results.waves import follow
 
-    enough = _enough(made)
+    enough = _enough(results)
     return follow(enough) if len(enough) > 1 else []
 
 

@@ -17,17 +17,17 @@ def check_pins(pinned: Path = PINNED) -> int | None:
     """Refuse to serve a file that is not the one that was built; give their number, None for a development tree."""
     if not pinned.exists():
         return None
-    packages, wanted = pinned.parent.parent, {}
+    packages, digests = pinned.parent.parent, {}
     for line in pinned.read_text(encoding="ascii").splitlines():
         digest, _, name = line.partition("  ")
-        wanted[name] = digest
-    for name, digest in wanted.items():
+        digests[name] = digest
+    for name, digest in digests.items():
         path = packages / name
         if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
             raise HushpollError(f"{path}: is not the file of this release", "install the release again")
-    folders = {(packages / name).parent for name in wanted}
+    folders = {(packages / name).parent for name in digests}
     for folder in sorted(folders):
         for path in folder.iterdir():
-            if path.suffix == ".js" and str(path.relative_to(packages)) not in wanted:
+            if path.suffix == ".js" and str(path.relative_to(packages)) not in digests:
                 raise HushpollError(f"{path}: is not a file of this release", "install the release again")
-    return len(wanted)
+    return len(digests)

@@ -65,7 +65,9 @@ def respondents(n: int) -> list[dict[str, Any]]:
 def true_share(people: list[dict[str, Any]], question: str, option: str) -> float:
     """Return the share of an option among these people: what nobody outside this study knows."""
     chosen = [person[question] for person in people]
-    hits = sum(bool((one["answer"] if isinstance(one, dict) else one) == option) for one in chosen)
+    hits = sum(
+        bool((answer["answer"] if isinstance(answer, dict) else answer) == option) for answer in chosen
+    )
     return hits / len(people)
 
 
@@ -83,13 +85,15 @@ def send_all(
     address: str, survey: Survey, people: list[dict[str, Any]], progress: Callable[[int], Any]
 ) -> None:
     """Let every person randomize and send, several at a time, each report acknowledged before it counts."""
-    own = threading.local()
+    thread_data = threading.local()
 
     def send(person: dict[str, Any]) -> None:
-        if not hasattr(own, "sender"):
-            own.sender = Sender(address)
+        if not hasattr(thread_data, "sender"):
+            thread_data.sender = Sender(address)
         report = Report.new(survey, read_answers(survey, person))
-        status, _ = own.sender.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_body(survey))
+        status, _ = thread_data.sender.request(
+            "POST", f"/api/surveys/{survey.hash}/reports", report.to_body(survey)
+        )
         if status not in (200, 201):
             raise HushpollError(f"{address} answered {status} to a report", "see the server's log")
 

@@ -32,9 +32,9 @@ def shut_for_new(listener: Any) -> None:
     if sys.platform != "linux":
         return
     program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in _DROP_NEW))
-    given = struct.pack("@HP", len(_DROP_NEW), ctypes.addressof(program))
+    pointer = struct.pack("@HP", len(_DROP_NEW), ctypes.addressof(program))
     with suppress(OSError):
-        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, given)
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, pointer)
 
 
 def shut_when_told_to_stop(arbiter: Any) -> None:

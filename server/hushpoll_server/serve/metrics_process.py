@@ -21,15 +21,15 @@ def prepare(config: Config, mounts: Path = Path("/proc/self/mounts")) -> None:
     """Make a folder in memory for the workers' counts, and name it in the environment; nothing without METRICS_PORT."""
     if not config.metrics_port or _OURS in os.environ:
         return
-    places = [os.environ.get("RUNTIME_DIRECTORY", ""), "/dev/shm"]  # noqa: S108
-    place = next((place for place in places if place and is_in_memory(Path(place), mounts)), None)
-    if place is None:
+    folders = [os.environ.get("RUNTIME_DIRECTORY", ""), "/dev/shm"]  # noqa: S108
+    folder = next((folder for folder in folders if folder and is_in_memory(Path(folder), mounts)), None)
+    if folder is None:
         # On a disk the files would be written back again and again, with the time of each change.
         raise HushpollError(
             "METRICS_PORT: there is no file system in memory (/dev/shm, RUNTIME_DIRECTORY)",
             "mount one, or turn metrics off",
         )
-    os.environ[_OURS] = os.environ[FOLDER] = tempfile.mkdtemp(prefix="hushpoll-metrics-", dir=place)
+    os.environ[_OURS] = os.environ[FOLDER] = tempfile.mkdtemp(prefix="hushpoll-metrics-", dir=folder)
 
 
 def is_in_memory(folder: Path, mounts: Path) -> bool:

@@ -49,10 +49,10 @@ class Incoming:
 
     def take(self) -> bytes:
         """Hand over what has come and begin anew."""
-        taken = bytes(self.received)
+        data = bytes(self.received)
         self.received.clear()
         self._searched, self._whole = 0, 0.0
-        return taken
+        return data
 
     def _read_head(self) -> bool:
         end = self.received.find(b"\r\n\r\n", max(0, self._searched - 3), LARGEST_HEAD)

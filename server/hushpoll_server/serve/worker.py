@@ -209,7 +209,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._unpoll(conn)
         self._poll(conn, selectors.EVENT_WRITE, self._send_kept)
         self._give_time(conn)
-        while sum(one.sock.kept for one in self.reading) > MOST_KEPT_BY_ALL:
+        while sum(connection.sock.kept for connection in self.reading) > MOST_KEPT_BY_ALL:
             self._drop(next(iter(self.reading)))
 
     def _send_kept(self, conn: Connection, client: ClientSocket) -> None:

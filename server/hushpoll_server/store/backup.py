@@ -93,8 +93,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def _make_ready(draft: Path) -> None:
     """Keep a draft that an interrupted backup of ours left, where it can be read; else begin a new one."""
     with suppress(FileNotFoundError):
-        found = draft.lstat()
-        ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+        status = draft.lstat()
+        ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
         if ours and _is_sound(draft):
             return
         _remove(draft)
@@ -106,13 +106,13 @@ def _is_sound(draft: Path) -> bool:
     engine = create_engine(URL.create("sqlite", database=str(draft)))
     try:
         with engine.connect() as tx:
-            whole = tx.exec_driver_sql("PRAGMA quick_check").scalar() == "ok"
-            found = MetaData()
-            found.reflect(tx)
-        known = {**metadata.tables, facts_table.name: facts_table}
-        return whole and all(
-            name in known and set(table.columns.keys()) == set(known[name].columns.keys())
-            for name, table in found.tables.items()
+            is_intact = tx.exec_driver_sql("PRAGMA quick_check").scalar() == "ok"
+            reflected = MetaData()
+            reflected.reflect(tx)
+        known_tables = {**metadata.tables, facts_table.name: facts_table}
+        return is_intact and all(
+            name in known_tables and set(table.columns.keys()) == set(known_tables[name].columns.keys())
+            for name, table in reflected.tables.items()
         )
     except DatabaseError:
         return False
@@ -188,11 +188,11 @@ def _copy_table(tx: Connection, out: Connection, table: Table, progress: Progres
     digest, rows = hashlib.sha256(), 0
     last: tuple[Any, ...] | None = None
     begun = out.execute(select(table).limit(1)).first() is not None
-    with closing(read_parts(tx, table)) as parts:
-        for part in parts:
-            add_to(digest, part)
-            rows += len(part)
-            new = named(table, part)
+    with closing(read_parts(tx, table)) as chunks:
+        for chunk in chunks:
+            add_to(digest, chunk)
+            rows += len(chunk)
+            new = named(table, chunk)
             last, behind = _key(table, new[-1]), last
             if begun:
                 new = _changed(out, table, behind, new)
@@ -211,21 +211,21 @@ def _changed(
 ) -> list[dict[str, Any]]:
     """Return the rows of a part that the draft has not as they are; whatever else it has there goes."""
     here = _between(table, after, _key(table, rows[-1]))
-    wanted = {_key(table, row): row for row in rows}
+    source_rows = {_key(table, row): row for row in rows}
     names = [column.name for column in columns_of(table)]
-    found = {}
+    copied_rows = {}
     for values in out.execute(select(*columns_of(table)).where(*here)).all():
-        known = dict(zip(names, values, strict=True))
-        found[_key(table, known)] = known
-    old = [one for one, row in found.items() if not _same(row, wanted.get(one))]
-    for one in old:
-        out.execute(delete(table).where(*_at(table, one)))
-        del found[one]
-    return [row for one, row in wanted.items() if one not in found]
+        copied = dict(zip(names, values, strict=True))
+        copied_rows[_key(table, copied)] = copied
+    stale = [row_key for row_key, row in copied_rows.items() if not _same(row, source_rows.get(row_key))]
+    for row_key in stale:
+        out.execute(delete(table).where(*_at(table, row_key)))
+        del copied_rows[row_key]
+    return [row for row_key, row in source_rows.items() if row_key not in copied_rows]
 
 
-def _same(one: dict[str, Any], other: dict[str, Any] | None) -> bool:
-    return other is not None and all(plain(value) == plain(other[name]) for name, value in one.items())
+def _same(row: dict[str, Any], other: dict[str, Any] | None) -> bool:
+    return other is not None and all(plain(value) == plain(other[name]) for name, value in row.items())
 
 
 def _key(table: Table, row: dict[str, Any]) -> tuple[Any, ...]:
@@ -233,7 +233,7 @@ def _key(table: Table, row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _at(table: Table, key: tuple[Any, ...]) -> list[ColumnElement[bool]]:
-    return [column == part for column, part in zip(table.primary_key.columns, key, strict=True)]
+    return [column == value for column, value in zip(table.primary_key.columns, key, strict=True)]
 
 
 def _between(

@@ -40,8 +40,8 @@ def read_parts(tx: Connection, table: Table, skip: int = 0) -> Generator[Sequenc
     query = select(*columns_of(table)).order_by(*_order(tx, table)).offset(skip)
     if tx.dialect.name == "sqlite" and skip:
         query = query.limit(-1)
-    with tx.execution_options(yield_per=_PART).execute(query) as found:
-        yield from found.partitions()
+    with tx.execution_options(yield_per=_PART).execute(query) as result:
+        yield from result.partitions()
 
 
 def _order(tx: Connection, table: Table) -> list[ColumnElement[Any]]:
@@ -119,14 +119,14 @@ def _damaged(path: Path) -> HushpollError:
 
 def tables_of(engine: Engine, facts: dict[str, tuple[int, str]]) -> list[Table]:
     """Return the tables of a database that a backup speaks of, those first that others refer to."""
-    found = MetaData()
-    found.reflect(engine, only=lambda name, _: name in facts)
-    return found.sorted_tables
+    reflected = MetaData()
+    reflected.reflect(engine, only=lambda name, _: name in facts)
+    return reflected.sorted_tables
 
 
 def digest_of(tx: Connection, table: Table) -> tuple[int, str]:
     digest, rows = hashlib.sha256(), 0
-    for part in read_parts(tx, table):
-        add_to(digest, part)
-        rows += len(part)
+    for chunk in read_parts(tx, table):
+        add_to(digest, chunk)
+        rows += len(chunk)
     return rows, digest.hexdigest()

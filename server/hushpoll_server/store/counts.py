@@ -66,8 +66,8 @@ class Recount:
     def __post_init__(self) -> None:
         self._format = RecordFormat.of(self.survey)
         self._by: dict[str, list[str]] = {}
-        for by, part in self.pairs:
-            self._by.setdefault(by, []).append(part)
+        for by, entry_id in self.pairs:
+            self._by.setdefault(by, []).append(entry_id)
 
     def add(self, records: bytes) -> None:
         """Count whole records that stand one after the other."""
@@ -86,20 +86,20 @@ class Recount:
 
     def _apart(self, records: bytes, values: Iterable[int | None]) -> Iterator[tuple[int, bytes]]:
         """Put the records together that have the same value; those without one are left out."""
-        found: dict[int, list[bytes]] = {}
+        groups: dict[int, list[bytes]] = {}
         size = self._format.size
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             if value is not None:
-                found.setdefault(value, []).append(records[place * size : (place + 1) * size])
-        for value, mine in found.items():
-            yield value, b"".join(mine)
+                groups.setdefault(value, []).append(records[index * size : (index + 1) * size])
+        for value, group in groups.items():
+            yield value, b"".join(group)
 
     def _told(self, by: str, records: bytes) -> Iterator[tuple[int, bytes]]:
         question = self.survey.question(by)
         block = self.survey.block_of(question)
         name = question.id if block is None else block[0].id
-        place = self._format.names.index(name)
-        values = self._format.wires[place].column(self._format.columns(records)[place])
+        index = self._format.names.index(name)
+        values = self._format.wires[index].column(self._format.columns(records)[index])
         if block is None:
             yield from self._apart(records, values)
             return
@@ -111,14 +111,14 @@ class Recount:
         for entry, column in zip(self.survey.entries, columns, strict=True):
             if parts is not None and entry.id not in parts:
                 continue
-            place, width = Place(grp, by, entry.id), entry.channel.cells
-            found = self.cells.get(place)
-            if found is None:
+            key, width = Place(grp, by, entry.id), entry.channel.cells
+            cells = self.cells.get(key)
+            if cells is None:
                 rows = self.survey.question(by).channel.outcomes if by else 1
-                found = self.cells[place] = array("q", bytes(8 * rows * width))
+                cells = self.cells[key] = array("q", bytes(8 * rows * width))
             start = code * width
             for cell, times in entry.channel.tally(column).items():
-                found[start + cell] += times
+                cells[start + cell] += times
 
 
 def keep_pairs(survey: Survey, by: str) -> list[tuple[str, str]]:
@@ -136,20 +136,20 @@ def keep_pairs(survey: Survey, by: str) -> list[tuple[str, str]]:
 def kept_pairs(tx: Connection, number: int, survey: Survey) -> list[tuple[str, str]]:
     """Return the pairs whose counts are kept: those with the survey's anchor, and what was asked for."""
     query = select(counts.c.by, counts.c.part).where(counts.c.survey == number, counts.c.by != ALONE)
-    asked = [(row.by, row.part) for row in tx.execute(query.distinct())]
+    stored = [(row.by, row.part) for row in tx.execute(query.distinct())]
     anchored = [] if survey.anchor is None else keep_pairs(survey, survey.anchor.question)
-    return list(dict.fromkeys([*anchored, *sorted(asked)]))
+    return list(dict.fromkeys([*anchored, *sorted(stored)]))
 
 
 def add_counts(tx: Connection, number: int, survey: Survey, records: Iterable[bytes]) -> None:
     """Add reports that are sealed in this transaction to the counts of their survey."""
-    made = Recount(survey, kept_pairs(tx, number, survey))
-    made.add(b"".join(records))
+    recount = Recount(survey, kept_pairs(tx, number, survey))
+    recount.add(b"".join(records))
     before, _ = read_counts(tx, number)
-    for place, cells in made.cells.items():
-        for cell, times in enumerate(before.get(place, ())):
+    for key, cells in recount.cells.items():
+        for cell, times in enumerate(before.get(key, ())):
             cells[cell] += times
-    write_counts(tx, number, made.cells)
+    write_counts(tx, number, recount.cells)
 
 
 def read_counts(tx: Connection, number: int, by: Iterable[str] | None = None) -> tuple[Cells, int]:
@@ -160,18 +160,18 @@ def read_counts(tx: Connection, number: int, by: Iterable[str] | None = None) ->
         mine &= counts.c.by.in_(list(by))
     # One statement: counts and number are of one moment.
     rows = tx.execute(query.join_from(surveys, counts, mine, isouter=True)).all()
-    found = {
+    cells = {
         Place(row.grp, row.by, row.part): _opened(bytes(row.cells)) for row in rows if row.by is not None
     }
-    return found, rows[0].sealed_n if rows else 0
+    return cells, rows[0].sealed_n if rows else 0
 
 
 def write_counts(tx: Connection, number: int, cells: Mapping[Place, Sequence[int]]) -> None:
     """Write counts in the place of what stood there."""
-    for place in cells:
-        here = [counts.c[name] == value for name, value in place._asdict().items()]
+    for key in cells:
+        here = [counts.c[name] == value for name, value in key._asdict().items()]
         tx.execute(delete(counts).where(counts.c.survey == number, *here))
-    rows = [{"survey": number, **place._asdict(), "cells": _packed(found)} for place, found in cells.items()]
+    rows = [{"survey": number, **key._asdict(), "cells": _packed(table)} for key, table in cells.items()]
     if rows:
         tx.execute(insert(counts), rows)
 
@@ -201,8 +201,8 @@ def sealed_parts(tx: Connection, number: int, rows: int = _ROWS) -> Iterator[byt
     # Fresh random keys: their order is neither that of arrival nor that of the batches.
     query = select(sealed.c.record).where(sealed.c.survey == number).order_by(sealed.c.key)
     if tx.dialect.name != "sqlite":
-        for part in tx.execute(query, execution_options={"yield_per": rows}).scalars().partitions():
-            yield b"".join(part)
+        for chunk in tx.execute(query, execution_options={"yield_per": rows}).scalars().partitions():
+            yield b"".join(chunk)
         return
     # SQLite's own cursor, which SQLAlchemy has not read from unless it streams: a Row object for each record
     # would take several times as long as reading it.

@@ -1,4 +1,4 @@
-"""Waiting reports are encrypted: a copy of the database tells neither what they say nor which invitation each one spent.
+"""Encryption of waiting reports: a copy of the database tells neither what they say nor which invitation each spent.
 
 The keys are made from the server's secret, which is outside the database and its backups. A box holds a record and the
 place of its invitation; the invitation is marked as spent when the report is sealed, together with many others. Until
@@ -30,10 +30,10 @@ class InboxCipher:
         """Return what stands beside a waiting report for its code's hash: useless to whoever has only the database."""
         return hmac.digest(self._secret, b"hushpoll: waiting code %d " % survey + code, "sha256")[:16]
 
-    def lock(self, survey: int, digest: bytes, record: bytes, place: int | None = None) -> bytes:
+    def lock(self, survey: int, digest: bytes, record: bytes, position: int | None = None) -> bytes:
         """Lock a record with its invitation's place, for the row that has this digest of the report's id."""
         nonce = os.urandom(_NONCE_BYTES)
-        text = (_NO_PLACE if place is None else place).to_bytes(_PLACE_BYTES) + record
+        text = (_NO_PLACE if position is None else position).to_bytes(_PLACE_BYTES) + record
         return nonce + self._cipher(survey).encrypt(nonce, text, digest)
 
     def lock_all(self, survey: int, reports: Sequence[tuple[bytes, bytes]]) -> bytes:
@@ -41,12 +41,12 @@ class InboxCipher:
 
         One call for all nonces: a batch of 10,000 would otherwise ask the system as often.
         """
-        encrypt, place = self._cipher(survey).encrypt, _NO_PLACE.to_bytes(_PLACE_BYTES)
+        encrypt, position = self._cipher(survey).encrypt, _NO_PLACE.to_bytes(_PLACE_BYTES)
         nonces = os.urandom(_NONCE_BYTES * len(reports))
         boxes = []
         for start, (digest, record) in zip(range(0, len(nonces), _NONCE_BYTES), reports, strict=True):
             nonce = nonces[start : start + _NONCE_BYTES]
-            boxes += [nonce, encrypt(nonce, place + record, digest)]
+            boxes += [nonce, encrypt(nonce, position + record, digest)]
         return b"".join(boxes)
 
     def open(self, survey: int, digest: bytes, box: bytes) -> tuple[bytes, int | None] | None:
@@ -64,13 +64,13 @@ class InboxCipher:
             except (InvalidTag, ValueError):
                 yield None
                 continue
-            place = text[:_PLACE_BYTES]
-            yield text[_PLACE_BYTES:], None if place == no_place else int.from_bytes(place)
+            position = text[:_PLACE_BYTES]
+            yield text[_PLACE_BYTES:], None if position == no_place else int.from_bytes(position)
 
     def _cipher(self, survey: int) -> AESGCM:
         # One key for each survey: with random nonces of 96 bits a key is good for some 2^32 reports.
-        known = self._ciphers.get(survey)
-        if known is None:
+        cipher = self._ciphers.get(survey)
+        if cipher is None:
             key = hmac.digest(self._secret, b"hushpoll: waiting reports %d" % survey, "sha256")
-            known = self._ciphers[survey] = AESGCM(key)
-        return known
+            cipher = self._ciphers[survey] = AESGCM(key)
+        return cipher

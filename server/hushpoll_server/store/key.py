@@ -45,11 +45,11 @@ def refuse_to_replace(config: Config) -> None:
         return
     database = Database(config.url)
     try:
-        known = known_fingerprint(database)
+        stored = known_fingerprint(database)
     finally:
         database.close()
     # Looked for again: another process that starts at the same time makes the key first, then its fingerprint.
-    if known is not None and not config.key_path.exists():
+    if stored is not None and not config.key_path.exists():
         raise HushpollError(f"{config.key_path}: the secret key is missing", _HOW)
 
 
@@ -62,8 +62,8 @@ def forget(database: Database) -> None:
 
 def refuse_another(config: Config, secret: bytes, database: Database) -> None:
     """Refuse a key that is not the database's."""
-    known = known_fingerprint(database)
-    if known is not None and known != fingerprint(secret):
+    stored = known_fingerprint(database)
+    if stored is not None and stored != fingerprint(secret):
         raise HushpollError(f"{config.key_path}: this is not the key that the database belongs to", _HOW)
 
 

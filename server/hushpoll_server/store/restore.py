@@ -42,12 +42,12 @@ def restore_backup(config: Config, source: Path, progress: Progress = lambda nam
                 f"{source}: the backup ({revision}) was made by a newer hushpoll than this one",
                 "install that version",
             )
-        with engine.connect() as given:
-            _refuse_other_key(config, given)
+        with engine.connect() as backup:
+            _refuse_other_key(config, backup)
             mark = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()
             _prepare(database, revision, mark)
-            _fill(database, given, tables_of(engine, facts), progress)
-            _finish(database, given, tables_of(database.engine, facts), facts, source)
+            _fill(database, backup, tables_of(engine, facts), progress)
+            _finish(database, backup, tables_of(database.engine, facts), facts, source)
     except DatabaseError as error:
         reason = " ".join(str(error.orig).split())
         raise HushpollError(
@@ -70,8 +70,8 @@ def give_to_owner(config: Config) -> list[Path]:
 
 
 def _owner(folder: Path) -> tuple[int, int]:
-    found = folder.stat()
-    return found.st_uid, found.st_gid
+    status = folder.stat()
+    return status.st_uid, status.st_gid
 
 
 def _give(path: Path, user: int, group: int) -> bool:
@@ -81,8 +81,8 @@ def _give(path: Path, user: int, group: int) -> bool:
     except OSError:
         return False
     try:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid == user:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_uid == user:
             return False
         os.fchown(handle, user, group)
     finally:
@@ -102,16 +102,16 @@ def refuse_half_restored(database: Database) -> None:
         raise HushpollError("the database is restored half way", "run the same `hushpoll restore` again")
 
 
-def _refuse_other_key(config: Config, given: Connection) -> None:
-    known = given.execute(select(server_state.c.value).where(server_state.c.name == key.ROW)).scalar()
-    if known is None:
+def _refuse_other_key(config: Config, backup: Connection) -> None:
+    stored = backup.execute(select(server_state.c.value).where(server_state.c.name == key.ROW)).scalar()
+    if stored is None:
         return
     if not config.key_path.exists():
         raise HushpollError(
             f"{config.key_path}: the key of the backup's database is missing",
             "put it there first (mode 0600)",
         )
-    if known != key.fingerprint(config.secret()):
+    if stored != key.fingerprint(config.secret()):
         raise HushpollError(
             f"{config.key_path}: is not the key of the backup's database", "put that one there"
         )
@@ -150,23 +150,23 @@ def _mark(database: Database) -> str | None:
         return tx.execute(select(server_state.c.value).where(server_state.c.name == _MARK)).scalar()
 
 
-def _fill(database: Database, given: Connection, tables: list[Table], progress: Progress) -> None:
+def _fill(database: Database, backup: Connection, tables: list[Table], progress: Progress) -> None:
     """Copy part after part, each on the disk before the next; what an earlier try copied is skipped."""
     for table in tables:
         if table.name in _FRESH:
             continue
         with database.read() as tx:
             done = tx.execute(select(func.count()).select_from(table)).scalar_one()
-        for part in read_parts(given, table, done):
+        for chunk in read_parts(backup, table, done):
             with database.write() as tx:
-                tx.execute(insert(table), named(table, part))
-            done += len(part)
+                tx.execute(insert(table), named(table, chunk))
+            done += len(chunk)
             progress(table.name, done)
 
 
 def _finish(
     database: Database,
-    given: Connection,
+    backup: Connection,
     tables: list[Table],
     facts: dict[str, tuple[int, str]],
     source: Path,
@@ -192,7 +192,7 @@ def _finish(
                         f" FROM {name}"
                     )
                 )
-        rows = [row._asdict() for row in given.execute(select(server_state))]
+        rows = [row._asdict() for row in backup.execute(select(server_state))]
         tx.execute(delete(server_state))
         if rows:
             tx.execute(insert(server_state), rows)

@@ -243,43 +243,43 @@ class Store:
 
     def waves(self, survey_hash: str) -> list[SurveyState]:
         """Return all waves of the series that a survey belongs to, in their order; a survey alone is one wave."""
-        found = [state] if (state := self.state(survey_hash)) else []
-        while found and found[0].previous is not None and len(found) < MOST_WAVES:
-            earlier = self.state(found[0].previous)
+        waves = [state] if (state := self.state(survey_hash)) else []
+        while waves and waves[0].previous is not None and len(waves) < MOST_WAVES:
+            earlier = self.state(waves[0].previous)
             if earlier is None:
                 break
-            found.insert(0, earlier)
-        while found and len(found) < MOST_WAVES:
+            waves.insert(0, earlier)
+        while waves and len(waves) < MOST_WAVES:
             query = (
-                select(*SURVEY_STATE).where(surveys.c.previous == found[-1].hash).order_by(surveys.c.number)
+                select(*SURVEY_STATE).where(surveys.c.previous == waves[-1].hash).order_by(surveys.c.number)
             )
             with self.read() as tx:
                 later = tx.execute(query).first()
             if later is None:
                 break
-            found.append(SurveyState.of(later))
-        return found
+            waves.append(SurveyState.of(later))
+        return waves
 
     def published(self, survey_hash: str) -> Published | None:
         """Return the survey with its number and record format, from memory where possible."""
-        known = self._published.get(survey_hash)
-        if known is not None or not is_hash(survey_hash):
-            return known
+        published = self._published.get(survey_hash)
+        if published is not None or not is_hash(survey_hash):
+            return published
         query = select(surveys.c.number, surveys.c.document).where(surveys.c.hash == survey_hash)
         with self.read() as tx:
             row = tx.execute(query).one_or_none()
         if row is None:
             return None
         survey = Survey.from_published(bytes(row.document), expected_hash=survey_hash, cap=_ANY_EPSILON)
-        self._published[survey_hash] = known = Published(
+        self._published[survey_hash] = published = Published(
             row.number, survey, RecordFormat.of(survey), survey.settings.invitation
         )
-        return known
+        return published
 
     def get_survey(self, survey_hash: str) -> Survey | None:
         """Return the published survey; None where this server has none of that hash."""
-        known = self.published(survey_hash)
-        return None if known is None else known.survey
+        published = self.published(survey_hash)
+        return None if published is None else published.survey
 
     def state(self, survey_hash: str) -> SurveyState | None:
         """Open or closed, owner, dates, numbers."""
@@ -341,22 +341,22 @@ class Store:
 
     def record_format(self, survey_hash: str) -> RecordFormat:
         """Return how the bytes of records are to be read: `numpy.frombuffer(records, format.dtype)`."""
-        known = self.published(survey_hash)
-        if known is None:
+        published = self.published(survey_hash)
+        if published is None:
             raise unknown_survey(survey_hash)
-        return known.format
+        return published.format
 
     def record_parts(self, survey_hash: str, rows: int = 50_000) -> Iterator[bytes]:
         """Yield the sealed records of a survey in parts of at most `rows`, in an order that says nothing.
 
         `collect.seal.read_sealed` seals first what is due.
         """
-        known = self.published(survey_hash)
-        if known is None:
+        published = self.published(survey_hash)
+        if published is None:
             raise unknown_survey(survey_hash)
         with self.read() as tx:
             self.database.allow_pauses(tx)
-            yield from sealed_parts(tx, known.number, rows)
+            yield from sealed_parts(tx, published.number, rows)
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
         """Return what is kept of a report's id: a keyed hash, useless to whoever has only the database."""
@@ -390,10 +390,10 @@ def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
     try:
         return _open(config, new_key)
     except (DBAPIError, OSError) as error:
-        place = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
+        setting = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
         why = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
         raise HushpollError(
-            msg("{place}: the database cannot be opened ({why})", place=place, why=why),
+            msg("{place}: the database cannot be opened ({why})", place=setting, why=why),
             "check that it runs and may be written",
         ) from None
 
