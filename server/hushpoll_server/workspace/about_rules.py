@@ -46,12 +46,14 @@ _ORIGINAL, _TRANSLATION = "original", "translation"
 
 def _members(document: Document) -> dict[str, int]:
     """Return the section that every question stands in; -1 before the first."""
-    starts = {one["before"]: number for number, one in enumerate(document.get("sections", []))}
-    found, section = {}, -1
+    starts = {
+        section_entry["before"]: number for number, section_entry in enumerate(document.get("sections", []))
+    }
+    section_of, section = {}, -1
     for question in document["questions"]:
         section = starts.get(question["id"], section)
-        found[question["id"]] = section
-    return found
+        section_of[question["id"]] = section
+    return section_of
 
 
 def reordered(document: Document, before: Document, question_id: str, down: bool) -> None:
@@ -78,10 +80,10 @@ def reordered(document: Document, before: Document, question_id: str, down: bool
 def shrunk(document: Document, question_id: str) -> None:
     """Prepare for a question to go, in place: its section begins at the next question, or goes with its last one."""
     sections = document.get("sections", [])
-    number = next((place for place, one in enumerate(sections) if one["before"] == question_id), None)
+    number = next((index for index, entry in enumerate(sections) if entry["before"] == question_id), None)
     if number is not None:
         section_of = _members(document)
-        rest = [name for name, place in section_of.items() if place == number and name != question_id]
+        rest = [name for name, index in section_of.items() if index == number and name != question_id]
         if rest:
             sections[number]["before"] = rest[0]
         else:
@@ -124,13 +126,13 @@ def mended(document: Document) -> Document:
     document = _unturned(document)
     order = [question["id"] for question in document["questions"]]
     sections = document.get("sections", [])
-    places = [order.index(section["before"]) if section["before"] in order else -1 for section in sections]
-    if all(later > earlier for earlier, later in zip([-1, *places], places, strict=False)):
+    indices = [order.index(section["before"]) if section["before"] in order else -1 for section in sections]
+    if all(later > earlier for earlier, later in zip([-1, *indices], indices, strict=False)):
         return document
-    kept = {section["before"]: section for section in sections}
-    found = [kept[name] for name in order if name in kept]
+    by_question = {section["before"]: section for section in sections}
+    ordered = [by_question[name] for name in order if name in by_question]
     rest = {key: value for key, value in document.items() if key != "sections"}
-    return {**rest, **({"sections": found} if found else {})}
+    return {**rest, **({"sections": ordered} if ordered else {})}
 
 
 def _unturned(value: Any) -> Any:
@@ -152,25 +154,27 @@ def follow(document: Document, before: Document, now: Document) -> None:
         if section["before"] == before["id"]:
             section["before"] = now["id"]
     for texts in document.get("translations", {}).values():
-        asked = texts.get("questions", {})
-        if before["id"] in asked:
-            asked[now["id"]] = _following(asked.pop(before["id"]), before, now)
+        question_texts = texts.get("questions", {})
+        if before["id"] in question_texts:
+            question_texts[now["id"]] = _following(question_texts.pop(before["id"]), before, now)
 
 
 def _following(texts: Mapping[str, Any], before: Document, now: Document) -> Document:
     """Return the translated texts of a question in the order of its answers now; new answers are open."""
-    found = dict(texts)
+    followed = dict(texts)
     for key in ("options", "labels"):
-        given, old, new = texts.get(key), before.get(key, []), now.get(key, [])
-        if not isinstance(given, list) or old == new:
+        translated, old, new = texts.get(key), before.get(key, []), now.get(key, [])
+        if not isinstance(translated, list) or old == new:
             continue
-        known = dict(zip(old, given, strict=False))
+        by_answer = dict(zip(old, translated, strict=False))
         same = len(old) == len(new)
-        found[key] = [
-            known.get(text, given[place] if same and place < len(given) and old[place] not in new else "")
-            for place, text in enumerate(new)
+        followed[key] = [
+            by_answer.get(
+                text, translated[index] if same and index < len(translated) and old[index] not in new else ""
+            )
+            for index, text in enumerate(new)
         ]
-    return found
+    return followed
 
 
 def pieces(document: Document) -> list[tuple[Path, str]]:
@@ -186,36 +190,36 @@ def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
         yield at, help_text(value)
         return
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
-    for key, one in items:
-        yield from _flat(one, (*at, key))
+    for key, item in items:
+        yield from _flat(item, (*at, key))
 
 
 def text_at(texts: Any, at: Path) -> str:
     """Return the text at a place of a translation; nothing where there is none yet."""
-    for part in at:
-        if isinstance(part, int):
-            texts = texts[part] if isinstance(texts, list) and part < len(texts) else None
+    for key in at:
+        if isinstance(key, int):
+            texts = texts[key] if isinstance(texts, list) and key < len(texts) else None
         else:
-            texts = texts.get(part) if isinstance(texts, Mapping) else None
+            texts = texts.get(key) if isinstance(texts, Mapping) else None
     if at == _HELP and isinstance(texts, list):
         return help_text(texts)
     return texts if isinstance(texts, str) else ""
 
 
-def with_text(document: Document, given: Callable[[Path], str]) -> Document:
+def with_text(document: Document, text_for: Callable[[Path], str]) -> Document:
     """Return a translation in the shape that the document wants, with the text that is given for every place."""
 
     def shaped(value: Any, at: Path) -> Any:
         if isinstance(value, str):
-            return given(at)
+            return text_for(at)
         if at == _HELP:
-            return read_help_lines(given(at))
+            return read_help_lines(text_for(at))
         if isinstance(value, Mapping):
-            return {key: shaped(one, (*at, key)) for key, one in value.items()}
-        return [shaped(one, (*at, place)) for place, one in enumerate(value)]
+            return {key: shaped(item, (*at, key)) for key, item in value.items()}
+        return [shaped(item, (*at, index)) for index, item in enumerate(value)]
 
-    found: Document = shaped(wanted(document), ())
-    return found
+    translation: Document = shaped(wanted(document), ())
+    return translation
 
 
 def beside_originals(document: Document, tag: str) -> Document:
@@ -228,11 +232,11 @@ def beside_originals(document: Document, tag: str) -> Document:
         if at == _HELP:
             return {_ORIGINAL: original, _TRANSLATION: read_help_lines(text_at(texts, at))}
         if isinstance(original, Mapping):
-            return {key: paired(one, (*at, key)) for key, one in original.items()}
-        return [paired(one, (*at, place)) for place, one in enumerate(original)]
+            return {key: paired(item, (*at, key)) for key, item in original.items()}
+        return [paired(item, (*at, index)) for index, item in enumerate(original)]
 
-    found: Document = paired(wanted(document), ())
-    return found
+    paired_texts: Document = paired(wanted(document), ())
+    return paired_texts
 
 
 def without_originals(value: Any) -> Any:
@@ -240,8 +244,8 @@ def without_originals(value: Any) -> Any:
     if isinstance(value, Mapping):
         if set(value) == {_ORIGINAL, _TRANSLATION} and not isinstance(value[_TRANSLATION], Mapping):
             return value[_TRANSLATION]
-        return {key: without_originals(one) for key, one in value.items()}
-    return [without_originals(one) for one in value] if isinstance(value, list) else value
+        return {key: without_originals(item) for key, item in value.items()}
+    return [without_originals(item) for item in value] if isinstance(value, list) else value
 
 
 def completeness(document: Document, tag: str) -> tuple[int, int]:
@@ -259,10 +263,10 @@ def _sound(document: Document, tag: str) -> Document | None:
         return None
     shaped = with_text(document, lambda at: text_at(texts, at))
     try:
-        found: Document = read_translations({tag: shaped}, document, published=False)[tag]
+        checked: Document = read_translations({tag: shaped}, document, published=False)[tag]
     except SurveyError:
         return None
-    return found
+    return checked
 
 
 def unfinished(document: Document) -> Sequence[str]:
@@ -274,6 +278,8 @@ def compilable(document: Document) -> Document:
     """Return a draft's document without the languages that are not finished."""
     if "translations" not in document:
         return document
-    found = {tag: texts for tag in document["translations"] if (texts := _sound(document, tag)) is not None}
+    finished = {
+        tag: texts for tag in document["translations"] if (texts := _sound(document, tag)) is not None
+    }
     rest = {key: value for key, value in document.items() if key != "translations"}
-    return {**rest, **({"translations": found} if found else {})}
+    return {**rest, **({"translations": finished} if finished else {})}

@@ -27,16 +27,16 @@ def offered(questions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
             continue
         labels = _labels(question)
         if len(labels) <= MOST:
-            for place, label in enumerate(labels):
-                yield f"{question['id']}:{place}", f"{question['text']} – {option(label)}"
+            for index, label in enumerate(labels):
+                yield f"{question['id']}:{index}", f"{question['text']} – {option(label)}"
 
 
 def written(document: Mapping[str, Any], chosen: str, share: str) -> Document:
     """Return the document's key for what was chosen in the list."""
-    name, _, place = chosen.partition(":")
+    name, _, index = chosen.partition(":")
     question = next((question for question in document["questions"] if question["id"] == name), None)
-    labels = () if question is None or not place else _labels(question)
-    answer = {"answer": labels[int(place)]} if place.isdecimal() and int(place) < len(labels) else {}
+    labels = () if question is None or not index else _labels(question)
+    answer = {"answer": labels[int(index)]} if index.isdecimal() and int(index) < len(labels) else {}
     return {"question": name, "share": share, **answer}
 
 

@@ -97,8 +97,8 @@ class AroundForm(RevisionForm):
     def sections(self) -> list[tuple[SelectField, StringField, TextAreaField]]:
         """Return the fields of every section: before which question, title, text."""
         return [
-            (self[f"before_{place}"], self[f"title_{place}"], self[f"text_{place}"])
-            for place in range(sum(name.startswith("before_") for name in self._fields))
+            (self[f"before_{index}"], self[f"title_{index}"], self[f"text_{index}"])
+            for index in range(sum(name.startswith("before_") for name in self._fields))
         ]
 
 
@@ -107,35 +107,41 @@ def around_form(draft: Draft, data: Any, blank: int = 1) -> AroundForm:
     document, fields = draft.document, {}
     sections = document.get("sections", [])
     offered = choices(
-        [("", "…"), *((one["id"], f"{n}. {one['text']}"[:100]) for n, one in enumerate(draft.questions, 1))]
+        [
+            ("", "…"),
+            *(
+                (question["id"], f"{n}. {question['text']}"[:100])
+                for n, question in enumerate(draft.questions, 1)
+            ),
+        ]
     )
     rows = min(len(sections) + blank, len(draft.questions))
     if data is not None:
         rows = max(rows, min(sum(name.startswith("before_") for name in data), len(draft.questions)))
-    for place in range(rows):
-        n = place + 1
-        fields[f"before_{place}"] = SelectField(
+    for index in range(rows):
+        n = index + 1
+        fields[f"before_{index}"] = SelectField(
             _("Section %(n)s stands before", n=n), choices=offered, validate_choice=False
         )
-        fields[f"title_{place}"] = StringField(_("Title of section %(n)s", n=n))
-        fields[f"text_{place}"] = TextAreaField(_("Text of section %(n)s", n=n))
-    made = type("DraftAroundForm", (AroundForm,), fields)
+        fields[f"title_{index}"] = StringField(_("Title of section %(n)s", n=n))
+        fields[f"text_{index}"] = TextAreaField(_("Text of section %(n)s", n=n))
+    form_class = type("DraftAroundForm", (AroundForm,), fields)
     # What is not sent is empty, not what it was before.
     values = _values(document) | {"revision": draft.revision} if data is None else {}
-    form: AroundForm = made(formdata=data, **values)
+    form: AroundForm = form_class(formdata=data, **values)
     return form
 
 
 def _values(document: Document) -> dict[str, Any]:
     """Return the form's fields of a draft's document."""
-    asked, look = document.get("asked_by", {}), document.get("look", {})
-    values = {"asked_by": asked.get("name", ""), **{key: asked.get(key, "") for key in WHO}}
+    asked_by, look = document.get("asked_by", {}), document.get("look", {})
+    values = {"asked_by": asked_by.get("name", ""), **{key: asked_by.get(key, "") for key in WHO}}
     values |= {key: document.get(key, "") for key in ("consent", "thanks")}
     values["help"] = help_text(document.get("help", []))
     values |= {"layout": look.get("layout", "page"), "quick_exit": look.get("quick_exit", False)}
     values["accent"] = look.get("accent", "")
-    for place, one in enumerate(document.get("sections", [])):
-        values |= {f"{key}_{place}": one.get(key, "") for key in ("before", "title", "text")}
+    for index, section in enumerate(document.get("sections", [])):
+        values |= {f"{key}_{index}": section.get(key, "") for key in ("before", "title", "text")}
     return values
 
 
@@ -149,14 +155,14 @@ def _lines(text: str | None) -> str:
 
 def with_asked_by(document: Document, **typed: str | None) -> Document:
     """Return the document with other words of who asks; those that are not typed here stay."""
-    asked = document.get("asked_by", {}) | {key: _line(text) for key, text in typed.items()}
-    asked = {key: text for key, text in asked.items() if text}
+    asked_by = document.get("asked_by", {}) | {key: _line(text) for key, text in typed.items()}
+    asked_by = {key: text for key, text in asked_by.items() if text}
     rest = {key: value for key, value in document.items() if key != "asked_by"}
-    if asked and "name" not in asked:
+    if asked_by and "name" not in asked_by:
         raise SurveyError(
             ("asked_by", "name"), "is missing", "say who asks, or take contact, approval and notice away"
         )
-    return {**rest, **({"asked_by": asked} if asked else {})}
+    return {**rest, **({"asked_by": asked_by} if asked_by else {})}
 
 
 def with_around(draft: Draft, form: AroundForm) -> Draft:
@@ -192,15 +198,15 @@ def mistakes(draft: Draft, form: AroundForm) -> list[SurveyError]:
     """Return everything that is wrong in the form, each part checked by itself; empty if all of it is sound."""
     ids = [question["id"] for question in draft.questions]
     who = {"name": form.asked_by.data, **{key: form[key].data for key in WHO}}
-    found: list[SurveyError] = []
+    errors: list[SurveyError] = []
 
-    def check(part: Callable[[], Any], *place: int) -> None:
+    def check(read: Callable[[], Any], *position: int) -> None:
         """Note what a part raises; a line that was checked alone is named by its own place in the list."""
         try:
-            part()
+            read()
         except SurveyError as error:
-            path = (error.path[0], *place, *error.path[2:]) if place else error.path
-            found.append(SurveyError(path, error.problem, error.remedy))
+            path = (error.path[0], *position, *error.path[2:]) if position else error.path
+            errors.append(SurveyError(path, error.problem, error.remedy))
 
     asked_by = {key: _line(text) for key, text in who.items() if _line(text)}
     check(partial(with_asked_by, {}, **who))
@@ -212,7 +218,7 @@ def mistakes(draft: Draft, form: AroundForm) -> list[SurveyError]:
     for key, value in written.items():
         if value:
             check(partial(read_presentation, {key: value}, ids, published=False))
-    return found
+    return errors
 
 
 def _accent(text: str | None) -> str:
@@ -223,27 +229,27 @@ def _accent(text: str | None) -> str:
 def _write_sections(document: Document, form: AroundForm) -> None:
     """Write the sections in the survey's order, in every language, in place."""
     order = [question["id"] for question in document["questions"]]
-    found: list[tuple[int, Document]] = []
+    rows: list[tuple[int, Document]] = []
     for row, (before, title, text) in enumerate(form.sections()):
         section = {"before": before.data or "", "title": _line(title.data), "text": _lines(text.data)}
         if not any(section.values()):
             continue
-        _check_section(row, section, [one["before"] for _, one in found], order)
-        found.append((row, {key: value for key, value in section.items() if value}))
-    found.sort(key=lambda one: order.index(one[1]["before"]))
+        _check_section(row, section, [row_section["before"] for _, row_section in rows], order)
+        rows.append((row, {key: value for key, value in section.items() if value}))
+    rows.sort(key=lambda row_section: order.index(row_section[1]["before"]))
     document.pop("sections", None)
-    if found:
-        document["sections"] = [one for _, one in found]
+    if rows:
+        document["sections"] = [row_section for _, row_section in rows]
     for texts in document.get("translations", {}).values():
-        given = texts.pop("sections", [])
-        if found:
-            texts["sections"] = [given[row] if row < len(given) else {} for row, _ in found]
+        translated = texts.pop("sections", [])
+        if rows:
+            texts["sections"] = [translated[row] if row < len(translated) else {} for row, _ in rows]
 
 
-def _check_section(row: int, section: Document, taken: list[str], order: list[str]) -> None:
+def _check_section(row: int, section: Document, used: list[str], order: list[str]) -> None:
     if section["before"] not in order:
         raise SurveyError(("sections", row, "before"), "is open", "choose the question that it stands before")
-    if section["before"] in taken:
+    if section["before"] in used:
         raise SurveyError(("sections", row, "before"), "has a section already", "choose another question")
     if not section["title"]:
         raise SurveyError(("sections", row, "title"), "is missing", "give the section a title")
@@ -258,10 +264,10 @@ def _place(form: AroundForm, error: SurveyError) -> None:
     elif head == "help":
         field, where = form.help, _("line %(n)s", n=int(rest[0]) + 1) if rest else ""
     else:
-        names = [str(part) for part in reversed(error.path)]
+        names = [str(key) for key in reversed(error.path)]
         field = next((form[name] for name in names if name in form), form.asked_by)
-    told = f"{where}: {both(error)}" if where else both(error)
-    field.errors = [*field.errors, sentence(told)]
+    message = f"{where}: {both(error)}" if where else both(error)
+    field.errors = [*field.errors, sentence(message)]
 
 
 @bp.route("/drafts/<draft_id>/around", methods=["GET", "POST"])
@@ -289,8 +295,8 @@ def around(draft_id: str) -> Page:
         form.revision.data = draft.revision
         return _show(draft, form, 409, stale=True)
     flash(_("Saved."), "done")
-    place = "#sections" if "more" in request.form else ""
-    return redirect(url_for("workspace.around", draft_id=draft.id) + place)
+    anchor = "#sections" if "more" in request.form else ""
+    return redirect(url_for("workspace.around", draft_id=draft.id) + anchor)
 
 
 def _autosave(draft: Draft, form: AroundForm) -> Response:

@@ -29,4 +29,6 @@ def kept(changed: Draft, form: RevisionForm) -> dict[str, Any]:
 
 def errors_of(form: FlaskForm) -> dict[str, str]:
     """Return what is wrong, by the ids of the fields."""
-    return {form[name].id: " ".join(map(str, said)) for name, said in form.errors.items() if name in form}
+    return {
+        form[name].id: " ".join(map(str, messages)) for name, messages in form.errors.items() if name in form
+    }

@@ -27,7 +27,7 @@ Document = dict[str, Any]
 def block_at(document: Document, question_id: str) -> int | None:
     """Return the number of the block that a question stands in; None where it stands alone."""
     blocks = document.get("blocks", [])
-    return next((number for number, one in enumerate(blocks) if question_id in one["questions"]), None)
+    return next((number for number, block in enumerate(blocks) if question_id in block["questions"]), None)
 
 
 def can_be_member(question: Document) -> bool:
@@ -46,9 +46,9 @@ def with_block(
         if question["id"] in chosen and not _decoy(question):
             question.pop("mechanism", None)
             question.pop("channel", None)
-    made = {"questions": [name for name in order if name in chosen], "ask": ask, "epsilon": epsilon}
-    blocks = [*changed.get("blocks", []), made]
-    blocks.sort(key=lambda one: [order.index(name) for name in one["questions"][:1]])
+    new_block = {"questions": [name for name in order if name in chosen], "ask": ask, "epsilon": epsilon}
+    blocks = [*changed.get("blocks", []), new_block]
+    blocks.sort(key=lambda block: [order.index(name) for name in block["questions"][:1]])
     return {**changed, "blocks": blocks}
 
 
@@ -88,7 +88,7 @@ def shrunk(document: Document, question_id: str, slider: str) -> Document:
     if len(names) < 2:
         return dissolved(document, number, slider)
     smaller = {**block, "questions": names, "ask": min(block["ask"], len(names))}
-    blocks = [smaller if one is block else one for one in document["blocks"]]
+    blocks = [smaller if candidate is block else candidate for candidate in document["blocks"]]
     return {**document, "blocks": blocks}
 
 
@@ -99,25 +99,27 @@ def epsilons(document: Document) -> dict[str, str]:
     }
 
 
-def spend(document: Document, given: Mapping[str, str]) -> None:
+def spend(document: Document, epsilons: Mapping[str, str]) -> None:
     """Set the epsilons of blocks that are named for their questions, the smallest where several are, in place."""
     for block in document.get("blocks", []):
-        own = [given[name] for name in block["questions"] if name in given]
-        if own:
-            block["epsilon"] = min(own, key=float)
+        member_epsilons = [epsilons[name] for name in block["questions"] if name in epsilons]
+        if member_epsilons:
+            block["epsilon"] = min(member_epsilons, key=float)
 
 
 def place_of(document: Document, question_id: str, by: int) -> int:
     """Return where a question goes that moves up or down: a block stays together, and others jump over it."""
     order = [question["id"] for question in document["questions"]]
     index = order.index(question_id)
-    place = min(max(index + by, 0), len(order) - 1)
-    own, there = block_at(document, question_id), block_at(document, order[place])
-    if own == there:
-        return place
-    if own is not None:
-        raise SurveyError(("blocks", own, "questions"), "stay together", "change or dissolve the block first")
-    names = document["blocks"][there]["questions"]
+    target = min(max(index + by, 0), len(order) - 1)
+    block, target_block = block_at(document, question_id), block_at(document, order[target])
+    if block == target_block:
+        return target
+    if block is not None:
+        raise SurveyError(
+            ("blocks", block, "questions"), "stay together", "change or dissolve the block first"
+        )
+    names = document["blocks"][target_block]["questions"]
     return order.index(names[0] if by < 0 else names[-1])
 
 
@@ -127,7 +129,7 @@ def reordered(document: Document) -> None:
     for block in document.get("blocks", []):
         block["questions"].sort(key=order.index)
     if "blocks" in document:
-        document["blocks"].sort(key=lambda one: order.index(one["questions"][0]))
+        document["blocks"].sort(key=lambda entry: order.index(entry["questions"][0]))
 
 
 def _decoy(question: Document) -> bool:

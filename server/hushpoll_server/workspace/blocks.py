@@ -68,11 +68,11 @@ def new_block(draft_id: str) -> Page:
 def block(draft_id: str, number: int) -> Page:
     """Change a block."""
     draft = open_draft(draft_id)
-    found = _find(draft, number)
+    current = _find(draft, number)
     if request.method == "POST":
         return _save(draft, BlockForm(), number)
-    ticked = bool(draft.cross_tables.get(found["questions"][0]))
-    fields = {**found, "ask": str(found["ask"]), "epsilon": str(found["epsilon"]), CROSS_TABLES: ticked}
+    ticked = bool(draft.cross_tables.get(current["questions"][0]))
+    fields = {**current, "ask": str(current["ask"]), "epsilon": str(current["epsilon"]), CROSS_TABLES: ticked}
     return _show(draft, BlockForm(formdata=None, revision=draft.revision, **fields), number)
 
 
@@ -99,19 +99,21 @@ def _find(draft: Draft, number: int) -> Document:
 
 
 def _show(draft: Draft, form: BlockForm, number: int | None, status: int = 200, stale: bool = False) -> Page:
-    taken = {
+    used = {
         name
-        for place, one in enumerate(draft.document.get("blocks", []))
-        if place != number
-        for name in one["questions"]
+        for index, entry in enumerate(draft.document.get("blocks", []))
+        if index != number
+        for name in entry["questions"]
     }
     offered = [
         question
         for question in draft.questions
-        if block_rules.can_be_member(question) and question["id"] not in taken
+        if block_rules.can_be_member(question) and question["id"] not in used
     ]
-    numbers = {one["id"]: place for place, one in enumerate(draft.questions, 1)}
-    form.questions.choices = choices((one["id"], f"{numbers[one['id']]}. {one['text']}") for one in offered)
+    numbers = {entry["id"]: index for index, entry in enumerate(draft.questions, 1)}
+    form.questions.choices = choices(
+        (entry["id"], f"{numbers[entry['id']]}. {entry['text']}") for entry in offered
+    )
     if stale:
         form.revision.data = draft.revision
     page = render_template(
@@ -169,9 +171,11 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
         document = block_rules.with_block(draft.document, chosen, ask, epsilon, number, draft.epsilon)
         drafts.compiled(document)
         linked = tuple(name for name in draft.linked if name not in chosen)
-        others = {name: wanted for name, wanted in draft.cross_tables.items() if name not in chosen}
+        other_tables = {
+            name: has_tables for name, has_tables in draft.cross_tables.items() if name not in chosen
+        }
         first = next(question["id"] for question in draft.questions if question["id"] in chosen)
-        tables = others | ({first: True} if form.cross_tables.data else {})
+        tables = other_tables | ({first: True} if form.cross_tables.data else {})
         changed = replace(draft, document=document, linked=linked, cross_tables=tables)
         drafts.save(get_store(), changed, form.read_revision())
     except SurveyError as error:
@@ -186,6 +190,6 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
 def _place(form: BlockForm, error: SurveyError) -> None:
     """Show what the survey's own check said, beside the field it is about."""
     fields = {"ask": form.ask, "epsilon": form.epsilon}
-    field = next((fields[str(part)] for part in reversed(error.path) if part in fields), form.questions)
-    told = in_words(error) if error.path[:1] == ("questions",) else both(error)
-    field.errors = [*field.errors, sentence(told)]
+    field = next((fields[str(key)] for key in reversed(error.path) if key in fields), form.questions)
+    message = in_words(error) if error.path[:1] == ("questions",) else both(error)
+    field.errors = [*field.errors, sentence(message)]

@@ -64,7 +64,7 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
 
 def _alike_items(draft: Draft) -> list[tuple[str, str]]:
     """Point at questions that are asked twice."""
-    numbers = {one["id"]: number for number, one in enumerate(draft.questions, 1)}
+    numbers = {question["id"]: number for number, question in enumerate(draft.questions, 1)}
     return [
         (
             "look",
@@ -84,24 +84,26 @@ def _language_items(draft: Draft) -> list[tuple[str, str]]:
     items, open_ones = [], about_rules.unfinished(draft.document)
     for tag in draft.document.get("translations", {}):
         have, of = about_rules.completeness(draft.document, tag)
-        about = {"language": tag, "have": have, "all": of}
+        values = {"language": tag, "have": have, "all": of}
         if tag not in open_ones:
-            said = _("The translation “%(language)s” has %(have)s of %(all)s texts: it is complete.", **about)
-            items.append(("ok", said))
+            message = _(
+                "The translation “%(language)s” has %(have)s of %(all)s texts: it is complete.", **values
+            )
+            items.append(("ok", message))
         elif have < of:
-            said = _(
+            message = _(
                 "The translation “%(language)s” has %(have)s of %(all)s texts. Complete or remove it under"
                 " “Languages”.",
-                **about,
+                **values,
             )
-            items.append(("stop", said))
+            items.append(("stop", message))
         else:
-            said = _(
+            message = _(
                 "The translation “%(language)s” has %(have)s of %(all)s texts, but not all of them can be used. See"
                 " “Languages”.",
-                **about,
+                **values,
             )
-            items.append(("stop", said))
+            items.append(("stop", message))
     return items
 
 
@@ -127,44 +129,44 @@ def _wave_items(survey: Survey) -> list[tuple[str, str]]:
 
 def _rule_items(survey: Survey) -> list[tuple[str, str]]:
     """Return what questions that are not asked of everybody cost: one answer more, and fewer people who can answer."""
-    numbers = {one.id: number for number, one in enumerate(survey.questions, 1)}
+    numbers = {question.id: number for number, question in enumerate(survey.questions, 1)}
     items = []
-    for one in survey.questions:
-        if one.after is not None:
-            said = _(
+    for question in survey.questions:
+        if question.after is not None:
+            message = _(
                 "Question %(n)s is asked only after %(answers)s to question %(decider)s. “Does not apply” is one answer"
                 " more for everybody, which costs some precision; shares among those who are asked have a wider margin"
                 " than shares of everybody.",
-                n=numbers[one.id],
-                answers=_or([option(answer) for answer in one.after.answers]),
-                decider=numbers[one.after.question],
+                n=numbers[question.id],
+                answers=_or([option(answer) for answer in question.after.answers]),
+                decider=numbers[question.after.question],
             )
-            items.append(("look", said))
+            items.append(("look", message))
     return items
 
 
 def _none_items(survey: Survey) -> list[tuple[str, str]]:
     """Point at an option that the page offers by itself: it would stand there twice, and be ticked with others."""
     items = []
-    for number, one in enumerate(survey.questions, 1):
-        listed = [text for text in one.options if text.casefold().rstrip(".") in NONE]
-        if one.kind.several and listed:
-            said = _(
+    for number, question in enumerate(survey.questions, 1):
+        listed = [text for text in question.options if text.casefold().rstrip(".") in NONE]
+        if question.kind.several and listed:
+            message = _(
                 "Question %(n)s lists “%(option)s”, which the page offers by itself. Remove this option.",
                 n=number,
                 option=listed[0],
             )
-            items.append(("look", said))
+            items.append(("look", message))
     return items
 
 
 def _block_items(survey: Survey) -> list[tuple[str, str]]:
     """Return what each person is asked of a block."""
-    numbers = {one.id: number for number, one in enumerate(survey.questions, 1)}
+    numbers = {question.id: number for number, question in enumerate(survey.questions, 1)}
     items = []
     for block in survey.blocks:
         first, last = numbers[block.questions[0]], numbers[block.questions[-1]]
-        said = _(
+        message = _(
             "Each person is asked %(ask)s of questions %(first)s to %(last)s, drawn by chance, for an epsilon of"
             " %(epsilon)s together.",
             ask=block.ask,
@@ -173,8 +175,8 @@ def _block_items(survey: Survey) -> list[tuple[str, str]]:
             epsilon=planner.epsilon_text(block.epsilon),
         )
         if block.ask == 1:
-            said += " " + _("Nobody answers two of them, so there are no cross-tables inside it.")
-        items.append(("ok" if block.ask > 1 else "look", said))
+            message += " " + _("Nobody answers two of them, so there are no cross-tables inside it.")
+        items.append(("ok" if block.ask > 1 else "look", message))
     return items
 
 
@@ -207,43 +209,45 @@ def _privacy_items(survey: Survey) -> list[tuple[str, str]]:
 
 def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
     plans = planner.question_plans(draft, survey, draft.expected_n)
-    worst = max(plans, key=lambda one: one.plan.margin / one.wanted)
-    about = {
+    worst = max(plans, key=lambda plan: plan.plan.margin / plan.wanted)
+    values = {
         "n": planner.whole(draft.expected_n),
         "question": worst.number,
         "margin": margin_text(worst.question, worst.plan.margin),
     }
     if worst.met:
-        said = _(
+        message = _(
             "With %(n)s answers, question %(question)s will have a margin of %(margin)s, as precise as you need.",
-            **about,
+            **values,
         )
-        items = [("ok", said)]
+        items = [("ok", message)]
     else:
-        said = _(
+        message = _(
             "With %(n)s answers, question %(question)s will have a margin of %(margin)s; you said you need %(wanted)s.",
-            **about,
+            **values,
             wanted=margin_text(worst.question, worst.wanted),
         )
-        items = [("look", said)]
+        items = [("look", message)]
     enough = "ok" if draft.expected_n >= FEWEST_REPORTS else "look"
-    said = _("With fewer than %(n)s reports, results and downloads give only their number.", n=FEWEST_REPORTS)
-    items.append((enough, said))
+    message = _(
+        "With fewer than %(n)s reports, results and downloads give only their number.", n=FEWEST_REPORTS
+    )
+    items.append((enough, message))
     return items
 
 
 def _access_items(survey: Survey) -> list[tuple[str, str]]:
     if survey.settings.invitation:
         return [("ok", _("Only people with an invitation code can answer, once each."))]
-    said = _("Anybody with the link can answer, also more than once. Invitation codes prevent that.")
-    return [("look", said)]
+    message = _("Anybody with the link can answer, also more than once. Invitation codes prevent that.")
+    return [("look", message)]
 
 
 def one_sided(draft: Draft) -> list[dict[str, Any]]:
     """Return the questions without a finite epsilon, with what one of their reports reveals."""
     survey = draft.survey(cap())
     return [
-        {"number": number, "text": one.text, "note": what_it_reveals(one)}
-        for number, one in enumerate(survey.questions, 1)
-        if not math.isfinite(one.epsilon)
+        {"number": number, "text": question.text, "note": what_it_reveals(question)}
+        for number, question in enumerate(survey.questions, 1)
+        if not math.isfinite(question.epsilon)
     ]

@@ -27,23 +27,25 @@ def declinable(document: Document) -> dict[str, bool]:
     Not those with a harmless question, whose two answers are asked for together; nor those of a block, which share one
     protection; nor the one that shows careless answers, whose share is known.
     """
-    found = {}
+    can_decline = {}
     for question in document["questions"]:
         kind, fields = editor_of(question)
         alone = block_rules.block_at(document, question["id"]) is None
         anchor = document.get("anchor", {}).get("question") == question["id"]
         decoy = "decoy" in question.get("mechanism", {})
         if EDITORS[kind].declinable and alone and not anchor and not decoy:
-            found[question["id"]] = bool(fields["prefer_not"])
-    return found
+            can_decline[question["id"]] = bool(fields["prefer_not"])
+    return can_decline
 
 
 def _changed(question: Document, offered: bool) -> Document:
     """Return a question with or without this answer; everything else about it stays."""
     kind, fields = editor_of(question)
     written = EDITORS[kind].write({**fields, "prefer_not": offered})
-    kept: Document = {key: question[key] for key in ("id", "text", "after", "mechanism") if key in question}
-    return {**kept, **written}
+    unchanged: Document = {
+        key: question[key] for key in ("id", "text", "after", "mechanism") if key in question
+    }
+    return {**unchanged, **written}
 
 
 def with_declining(document: Document, offered: bool) -> tuple[Document, list[str]]:
@@ -85,11 +87,11 @@ def _tell(draft: Draft, offered: bool, stayed: list[str]) -> None:
     done = _("“Prefer not to say” is an answer of every question that can have it.")
     flash(done if offered else _("“Prefer not to say” is taken away."), "done")
     if stayed:
-        numbers = [str(n) for n, one in enumerate(draft.questions, 1) if one["id"] in stayed]
-        told = ngettext(
+        numbers = [str(n) for n, question in enumerate(draft.questions, 1) if question["id"] in stayed]
+        message = ngettext(
             "Question %(list)s stays as it was: its own mechanism or a rule needs the answers as they are.",
             "Questions %(list)s stay as they were: their own mechanism or a rule needs the answers as they are.",
             len(numbers),
             list=together(numbers),
         )
-        flash(told, "problem")
+        flash(message, "problem")

@@ -95,8 +95,8 @@ class Draft:
     @property
     def plan(self) -> dict[str, Any]:
         """What the survey is planned for, as `create` takes it."""
-        kept = ("expected_n", "margin", "epsilon", "linked", *_OWN, "fitting")
-        return {name: getattr(self, name) for name in kept}
+        names = ("expected_n", "margin", "epsilon", "linked", *_OWN, "fitting")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def at_one_epsilon(self) -> bool:
@@ -106,7 +106,7 @@ class Draft:
             for question in self.questions
             if self.follows_slider(question) and question["id"] not in self.locks
         ]
-        return all(one["mechanism"]["epsilon"] == self.epsilon for one in free)
+        return all(free_question["mechanism"]["epsilon"] == self.epsilon for free_question in free)
 
     def at(self, epsilon: str) -> Draft:
         """Return the draft with the slider at another stop: it moves what is not locked."""
@@ -128,9 +128,9 @@ class Draft:
 
     def locked(self, locks: Mapping[str, str]) -> Draft:
         """Return the draft with its locks held: a question spends its lock, a block no more than its strictest."""
-        spent = block_rules.epsilons(self.document)
+        epsilons = block_rules.epsilons(self.document)
         return self.spending(
-            {name: min(lock, spent.get(name, lock), key=float) for name, lock in locks.items()}
+            {name: min(lock, epsilons.get(name, lock), key=float) for name, lock in locks.items()}
         )
 
     def renamed(self, before: str | None, after: str) -> Draft:
@@ -138,10 +138,10 @@ class Draft:
         if before in (None, after):
             return self
 
-        def moved(own: Mapping[str, Any]) -> dict[str, Any]:
-            return {after if name == before else name: value for name, value in own.items()}
+        def moved(values: Mapping[str, Any]) -> dict[str, Any]:
+            return {after if name == before else name: value for name, value in values.items()}
 
-        changes: dict[str, Any] = {part: moved(getattr(self, part)) for part in _OWN}
+        changes: dict[str, Any] = {field: moved(getattr(self, field)) for field in _OWN}
         return replace(self, **changes)
 
     def survey(self, cap: str = "20") -> Survey:
@@ -187,8 +187,13 @@ def create(
     """Keep a new draft."""
     name = secrets.token_hex(8)
     plan = (expected_n, margin, epsilon, linked)
-    own = (margins or {}, locks or {}, cross_tables or {}, fitting or originals.fitting(document))
-    draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None, *own)
+    plans_by_question = (
+        margins or {},
+        locks or {},
+        cross_tables or {},
+        fitting or originals.fitting(document),
+    )
+    draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None, *plans_by_question)
     with store.write() as tx:
         tx.execute(insert(drafts).values(**_row(draft)))
     return draft
@@ -287,16 +292,17 @@ def _freeze(tx: Connection, draft: Draft, survey_hash: str) -> None:
 
 def _row(draft: Draft) -> dict[str, Any]:
     named = {question["id"] for question in draft.questions if "name" in question.get("mechanism", {})}
-    kept = [name for name in draft.linked if name in named]
+    linked = [name for name in draft.linked if name in named]
     there = {question["id"] for question in draft.questions}
-    own = {
-        part: {name: value for name, value in getattr(draft, part).items() if name in there} for part in _OWN
+    plans = {
+        field: {name: value for name, value in getattr(draft, field).items() if name in there}
+        for field in _OWN
     }
-    own["fitting"] = dict(draft.fitting)
-    return {key: value for key, value in vars(draft).items() if key not in own} | {
+    plans["fitting"] = dict(draft.fitting)
+    return {key: value for key, value in vars(draft).items() if key not in plans} | {
         "document": json.dumps(draft.document, ensure_ascii=False),
-        "linked": json.dumps(kept),
-        "budget": json.dumps({part: values for part, values in own.items() if values}),
+        "linked": json.dumps(linked),
+        "budget": json.dumps({field: values for field, values in plans.items() if values}),
     }
 
 
@@ -304,8 +310,8 @@ def _draft(row: Row[Any]) -> Draft:
     values = dict(row._mapping)
     values["document"] = about_rules.mended(json.loads(values["document"]))
     values["linked"] = tuple(json.loads(values["linked"]))
-    own = json.loads(values.pop("budget"))
-    return Draft(**values, **own)
+    plans = json.loads(values.pop("budget"))
+    return Draft(**values, **plans)
 
 
 # Changing a document: each gives a new one ----------------------------------------------------------------------
@@ -324,8 +330,8 @@ def _index(document: Document, question_id: str) -> int:
 
 def free_id(document: Document) -> str:
     """Find the first of q1, q2, ... that no question has."""
-    taken = {question["id"] for question in document["questions"]}
-    return next(name for number in range(1, MAX_QUESTIONS + 2) if (name := f"q{number}") not in taken)
+    used = {question["id"] for question in document["questions"]}
+    return next(name for number in range(1, MAX_QUESTIONS + 2) if (name := f"q{number}") not in used)
 
 
 def with_question(document: Document, question: Document, instead_of: str | None = None) -> Document:
@@ -334,12 +340,12 @@ def with_question(document: Document, question: Document, instead_of: str | None
     if instead_of is None:
         changed["questions"].append(question)
     else:
-        place = _index(changed, instead_of)
-        rules.follow(changed, changed["questions"][place], question)
+        index = _index(changed, instead_of)
+        rules.follow(changed, changed["questions"][index], question)
         block_rules.follow(changed, instead_of, question["id"])
-        about_rules.follow(changed, changed["questions"][place], question)
-        anchors.follow(changed, changed["questions"][place], question)
-        changed["questions"][place] = question
+        about_rules.follow(changed, changed["questions"][index], question)
+        anchors.follow(changed, changed["questions"][index], question)
+        changed["questions"][index] = question
     compiled(changed)
     return changed
 
@@ -348,9 +354,9 @@ def alike(document: Document) -> dict[str, int]:
     """Return the questions that ask what an earlier one asks, in the same words, with that one's place."""
     first: dict[str, int] = {}
     again: dict[str, int] = {}
-    for place, question in enumerate(document["questions"]):
+    for index, question in enumerate(document["questions"]):
         words = " ".join(question["text"].casefold().split()).rstrip(" ?!.")
-        if first.setdefault(words, place) != place:
+        if first.setdefault(words, index) != index:
             again[question["id"]] = first[words]
     return again
 
@@ -360,8 +366,8 @@ def moved(document: Document, question_id: str, by: int) -> Document:
     changed = copy.deepcopy(document)
     listed = changed["questions"]
     index = _index(changed, question_id)
-    place = block_rules.place_of(changed, question_id, by)
-    listed.insert(place, listed.pop(index))
+    target = block_rules.place_of(changed, question_id, by)
+    listed.insert(target, listed.pop(index))
     block_rules.reordered(changed)
     about_rules.reordered(changed, document, question_id, down=by > 0)
     rules.check_order(changed)
@@ -403,12 +409,12 @@ def imported(survey: Survey) -> tuple[Document, str]:
         for written, question in zip(document["questions"], survey.questions, strict=True)
         if _is_recommended(question)
     ]
-    spent = Counter(written["mechanism"]["epsilon"] for written, _ in plain)
-    epsilon: str = spent.most_common(1)[0][0] if spent else DEFAULT_EPSILON
+    epsilons = Counter(written["mechanism"]["epsilon"] for written, _ in plain)
+    epsilon: str = epsilons.most_common(1)[0][0] if epsilons else DEFAULT_EPSILON
     for written, question in plain:
-        own = ("epsilon", *question.kind.in_mechanism)
-        kept = {key: value for key, value in written["mechanism"].items() if key in own}
-        written["mechanism"] = kept | question.answers.draft_keys()
+        own_keys = ("epsilon", *question.kind.in_mechanism)
+        own_values = {key: value for key, value in written["mechanism"].items() if key in own_keys}
+        written["mechanism"] = own_values | question.answers.draft_keys()
         written.pop("channel", None)
     return document, epsilon
 

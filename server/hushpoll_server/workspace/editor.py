@@ -52,19 +52,19 @@ def new_question(draft_id: str) -> Page:
 def question(draft_id: str, question_id: str) -> Page:
     """Change a question."""
     draft = open_draft(draft_id)
-    found = _find(draft, question_id)
+    current = _find(draft, question_id)
     if request.method == "POST":
         return _save(draft, QuestionForm(), question_id)
-    fields = mechanisms.read_question(found) | {"linked": question_id in draft.linked}
-    fields |= rules.read_rule(found, earlier(draft, question_id))
+    fields = mechanisms.read_question(current) | {"linked": question_id in draft.linked}
+    fields |= rules.read_rule(current, earlier(draft, question_id))
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
 
 
 def _find(draft: Draft, question_id: str) -> Document:
-    found = draft.question(question_id)
-    if found is None:
+    question = draft.question(question_id)
+    if question is None:
         abort(404, "this question is no longer in the draft; see its list of questions")
-    return found
+    return question
 
 
 def earlier(draft: Draft, question_id: str | None) -> list[Question]:
@@ -106,22 +106,28 @@ def _show(
 
 
 def _when(draft: Draft, before: list[Question]) -> list[SelectChoice]:
-    numbers = {one["id"]: place for place, one in enumerate(draft.questions, 1)}
-    asked = {
-        one.id: _("only after an answer to %(n)s. %(question)s", n=numbers[one.id], question=one.text)
-        for one in before
+    numbers = {question["id"]: number for number, question in enumerate(draft.questions, 1)}
+    choices_by_id = {
+        question.id: _(
+            "only after an answer to %(n)s. %(question)s", n=numbers[question.id], question=question.text
+        )
+        for question in before
     }
-    return choices([("", _("always")), *((name, told[:100]) for name, told in asked.items())])
+    return choices([("", _("always")), *((name, text[:100]) for name, text in choices_by_id.items())])
 
 
 def _offered(chosen: str) -> dict[str, type[Mechanism]]:
     """Return the mechanisms on offer, and the one that an imported question has already."""
-    return {name: one for name, one in MECHANISMS.items() if name in mechanisms.OFFERED or name == chosen}
+    return {
+        name: mechanism
+        for name, mechanism in MECHANISMS.items()
+        if name in mechanisms.OFFERED or name == chosen
+    }
 
 
 def _fitting(editor: EditorKind) -> dict[str, Any]:
     """Return the page's script which mechanisms fit how many answers."""
-    two, more = ([one.name for one in editor.fitting(answers)] for answers in (2, 3))
+    two, more = ([mechanism.name for mechanism in editor.fitting(answers)] for answers in (2, 3))
     return {"answers": editor.answers, "counted": editor.counted, "two": two, "more": more}
 
 
@@ -129,10 +135,10 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     if "switch" in request.form:
         # Without a script: the fields of another kind are shown, and what was typed stays.
         return _show(draft, form, question_id)
-    found = checked(draft, form, question_id)
-    if found is None:
+    result = checked(draft, form, question_id)
+    if result is None:
         return _show(draft, form, question_id, 422)
-    changed, written = found
+    changed, written = result
     try:
         drafts.save(get_store(), changed, form.read_revision(), form.read_opened())
     except StaleDraft:
@@ -213,13 +219,13 @@ def _decoy_given(form: QuestionForm) -> bool:
         return True
     if not (form.decoy.data or "").strip():
         form.decoy.errors = [_("The harmless question is missing: write it here.")]
-    wanted = {"share": [form.decoy_share], "counts": [form.decoy_yes, form.decoy_of]}.get(
+    share_fields = {"share": [form.decoy_share], "counts": [form.decoy_yes, form.decoy_of]}.get(
         form.decoy_from.data, []
     )
-    for field in wanted:
+    for field in share_fields:
         if not (field.data or "").strip():
             field.errors = [_("Type how often people answer Yes to the harmless question.")]
-    return not any(field.errors for field in [form.decoy, *wanted])
+    return not any(field.errors for field in [form.decoy, *share_fields])
 
 
 def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recommendation | None:
@@ -230,8 +236,8 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
     try:
         shape = editor.write(form.data)
         kind, where = KINDS[shape["kind"]], ("questions", 0)
-        own = editor.in_mechanism(form.data) | editor.draft_keys(form.data)
-        answers = kind.read({**shape, "mechanism": own}, where, published=False)
+        mechanism = editor.in_mechanism(form.data) | editor.draft_keys(form.data)
+        answers = kind.read({**shape, "mechanism": mechanism}, where, published=False)
         skipped = bool(form.after_question.data) and kind.may_be_skipped
         epsilon = float(draft.own_epsilon(draft.question(question_id) if question_id else None))
         return recommend_for(kind, answers, len(answers.labels) + skipped, epsilon, n=draft.expected_n)
@@ -239,18 +245,22 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
         return None
 
 
-def compared(found: Recommendation | None) -> dict[str, Any]:
+def compared(recommendation: Recommendation | None) -> dict[str, Any]:
     """Return a recommendation as the page words it: the sentence, what is proved, every way with the answers it
     needs.
     """
-    if found is None:
+    if recommendation is None:
         return {"reason": "", "proof": "", "criterion": "", "rows": []}
     rows = [
         [in_words(candidate.label), in_digits(f"{candidate.respondents:.2f}")]
-        for candidate in found.candidates
+        for candidate in recommendation.candidates
     ]
-    told = {"reason": found.reason, "proof": found.proof, "criterion": found.criterion}
-    return {**{name: in_words(text) for name, text in told.items()}, "rows": rows}
+    texts = {
+        "reason": recommendation.reason,
+        "proof": recommendation.proof,
+        "criterion": recommendation.criterion,
+    }
+    return {**{name: in_words(text) for name, text in texts.items()}, "rows": rows}
 
 
 def _change(
@@ -268,17 +278,21 @@ def _change(
         )
     except SurveyError as error:
         flash(_("Nothing was changed: %(problem)s.", problem=in_words(error)), "problem")
-    place = f"#question-{question_id}" if question_id else ""
-    return redirect(url_for("workspace.draft", draft_id=draft.id) + place)
+    anchor = f"#question-{question_id}" if question_id else ""
+    return redirect(url_for("workspace.draft", draft_id=draft.id) + anchor)
 
 
 @bp.post("/drafts/<draft_id>/questions/<question_id>/move")
 @designer
 def move_question(draft_id: str, question_id: str) -> Response:
     """Move a question up or down, by one place or by as many as are asked for."""
-    asked = request.form.get("places", "1")
-    places = min(int(asked), MAX_QUESTIONS) if asked.isascii() and asked.isdigit() and len(asked) < 4 else 1
-    by = -places if request.form.get("direction") == "up" else places
+    requested = request.form.get("places", "1")
+    steps = (
+        min(int(requested), MAX_QUESTIONS)
+        if requested.isascii() and requested.isdigit() and len(requested) < 4
+        else 1
+    )
+    by = -steps if request.form.get("direction") == "up" else steps
     return _change(
         draft_id, lambda document: drafts.moved(document, question_id, by), _("Moved."), question_id
     )
@@ -318,7 +332,7 @@ def delete_question(draft_id: str, question_id: str) -> Page:
 def decoy_sources() -> list[tuple[str, str, int]]:
     """List yes/no questions of surveys that this account may read and that have sealed reports."""
     store = get_store()
-    found = []
+    sources = []
     for state in sharing.readable(store, current_user, store.list_surveys()):
         if state.sealed_n < FEWEST_REPORTS:
             continue
@@ -326,10 +340,10 @@ def decoy_sources() -> list[tuple[str, str, int]]:
         assert survey is not None
         for question in survey.questions:
             if question.kind.yes_or_no:
-                found.append(
+                sources.append(
                     (f"{state.hash}:{question.id}", f"{state.title}: {question.text}"[:120], state.sealed_n)
                 )
-    return found
+    return sources
 
 
 def counts_from_survey(key: str) -> dict[str, str]:
@@ -337,7 +351,7 @@ def counts_from_survey(key: str) -> dict[str, str]:
 
     An estimate p with standard error s is as sure as p of m plain answers with m = p (1 - p) / s^2.
     """
-    if key not in {one for one, _, _ in decoy_sources()}:
+    if key not in {key_offered for key_offered, _, _ in decoy_sources()}:
         raise HushpollError("choose one of the surveys listed, or type the share")
     from hushpoll_analysis import estimate
     from hushpoll_analysis.data.files import tally
@@ -345,10 +359,10 @@ def counts_from_survey(key: str) -> dict[str, str]:
     survey_hash, _, question_id = key.partition(":")
     survey = get_store().get_survey(survey_hash)
     assert survey is not None
-    asked = survey.question(question_id)
+    question = survey.question(question_id)
     counts = tally(survey, get_store().record_parts(survey_hash)).counts[question_id]
-    found = estimate(counts, asked.mechanism)["Yes"]
-    share, error = found.estimate, found.se
+    yes = estimate(counts, question.mechanism)["Yes"]
+    share, error = yes.estimate, yes.se
     if not 0 < share < 1 or not math.isfinite(error) or error <= 0:
         raise HushpollError(
             msg("that survey's estimate is {share:.3f}, which no decoy can use", share=share),

@@ -42,7 +42,7 @@ LARGEST_N = 100_000_000
 
 def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:
     """List what the editor offers to randomize with: the recommended one, or one of these."""
-    named = [(name, in_words(one.label)) for name, one in offered.items() if one.in_surveys]
+    named = [(name, in_words(mechanism.label)) for name, mechanism in offered.items() if mechanism.in_surveys]
     return choices([("", RECOMMENDED[0]), *named])
 
 
@@ -267,9 +267,9 @@ class LockField(StringField):  # type: ignore[misc]
         """Read it in either language."""
         super().process_formdata(valuelist)
         words = re.escape(_("%(n)s-fold", n="0")).replace("0", "(.+)", 1) + "|(.+)-fold"
-        found = re.fullmatch(words, (self.data or "").strip(), re.IGNORECASE)
+        match = re.fullmatch(words, (self.data or "").strip(), re.IGNORECASE)
         try:
-            self.data = f"{decimal(found[1] or found[2])}-fold" if found else decimal(self.data or "")
+            self.data = f"{decimal(match[1] or match[2])}-fold" if match else decimal(self.data or "")
         except SurveyError as error:
             raise ValueError(sentence(both(error))) from None
 
@@ -292,20 +292,20 @@ class PlanForm(RevisionForm):
     epsilon = SelectField(later("Privacy level"), choices=[])
     focus = SelectField(later("Figures for"), choices=[], validate_choice=False)
 
-    def of_question(self, place: int) -> tuple[DecimalField, LockField]:
+    def of_question(self, index: int) -> tuple[DecimalField, LockField]:
         """Return the fields of one question, counted from 0: its margin and its lock."""
-        return self[f"margin_{place}"], self[f"lock_{place}"]
+        return self[f"margin_{index}"], self[f"lock_{index}"]
 
 
 def plan_form(questions: int) -> type[PlanForm]:
     """Return the form with a margin and a lock for each of so many questions."""
     fields: dict[str, Any] = {}
-    for place in range(questions):
-        fields[f"margin_{place}"] = DecimalField(
-            _("Margin of question %(n)s", n=place + 1),
+    for index in range(questions):
+        fields[f"margin_{index}"] = DecimalField(
+            _("Margin of question %(n)s", n=index + 1),
             [Optional(), NumberRange(0.1, 50, later("Type a number from 0.1 to 50, or nothing."))],
         )
-        fields[f"lock_{place}"] = LockField(_("Lock of question %(n)s", n=place + 1), [Optional(), _is_lock])
+        fields[f"lock_{index}"] = LockField(_("Lock of question %(n)s", n=index + 1), [Optional(), _is_lock])
     return type("QuestionsPlanForm", (PlanForm,), fields)
 
 
@@ -347,8 +347,8 @@ class PublishForm(RevisionForm):
             complete = False
         typed = " ".join((self.weak.data or "").lower().split())
         if weak and typed != PROTECTS_LITTLE:
-            told = _("Type “%(words)s”, or lower the epsilon of the questions.", words=PROTECTS_LITTLE)
-            self.weak.errors = [told]
+            message = _("Type “%(words)s”, or lower the epsilon of the questions.", words=PROTECTS_LITTLE)
+            self.weak.errors = [message]
             complete = False
         return bool(complete)
 
@@ -423,31 +423,31 @@ _FIELD_OF = {
 }
 
 
-def place_error(form: FlaskForm, error: SurveyError, place: int | None = None) -> None:
+def place_error(form: FlaskForm, error: SurveyError, index: int | None = None) -> None:
     """Show what the survey's own check said, beside the field it is about; `place` is the form's own question."""
-    if place is not None and "after" in error.path and error.path[1] != place:
+    if index is not None and "after" in error.path and error.path[1] != index:
         _place_elsewhere(form, error)
         return
     if error.path[:1] == ("anchor",) and hasattr(form, "anchor_share"):
         named = "anchor_share" if error.path[-1] == "share" else "anchor_question"
         _add(form[named], both(error))
         return
-    parts = [part for part in reversed(error.path) if isinstance(part, str)]
-    field = next((found for part in parts if (found := _field(form, part)) is not None), None)
+    keys = [key for key in reversed(error.path) if isinstance(key, str)]
+    field = next((field_found for key in keys if (field_found := _field(form, key)) is not None), None)
     _add(field if field is not None else next(iter(form)), both(error))
 
 
-def _field(form: FlaskForm, part: str) -> Any:
+def _field(form: FlaskForm, key: str) -> Any:
     """Find the field of a key of the document."""
-    name = field_name(EDITORS.get(form.kind.data) if "kind" in form else None, part)
+    name = field_name(EDITORS.get(form.kind.data) if "kind" in form else None, key)
     return form[name] if hasattr(form, name) else None
 
 
-def field_name(editor: EditorKind | None, part: str) -> str:
+def field_name(editor: EditorKind | None, key: str) -> str:
     """Return the name of the field that a key of the document is typed into."""
-    if editor is not None and part == "target":
+    if editor is not None and key == "target":
         return editor.target_field
-    return _FIELD_OF.get(part, part)
+    return _FIELD_OF.get(key, key)
 
 
 def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:

@@ -30,8 +30,8 @@ def handouts(survey: Survey, server: str) -> list[dict[str, Any]]:
     if not survey.groups:
         return [{"group": None, "name": "", "link": survey_link(server, survey.hash)}]
     return [
-        {"group": place, "name": name, "link": survey_link(server, survey.hash, group=place)}
-        for place, name in enumerate(survey.groups)
+        {"group": index, "name": name, "link": survey_link(server, survey.hash, group=index)}
+        for index, name in enumerate(survey.groups)
     ]
 
 
@@ -48,17 +48,17 @@ def chosen_group(survey: Survey) -> int | None:
 
 def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
     """Make the form that asks how many people each group has; with a state, filled as that stands."""
-    whole = _("Type a whole number from 1 to %(most)s.", most=in_digits(f"{LARGEST_GROUP:,}"))
+    message = _("Type a whole number from 1 to %(most)s.", most=in_digits(f"{LARGEST_GROUP:,}"))
     fields = {
-        f"size_{place}": WholeField(name, [Optional(), NumberRange(1, LARGEST_GROUP, whole)])
-        for place, name in enumerate(survey.groups)
+        f"size_{index}": WholeField(name, [Optional(), NumberRange(1, LARGEST_GROUP, message)])
+        for index, name in enumerate(survey.groups)
     }
-    made = type("SizesForm", (FlaskForm,), fields)
+    form_class = type("SizesForm", (FlaskForm,), fields)
     if state is None:
-        return made()
-    known = state.group_sizes(survey) or {}
-    kept = {f"size_{place}": known.get(name) for place, name in enumerate(survey.groups)}
-    return made(formdata=None, **kept)
+        return form_class()
+    sizes = state.group_sizes(survey) or {}
+    values = {f"size_{index}": sizes.get(name) for index, name in enumerate(survey.groups)}
+    return form_class(formdata=None, **values)
 
 
 def group_items(survey: Survey) -> list[tuple[str, str]]:
@@ -67,13 +67,13 @@ def group_items(survey: Survey) -> list[tuple[str, str]]:
         return []
     items = []
     if survey.groups:
-        said = _(
+        message = _(
             "%(n)s groups, each with its own link: %(list)s. Every report names its group openly; one with fewer than"
             " 50 reports is shown to no one on its own.",
             n=len(survey.groups),
             list=", ".join(survey.groups),
         )
-        items.append(("look", said))
+        items.append(("look", message))
     before = None if survey.series is None else get_store().get_survey(survey.series.previous)
     changed = "" if before is None else changed_groups(before, survey)
     return items + ([("look", in_words(changed))] if changed else [])

@@ -10,13 +10,13 @@ __all__ = ["help_text", "read_help_lines"]
 
 def help_text(help: Sequence[Mapping[str, Any]]) -> str:
     """Write addresses one a line."""
-    return "\n".join(f"{one['label']} | {one['url']}" for one in help)
+    return "\n".join(f"{entry['label']} | {entry['url']}" for entry in help)
 
 
 def read_help_lines(text: str) -> list[dict[str, str]]:
     """Read addresses, one a line; what has no bar is taken for an address, and the survey's own check looks at both."""
-    found = []
+    entries = []
     for line in filter(str.strip, text.splitlines()):
         label, bar, url = line.rpartition("|")
-        found.append({"label": (label if bar else url).strip(), "url": url.strip()})
-    return found
+        entries.append({"label": (label if bar else url).strip(), "url": url.strip()})
+    return entries

@@ -28,13 +28,13 @@ def keep(tx: Connection, before: Row[Any], opened: int | None = None) -> None:
         return
     state = json.dumps({name: getattr(before, name) for name in _STATE}, ensure_ascii=False)
     tx.execute(insert(draft_versions).values(draft=before.id, revision=before.revision, state=state))
-    kept = (
+    old_versions = (
         select(draft_versions.c.revision)
         .where(_of == before.id)
         .order_by(draft_versions.c.revision.desc())
         .offset(MOST_VERSIONS)
     )
-    too_old = tx.execute(kept).scalars().all()
+    too_old = tx.execute(old_versions).scalars().all()
     if too_old:
         tx.execute(delete(draft_versions).where(_of == before.id, draft_versions.c.revision <= too_old[0]))
 

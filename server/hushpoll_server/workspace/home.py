@@ -93,29 +93,29 @@ def home() -> str:
     readable = sharing.readable(store, user, store.list_surveys())
     written = [] if user.role == "analyst" else drafts.unpublished(store, user.name)
     listed = [
-        one
-        for one in readable
-        if (one.hash in shelved) == away
-        and shelf.matches(words, one.title, one.hash, *(_asked(store, one.hash) if words else ()))
+        entry
+        for entry in readable
+        if (entry.hash in shelved) == away
+        and shelf.matches(words, entry.title, entry.hash, *(_asked(store, entry.hash) if words else ()))
     ]
     own_drafts = [
-        one
-        for one in written
-        if (one.id in shelved) == away
-        and shelf.matches(words, one.title, *(question["text"] for question in one.questions))
+        entry
+        for entry in written
+        if (entry.id in shelved) == away
+        and shelf.matches(words, entry.title, *(question["text"] for question in entry.questions))
     ]
     return render_template(
         "workspace/home.html",
         drafts=own_drafts,
-        mine=[one for one in listed if one.owner == user.name],
-        others=[one for one in listed if one.owner != user.name],
-        counts={one.hash: store.count(one.hash) for one in listed},
-        weak={one.hash for one in listed if _is_weak(store, one.hash)},
+        mine=[entry for entry in listed if entry.owner == user.name],
+        others=[entry for entry in listed if entry.owner != user.name],
+        counts={entry.hash: store.count(entry.hash) for entry in listed},
+        weak={entry.hash for entry in listed if _is_weak(store, entry.hash)},
         words=words,
         away=away,
         anything=bool(readable or written),
-        in_archive=len(shelved & ({one.hash for one in readable} | {one.id for one in written})),
-        may_edit={one.hash for one in listed if can_edit(user, one.hash)},
+        in_archive=len(shelved & ({entry.hash for entry in readable} | {entry.id for entry in written})),
+        may_edit={entry.hash for entry in listed if can_edit(user, entry.hash)},
     )
 
 
@@ -161,19 +161,19 @@ def import_definition() -> Page:
     if form.validate_on_submit():
         try:
             with form.file.data.stream as file:
-                data, given = split_plan(file.read(LARGEST_IMPORT + 1))
+                data, plan_entry = split_plan(file.read(LARGEST_IMPORT + 1))
             document, epsilon = drafts.imported(parse_survey(data))
             plan = {"epsilon": epsilon} | read_plan(
-                given, {question["id"] for question in document["questions"]}
+                plan_entry, {question["id"] for question in document["questions"]}
             )
-            document = with_unfinished(document, given)
+            document = with_unfinished(document, plan_entry)
             draft = drafts.create(get_store(), current_user.name, document, **plan)
-            told = _("Imported “%(title)s”. Look it over before you publish it.", title=document["title"])
-            flash(told, "done")
+            message = _("Imported “%(title)s”. Look it over before you publish it.", title=document["title"])
+            flash(message, "done")
             return redirect(url_for("workspace.draft", draft_id=draft.id))
         except HushpollError as error:
-            told = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
-            form.file.errors = [told]
+            message = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+            form.file.errors = [message]
     return render_template("workspace/new.html", templates=TEMPLATES, form=form), 422
 
 
@@ -188,12 +188,12 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
     """Show the draft's first page; the form keeps what was typed where it was refused."""
     document = draft.document
     if not form.errors and not stale:
-        kept = {"title": document["title"], "intro": document["intro"], **document["settings"]}
+        values = {"title": document["title"], "intro": document["intro"], **document["settings"]}
         anchor = document.get("anchor", {})
-        kept |= {"anchor_question": anchors.named(document), "anchor_share": anchor.get("share", "0")}
-        kept["groups"] = "\n".join(document.get("groups", []))
-        kept["asked_by"] = document.get("asked_by", {}).get("name", "")
-        form = DetailsForm(formdata=None, revision=draft.revision, **kept)
+        values |= {"anchor_question": anchors.named(document), "anchor_share": anchor.get("share", "0")}
+        values["groups"] = "\n".join(document.get("groups", []))
+        values["asked_by"] = document.get("asked_by", {}).get("name", "")
+        form = DetailsForm(formdata=None, revision=draft.revision, **values)
     if stale:
         # Saving again now means: over the version that the page has warned of.
         form.revision.data = draft.revision
@@ -205,7 +205,7 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         form=form,
         rows=summaries(draft),
         alike=drafts.alike(document),
-        sections={one["before"]: one["title"] for one in document.get("sections", [])},
+        sections={section["before"]: section["title"] for section in document.get("sections", [])},
         around=around.told_around(document),
         languages=languages.told_languages(draft),
         declinable=declining.declinable(document),

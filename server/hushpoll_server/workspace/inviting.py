@@ -30,12 +30,12 @@ _ADDED = ("code", "link", "fingerprint")
 
 
 def _group(survey: Survey) -> int | None:
-    given = request.form.get("group", "")
+    typed = request.form.get("group", "")
     if not survey.groups:
         return None
-    if not given.isascii() or not given.isdigit() or int(given) >= len(survey.groups):
+    if not typed.isascii() or not typed.isdigit() or int(typed) >= len(survey.groups):
         raise HushpollError("there is no such group", "choose one of the list")
-    return int(given)
+    return int(typed)
 
 
 @bp.post("/surveys/<survey_hash>/merge")
@@ -65,8 +65,8 @@ def _people(data: bytes) -> list[list[str]]:
     # csv takes a lone carriage return for a mistake; old office programs end their lines with it.
     text = _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
     first = text.partition("\n")[0]
-    parted = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text), delimiter=parted, strict=True)
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
         rows = [row for row in reader if any(map(str.strip, row))]
     except csv.Error:
@@ -78,9 +78,9 @@ def _people(data: bytes) -> list[list[str]]:
         raise HushpollError(
             "the list has nobody in it", "give a line of headings, then a line for each person"
         )
-    taken = set(_ADDED) & {name.strip().lower() for name in rows[0]}
-    if taken:
-        raise HushpollError(msg("the list has a column {taken!r} already", taken=min(taken)), "remove it")
+    reserved = set(_ADDED) & {name.strip().lower() for name in rows[0]}
+    if reserved:
+        raise HushpollError(msg("the list has a column {taken!r} already", taken=min(reserved)), "remove it")
     return rows
 
 
@@ -103,9 +103,9 @@ def _merged(survey_hash: str, rows: list[list[str]], codes: list[str], group: in
     width = len(rows[0])
     writer.writerow([*map(_guarded, rows[0]), *_ADDED])
     for row, code in zip(rows[1:], codes, strict=True):
-        own = [_guarded(cell) for cell in (row + [""] * width)[:width]]
+        cells = [_guarded(cell) for cell in (row + [""] * width)[:width]]
         link = survey_link(address(), survey_hash, code, group)
-        writer.writerow([*own, code, link, fingerprint(survey_hash)])
+        writer.writerow([*cells, code, link, fingerprint(survey_hash)])
     return text.getvalue().encode("utf-8-sig")
 
 
@@ -156,7 +156,7 @@ def _writer(survey_hash: str, form: LetterForm) -> Callable[[Person], mail.Lette
 
     def write(person: Person) -> mail.Letter:
         link = survey_link(base, survey_hash, person.code, person.group)
-        own = text.replace("{fingerprint}", fingerprint(survey_hash)).replace("{link}", link)
-        return mail.Letter(person.to, subject, own, reply_to)
+        body = text.replace("{fingerprint}", fingerprint(survey_hash)).replace("{link}", link)
+        return mail.Letter(person.to, subject, body, reply_to)
 
     return write

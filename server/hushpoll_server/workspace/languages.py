@@ -81,12 +81,12 @@ def language_name(tag: str) -> str:
 
 def told_languages(draft: Draft) -> list[str]:
     """Return of every translation how much of it is done, such as "fr 7 of 12", and what may be out of date."""
-    said = []
+    lines = []
     for tag in draft.document.get("translations", {}):
         have, of = about_rules.completeness(draft.document, tag)
         old = _told_old(draft, tag)
-        said.append(f"{tag} " + _("%(have)s of %(all)s", have=have, all=of) + (f" ({old})" if old else ""))
-    return said
+        lines.append(f"{tag} " + _("%(have)s of %(all)s", have=have, all=of) + (f" ({old})" if old else ""))
+    return lines
 
 
 def _told_old(draft: Draft, tag: str) -> str:
@@ -98,9 +98,9 @@ def _told_old(draft: Draft, tag: str) -> str:
 # Checking -------------------------------------------------------------------------------------------------------
 
 
-def check_texts(document: Document, given: Mapping[str, Any]) -> None:
+def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
     """Check translations as a survey's own reader does, but for texts that are still open; SurveyError says where."""
-    filled = {tag: _filled(texts, (), iter(range(1 << 20))) for tag, texts in given.items()}
+    filled = {tag: _filled(texts, (), iter(range(1 << 20))) for tag, texts in translations.items()}
     read_translations(filled, document, published=False)
 
 
@@ -109,7 +109,7 @@ def _filled(texts: Any, at: Path, numbers: Any) -> Any:
     if isinstance(texts, str):
         return texts if texts.strip() else f"[{next(numbers)}]"
     if isinstance(texts, Mapping):
-        return {key: _filled(one, (*at, key), numbers) for key, one in texts.items()}
+        return {key: _filled(value, (*at, key), numbers) for key, value in texts.items()}
     if at == ("help",) and texts == []:
         return [{"label": "-", "url": "tel:112"}]
     if isinstance(texts, list):
@@ -160,16 +160,16 @@ def languages(draft_id: str) -> Page:
 
 
 def _with_tags(document: Document, form: LanguageForm) -> Document:
-    own, tag = (form.language.data or "").strip(), (form.tag.data or "").strip()
+    own_tag, tag = (form.language.data or "").strip(), (form.tag.data or "").strip()
     there = document.get("translations", {})
     rest = {key: value for key, value in document.items() if key != "language"}
-    if not own:
+    if not own_tag:
         if there or tag:
             raise SurveyError(("language",), "is missing", "say which language the survey itself is in")
         return rest
-    if read_language(own, ("language",)) in there:
+    if read_language(own_tag, ("language",)) in there:
         raise SurveyError(("language",), "is one of the translations", "remove that translation first")
-    changed = {**rest, "language": own}
+    changed = {**rest, "language": own_tag}
     if not tag:
         return changed
     if tag in there:
@@ -189,8 +189,8 @@ def _show_list(
     status: int = 200,
 ) -> Page:
     document = draft.document
-    own = document.get("language", "")
-    shown = form or LanguageForm(formdata=None, revision=draft.revision, language=own)
+    own_tag = document.get("language", "")
+    language_form = form or LanguageForm(formdata=None, revision=draft.revision, language=own_tag)
     open_ones = about_rules.unfinished(document)
     rows = []
     for tag in document.get("translations", {}):
@@ -208,11 +208,11 @@ def _show_list(
     page = render_template(
         "workspace/languages.html",
         draft=draft,
-        form=shown,
+        form=language_form,
         file_form=file_form or LanguageFileForm(formdata=None),
-        own=language_name(own) if own else "",
+        own=language_name(own_tag) if own_tag else "",
         rows=rows,
-        common=sorted(((tag, language_name(tag)) for tag in COMMON), key=lambda one: one[1]),
+        common=sorted(((tag, language_name(tag)) for tag in COMMON), key=lambda pair: pair[1]),
         step="questions",
     )
     return page, status
@@ -227,31 +227,33 @@ def upload_languages(draft_id: str) -> Page:
         return _show_list(draft, file_form=form, status=422)
     try:
         with form.file.data.stream as file:
-            given = about_rules.without_originals(strict_json.loads(file.read(LARGEST_FILE + 1)))
-        changed = _with_file(draft, given)
+            translations = about_rules.without_originals(strict_json.loads(file.read(LARGEST_FILE + 1)))
+        changed = _with_file(draft, translations)
         drafts.save(get_store(), changed, posted_revision())
     except StaleDraft:
         flash(str(_STALE), "problem")
         return redirect(url_for("workspace.languages", draft_id=draft.id))
     except HushpollError as error:
-        told = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
-        form.file.errors = [told]
+        message = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+        form.file.errors = [message]
         return _show_list(draft, file_form=form, status=422)
-    flash(_("Taken from the file: %(list)s.", list=", ".join(given)), "done")
+    flash(_("Taken from the file: %(list)s.", list=", ".join(translations)), "done")
     return redirect(url_for("workspace.languages", draft_id=draft.id))
 
 
-def _with_file(draft: Draft, given: Any) -> Draft:
+def _with_file(draft: Draft, translations: Any) -> Draft:
     document = draft.document
-    if not isinstance(given, dict) or not given:
+    if not isinstance(translations, dict) or not translations:
         raise SurveyError(
             ("translations",), "must be an object", 'write {"fr": {...}}, one entry for each language'
         )
-    all_of_them = {**document.get("translations", {}), **given}
-    own = {tag: given.get(tag, about_rules.with_text(document, lambda _: "")) for tag in all_of_them}
-    check_texts(document, own)
+    all_of_them = {**document.get("translations", {}), **translations}
+    filled = {
+        tag: translations.get(tag, about_rules.with_text(document, lambda _: "")) for tag in all_of_them
+    }
+    check_texts(document, filled)
     after, fitting = {**document, "translations": all_of_them}, draft.fitting
-    for tag in given:
+    for tag in translations:
         fitting = originals.rewritten(document, after, fitting, tag)
     return replace(draft, document=after, fitting=fitting)
 
@@ -270,13 +272,13 @@ def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
     texts = _texts_of(draft, tag)
     fields: dict[str, Any] = {}
     values: dict[str, Any] = {"revision": draft.revision}
-    for place, (at, _original) in enumerate(about_rules.pieces(draft.document)):
+    for index, (at, _original) in enumerate(about_rules.pieces(draft.document)):
         several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
         label = piece_label(draft.document, at)
-        fields[f"t_{place}"] = (TextAreaField if several else StringField)(label)
-        values[f"t_{place}"] = about_rules.text_at(texts, at)
-    made = type("TextsForm", (RevisionForm,), fields)
-    form: RevisionForm = made(formdata=data, **(values if data is None else {}))
+        fields[f"t_{index}"] = (TextAreaField if several else StringField)(label)
+        values[f"t_{index}"] = about_rules.text_at(texts, at)
+    form_class = type("TextsForm", (RevisionForm,), fields)
+    form: RevisionForm = form_class(formdata=data, **(values if data is None else {}))
     return form
 
 
@@ -312,7 +314,7 @@ def _limit(at: Path) -> int:
     if at[0] == "sections" and at[-1] == "text":
         return LENGTHS["intro"]
     kind = {"options": "option", "labels": "option", "consent": "text", "thanks": "intro"}
-    key = str(next(part for part in reversed(at) if isinstance(part, str)))
+    key = str(next(name for name in reversed(at) if isinstance(name, str)))
     return LENGTHS[kind.get(key, key)]
 
 
@@ -351,15 +353,15 @@ def _autosave(draft: Draft, tag: str, form: RevisionForm) -> Response:
 
 
 def _with_typed(draft: Draft, tag: str, form: RevisionForm) -> Draft:
-    places = {at: place for place, (at, _) in enumerate(about_rules.pieces(draft.document))}
+    indices = {at: index for index, (at, _) in enumerate(about_rules.pieces(draft.document))}
 
     def typed(at: Path) -> str:
-        return str(form[f"t_{places[at]}"].data or "").replace("\r\n", "\n").strip()
+        return str(form[f"t_{indices[at]}"].data or "").replace("\r\n", "\n").strip()
 
     texts = about_rules.with_text(draft.document, typed)
     check_texts(draft.document, {tag: texts})
     after = with_language(draft.document, tag, texts)
-    right = {at for at, place in places.items() if str(place) in request.form.getlist("right")}
+    right = {at for at, index in indices.items() if str(index) in request.form.getlist("right")}
     fitting = originals.rewritten(draft.document, after, draft.fitting, tag, right)
     return replace(draft, document=after, fitting=fitting)
 
@@ -368,17 +370,17 @@ def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
     """Show what is wrong beside the text it is about."""
     at = error.path[2:]
     listed = about_rules.pieces(document)
-    place = next((n for n, (one, _) in enumerate(listed) if at[: len(one)] == one), 0)
+    index = next((n for n, (path, _) in enumerate(listed) if at[: len(path)] == path), 0)
     line = _("line %(n)s", n=int(at[1]) + 1) if at[:1] == ("help",) and len(at) > 1 else ""
-    form[f"t_{place}"].errors = [sentence(f"{line}: {both(error)}" if line else both(error))]
+    form[f"t_{index}"].errors = [sentence(f"{line}: {both(error)}" if line else both(error))]
 
 
 def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:
     have, of = about_rules.completeness(draft.document, tag)
     old = originals.outdated(draft.document, draft.fitting, tag)
     rows = [
-        {"field": form[f"t_{place}"], "original": text, "limit": _limit(at), "old": at in old, "place": place}
-        for place, (at, text) in enumerate(about_rules.pieces(draft.document))
+        {"field": form[f"t_{index}"], "original": text, "limit": _limit(at), "old": at in old, "place": index}
+        for index, (at, text) in enumerate(about_rules.pieces(draft.document))
     ]
     page = render_template(
         "workspace/language.html",

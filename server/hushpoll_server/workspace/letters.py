@@ -67,5 +67,5 @@ def _language(survey: Survey) -> str:
 
 def with_groups(form: LetterForm, survey: Survey) -> LetterForm:
     """Let the form offer the survey's groups."""
-    form.group.choices = choices((str(place), name) for place, name in enumerate(survey.groups))
+    form.group.choices = choices((str(index), name) for index, name in enumerate(survey.groups))
     return form

@@ -339,10 +339,10 @@ def document_of(key: str) -> dict[str, Any]:
     return document if language() == "en" else {**document, "language": language()}
 
 
-def _said(part: Any) -> Any:
+def _said(texts: Any) -> Any:
     """Return every text of a part of a document in the designer's language; what is no text of ours stays."""
-    if isinstance(part, dict):
-        return {name: value if name in _NAMES else _said(value) for name, value in part.items()}
-    if isinstance(part, list):
-        return [_said(value) for value in part]
-    return gettext(part) if part in _TEXTS else part
+    if isinstance(texts, dict):
+        return {name: value if name in _NAMES else _said(value) for name, value in texts.items()}
+    if isinstance(texts, list):
+        return [_said(value) for value in texts]
+    return gettext(texts) if texts in _TEXTS else texts

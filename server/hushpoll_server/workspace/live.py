@@ -25,31 +25,31 @@ def live_question(draft_id: str) -> Response:
     """Keep the question as it is typed if it is sound; tell what is wrong with it, its margin, and what is advised."""
     draft, form = open_draft(draft_id), QuestionForm()
     question_id = request.form.get("instead_of") or None
-    found = checked(draft, form, question_id)
-    told: dict[str, Any] = {"id": question_id or "", **compared(advice(draft, form, question_id))}
-    told["margin"] = "" if found is None else margin_line(*found)
-    if found is None:
-        return jsonify({**told, "errors": errors_of(form)})
-    changed, written = found
+    result = checked(draft, form, question_id)
+    answer: dict[str, Any] = {"id": question_id or "", **compared(advice(draft, form, question_id))}
+    answer["margin"] = "" if result is None else margin_line(*result)
+    if result is None:
+        return jsonify({**answer, "errors": errors_of(form)})
+    changed, written = result
     if changed.document == draft.document and changed.linked == draft.linked:
-        return jsonify({**told, "errors": {}, "revision": draft.revision, "id": written["id"]})
-    return jsonify({**told, **kept(changed, form), "id": written["id"]})
+        return jsonify({**answer, "errors": {}, "revision": draft.revision, "id": written["id"]})
+    return jsonify({**answer, **kept(changed, form), "id": written["id"]})
 
 
 def margin_line(draft: Draft, written: Document) -> str:
     """Return how precise a question will be, beside what is needed."""
     question = draft.compiled().question(written["id"])
-    margin, wanted = (
+    margin, margin_needed = (
         planner.margin_at(question, draft.expected_n),
         draft.margins.get(question.id, draft.margin),
     )
-    about = {"n": planner.whole(draft.expected_n), "margin": margin_text(question, margin)}
-    if margin <= wanted * 1.0005:
-        return _("With %(n)s answers: %(margin)s, as precise as you need.", **about)
+    values = {"n": planner.whole(draft.expected_n), "margin": margin_text(question, margin)}
+    if margin <= margin_needed * 1.0005:
+        return _("With %(n)s answers: %(margin)s, as precise as you need.", **values)
     return _(
         "With %(n)s answers: %(margin)s. You need %(wanted)s: more answers or less privacy, in step 2.",
-        **about,
-        wanted=margin_text(question, wanted),
+        **values,
+        wanted=margin_text(question, margin_needed),
     )
 
 

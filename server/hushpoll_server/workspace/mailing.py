@@ -81,14 +81,19 @@ class Mailing:
 
 def read_addresses(text: str) -> list[str]:
     """Read addresses, one a line or with commas between, each once; MailError names the first that is none."""
-    found = [part for line in text.splitlines() for part in line.replace(";", ",").split(",") if part.strip()]
-    if len(found) > MOST_ADDRESSES:
+    typed = [
+        address_typed
+        for line in text.splitlines()
+        for address_typed in line.replace(";", ",").split(",")
+        if address_typed.strip()
+    ]
+    if len(typed) > MOST_ADDRESSES:
         raise MailError(
-            msg("these are {count:,} addresses", count=len(found)),
+            msg("these are {count:,} addresses", count=len(typed)),
             msg("send to at most {most:,}", most=MOST_ADDRESSES),
         )
     once: dict[str, str] = {}
-    for address in map(check_address, found):
+    for address in map(check_address, typed):
         once.setdefault(address.lower(), address)
     return list(once.values())
 
@@ -101,17 +106,17 @@ def read(store: Store, survey_hash: str) -> Mailing:
 
 def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | None = None) -> int:
     """Make a code for every address that has none yet, and give how many are new."""
-    known = {person.to.lower() for person in read(store, survey_hash).people}
-    fresh = [address for address in addresses if address.lower() not in known]
-    if len(known) + len(fresh) > MOST_ADDRESSES:
+    known_addresses = {person.to.lower() for person in read(store, survey_hash).people}
+    new_addresses = [address for address in addresses if address.lower() not in known_addresses]
+    if len(known_addresses) + len(new_addresses) > MOST_ADDRESSES:
         raise MailError(
             "there would be too many addresses", msg("send to at most {most:,}", most=MOST_ADDRESSES)
         )
-    if not fresh:
+    if not new_addresses:
         return 0
-    codes = invitations.invite(store, survey_hash, len(fresh), group)
-    people = [Person(to, code, group) for to, code in zip(fresh, codes, strict=True)]
-    _change(store, survey_hash, lambda one: replace(one, people=(*one.people, *people)))
+    codes = invitations.invite(store, survey_hash, len(new_addresses), group)
+    people = [Person(to, code, group) for to, code in zip(new_addresses, codes, strict=True)]
+    _change(store, survey_hash, lambda mailing: replace(mailing, people=(*mailing.people, *people)))
     return len(people)
 
 
@@ -139,11 +144,14 @@ def start(
 def _due(tx: Connection, store: Store, survey_hash: str, mailing: Mailing) -> list[Person]:
     """Return those who are to get a letter in this round: in a reminder only those whose code is not used."""
     waiting = [person for person in mailing.people if person.last < mailing.round and not person.refused]
-    known = store.published(survey_hash)
-    assert known is not None
-    digests = {one.code: invitations.digest(survey_hash, one.code, one.group) for one in waiting}
-    unused = unspent(tx, store.waiting, known.number, digests.values())
-    return [one for one in waiting if digests[one.code] in unused]
+    published = store.published(survey_hash)
+    assert published is not None
+    digests = {
+        recipient.code: invitations.digest(survey_hash, recipient.code, recipient.group)
+        for recipient in waiting
+    }
+    unused = unspent(tx, store.waiting, published.number, digests.values())
+    return [recipient for recipient in waiting if digests[recipient.code] in unused]
 
 
 def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Person], Letter]) -> None:
@@ -151,9 +159,9 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
     # In an order that says nothing of the list.
     waiting = sorted(due, key=lambda _: os.urandom(8))
     try:
-        for place in range(0, len(waiting), _TOGETHER):
-            part = {write(one): one for one in waiting[place : place + _TOGETHER]}
-            _send_part(store, survey_hash, part)
+        for start in range(0, len(waiting), _TOGETHER):
+            letters = {write(person): person for person in waiting[start : start + _TOGETHER]}
+            _send_part(store, survey_hash, letters)
     except HushpollError as error:
         values = error.problem.values if isinstance(error.problem, Message) else {}
         failed = {
@@ -166,21 +174,21 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
         _change(store, survey_hash, lambda mailing: replace(mailing, **failed))
 
 
-def _send_part(store: Store, survey_hash: str, part: dict[Letter, Person]) -> None:
+def _send_part(store: Store, survey_hash: str, letters: dict[Letter, Person]) -> None:
     """Send a few letters, and keep who got one also where sending breaks off, so that nobody gets it twice."""
-    told: dict[str, bool] = {}
+    results: dict[str, bool] = {}
     try:
-        for letter, taken in send(store.config, part):
-            told[part[letter].code] = taken
+        for letter, is_taken in send(store.config, letters):
+            results[letters[letter].code] = is_taken
     finally:
-        _change(store, survey_hash, partial(_marked, told), _BUSY_SECONDS)
+        _change(store, survey_hash, partial(_marked, results), _BUSY_SECONDS)
 
 
-def _marked(told: dict[str, bool], mailing: Mailing) -> Mailing:
-    def marked(one: Person) -> Person:
-        if one.code not in told:
-            return one
-        return replace(one, last=mailing.round) if told[one.code] else replace(one, refused=True)
+def _marked(results: dict[str, bool], mailing: Mailing) -> Mailing:
+    def marked(person: Person) -> Person:
+        if person.code not in results:
+            return person
+        return replace(person, last=mailing.round) if results[person.code] else replace(person, refused=True)
 
     return replace(mailing, people=tuple(map(marked, mailing.people)))
 
@@ -199,7 +207,7 @@ def _keep(
     tx: Connection, store: Store, survey_hash: str, mailing: Mailing, busy_until: int | None = None
 ) -> None:
     shuffled = sorted(mailing.people, key=lambda _: os.urandom(8))
-    text = json.dumps({**asdict(mailing), "people": [asdict(one) for one in shuffled]}).encode()
+    text = json.dumps({**asdict(mailing), "people": [asdict(person) for person in shuffled]}).encode()
     nonce = os.urandom(_NONCE)
     # Padded, so that the length does not tell how long the addresses are.
     box = nonce + _cipher(store, survey_hash).encrypt(nonce, text.ljust(-(-len(text) // 4096) * 4096), None)
@@ -220,9 +228,9 @@ def _open(tx: Connection, store: Store, survey_hash: str) -> Mailing:
     except InvalidTag:
         # Locked with a key that was lost: nobody can be reminded, and nothing else is affected.
         return Mailing()
-    kept = json.loads(text)
-    people = tuple(Person(**one) for one in kept.pop("people"))
-    return Mailing(**{**kept, "people": people, "busy": row.busy_until > now()})
+    stored = json.loads(text)
+    people = tuple(Person(**entry) for entry in stored.pop("people"))
+    return Mailing(**{**stored, "people": people, "busy": row.busy_until > now()})
 
 
 def _cipher(store: Store, survey_hash: str) -> AESGCM:

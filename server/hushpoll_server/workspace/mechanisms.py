@@ -57,13 +57,13 @@ _COIN = later("A coin on the device keeps the epsilon, whatever anybody knows ab
 
 def fields_of(name: str) -> set[str]:
     """Return the fields of the form that a mechanism uses; the recommended one, "", uses none."""
-    found = MECHANISMS.get(name)
-    if found is None or name not in OFFERED:
+    mechanism = MECHANISMS.get(name)
+    if mechanism is None or name not in OFFERED:
         return set()
-    fields = {parameter.name for parameter in found.declared_parameters}
+    fields = {parameter.name for parameter in mechanism.declared_parameters}
     if "epsilon" in fields:
         fields.add("linked")
-    return fields.union(_DECOY_FIELDS) if found.has_decoy else fields
+    return fields.union(_DECOY_FIELDS) if mechanism.has_decoy else fields
 
 
 def excluded_by_slider(name: str) -> set[str]:
@@ -95,29 +95,29 @@ def _given_away(question: Question) -> str:
         return _("Somebody who knows a person's harmless answer can tell true answers from the report.")
     fact = facts[0]
     label, left = question.report_labels[fact.report], [question.options[answer] for answer in fact.leaves]
-    about = {"recorded": option(label), "true": either([option(one) for one in left], marks=False)}
+    values = {"recorded": option(label), "true": either([option(text) for text in left], marks=False)}
     if fact.decoy is not None:
-        return _("A recorded %(recorded)s reveals a true %(true)s to both questions.", **about)
-    return _("A recorded %(recorded)s reveals a true %(true)s.", **about)
+        return _("A recorded %(recorded)s reveals a true %(true)s to both questions.", **values)
+    return _("A recorded %(recorded)s reveals a true %(true)s.", **values)
 
 
 def read_question(question: Mapping[str, Any]) -> Fields:
     """Return the form's fields of a question of a draft."""
     editor, fields = editor_of(question)
     kind = KINDS[question["kind"]]
-    own = (*kind.in_mechanism, *kind.draft_keys)
-    given = question.get("mechanism", {})
-    mechanism = {key: value for key, value in given.items() if key not in own}
+    own_keys = (*kind.in_mechanism, *kind.draft_keys)
+    mechanism_entry = question.get("mechanism", {})
+    mechanism = {key: value for key, value in mechanism_entry.items() if key not in own_keys}
     return {"id": question["id"], "text": question["text"], "kind": editor, **fields} | _read_mechanism(
         mechanism
     )
 
 
-def _read_mechanism(given: Mapping[str, Any]) -> Fields:
-    fields: Fields = {"mechanism": given.get("name", "")}
+def _read_mechanism(mechanism: Mapping[str, Any]) -> Fields:
+    fields: Fields = {"mechanism": mechanism.get("name", "")}
     if not fields["mechanism"]:
         return fields
-    for key, value in given.items():
+    for key, value in mechanism.items():
         if key == "decoy_counts":
             yes, of = value
             fields |= {"decoy_from": "counts", "decoy_yes": str(yes), "decoy_of": str(of)}
@@ -133,11 +133,11 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
     """
     editor = EDITORS[fields["kind"]]
     question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
-    name, own = fields.get("mechanism") or "", editor.in_mechanism(fields)
-    own |= {} if name else editor.draft_keys(fields)
+    name, own_values = fields.get("mechanism") or "", editor.in_mechanism(fields)
+    own_values |= {} if name else editor.draft_keys(fields)
     if before is not None and name and name not in OFFERED:
-        return {**question, "mechanism": before["mechanism"] | own, "channel": before["channel"]}
-    written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own}
+        return {**question, "mechanism": before["mechanism"] | own_values, "channel": before["channel"]}
+    written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own_values}
     # A channel that somebody computed stays as long as nothing that it was computed for changes.
     if before is not None and "channel" in before and _same(written, before):
         written["channel"] = before["channel"]
@@ -146,39 +146,39 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
 
 def _same(written: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     words = ("id", "text", "channel", "after")
-    one, other = (
-        {key: value for key, value in part.items() if key not in words} for part in (written, before)
+    first, second = (
+        {key: value for key, value in question.items() if key not in words} for question in (written, before)
     )
-    return one == other
+    return first == second
 
 
 def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
     if not name:
         return {"epsilon": slider}
     used = fields_of(name)
-    given = {key: text for key in used if (text := str(fields.get(key) or "").strip())}
+    typed = {key: text for key in used if (text := str(fields.get(key) or "").strip())}
     mechanism: dict[str, Any] = {"name": name}
     for parameter in MECHANISMS[name].declared_parameters:
-        if parameter.name in given and parameter.name not in _DECOY:
-            mechanism[parameter.name] = _written(parameter, given[parameter.name])
-    if "linked" in given:
+        if parameter.name in typed and parameter.name not in _DECOY:
+            mechanism[parameter.name] = _written(parameter, typed[parameter.name])
+    if "linked" in typed:
         mechanism["epsilon"] = slider
         for key in excluded_by_slider(name):
             mechanism.pop(key, None)
-    if "decoy" in given:
-        mechanism["decoy"] = given["decoy"]
+    if "decoy" in typed:
+        mechanism["decoy"] = typed["decoy"]
     if "decoy_from" in used:
-        mechanism |= _write_decoy(fields.get("decoy_from") or "share", given)
+        mechanism |= _write_decoy(fields.get("decoy_from") or "share", typed)
     return mechanism
 
 
 def _written(parameter: Parameter, text: str) -> Any:
-    read = decimals if parameter.shape.listed else decimal
-    value = parameter.shape.from_text(read(text, (parameter.name,)))
+    read_number = decimals if parameter.shape.listed else decimal
+    value = parameter.shape.from_text(read_number(text, (parameter.name,)))
     if parameter.name == "epsilon" or parameter.shape.integer:
         return value
     if isinstance(value, list):
-        return [_share(part) for part in value if part]
+        return [_share(item) for item in value if item]
     return _share(value)
 
 
@@ -192,9 +192,9 @@ def _share(text: Any) -> Any:
         return text
 
 
-def _write_decoy(source: str, given: dict[str, str]) -> dict[str, Any]:
+def _write_decoy(source: str, typed: dict[str, str]) -> dict[str, Any]:
     if source == "share":
         named = DECOY_SHARE.name
-        return {named: _share(decimal(given[named], (named,)))} if named in given else {}
-    counts = f"{given.get('decoy_yes', '')},{given.get('decoy_of', '')}"
+        return {named: _share(decimal(typed[named], (named,)))} if named in typed else {}
+    counts = f"{typed.get('decoy_yes', '')},{typed.get('decoy_of', '')}"
     return {DECOY_COUNTS.name: DECOY_COUNTS.shape.from_text(counts)}

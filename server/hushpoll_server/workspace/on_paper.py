@@ -46,12 +46,12 @@ class Point:
         """What it takes and what it does."""
         how, channel = self.mechanism.by_hand(), self.mechanism.device
         assert how is not None
-        kept = about_of_100(channel.kept / SCALE)
+        unchanged = about_of_100(channel.kept / SCALE)
         epsilon = epsilon_text(self.mechanism.epsilon, 2)
         return _(
             "works with %(tools)s: %(kept)s of 100 recorded as chosen, epsilon %(epsilon)s",
             tools=tools_of(how),
-            kept=kept,
+            kept=unchanged,
             epsilon=in_digits(epsilon),
         )
 
@@ -66,18 +66,18 @@ def points_of(question: Question) -> list[Point]:
     if question.mechanism.has_decoy or question.block is not None or question.answers.spacing:
         return []
     many = len(question.labels)
-    fitting = [one for one in question.kind.fitting(many) if one.name in OFFERED]
-    found = [
-        Point(one.compile(many, given), {"name": one.name, **given})
-        for one in fitting
-        for given in one.points_by_hand(many)
+    fitting = [mechanism for mechanism in question.kind.fitting(many) if mechanism.name in OFFERED]
+    points = [
+        Point(mechanism.compile(many, parameters), {"name": mechanism.name, **parameters})
+        for mechanism in fitting
+        for parameters in mechanism.points_by_hand(many)
     ]
-    return sorted(found, key=lambda one: one.mechanism.epsilon)
+    return sorted(points, key=lambda mechanism: mechanism.mechanism.epsilon)
 
 
 def paper_items(survey: Survey) -> list[tuple[str, str]]:
     """Return before publishing whether a survey can be answered on paper."""
-    without = [n for n, one in enumerate(survey.questions, 1) if by_hand(one) is None]
+    without = [n for n, question in enumerate(survey.questions, 1) if by_hand(question) is None]
     if not without:
         return [("ok", _("It can be answered on paper too, with coins or dice."))]
     if len(without) == len(survey.questions) > 1:
@@ -85,13 +85,13 @@ def paper_items(survey: Survey) -> list[tuple[str, str]]:
             "Not for paper: all questions would need odds that coins or dice can make. See “On paper” in step 1."
         )
         return [("ok", all_of_them)]
-    told = ngettext(
+    message = ngettext(
         "Not for paper: Question %(list)s would need odds that coins or dice can make. See “On paper” in step 1.",
         "Not for paper: Questions %(list)s would need odds that coins or dice can make. See “On paper” in step 1.",
         len(without),
         list=together(_ranges(without)),
     )
-    return [("ok", told)]
+    return [("ok", message)]
 
 
 def _ranges(numbers: Sequence[int]) -> list[str]:
@@ -103,26 +103,28 @@ def _ranges(numbers: Sequence[int]) -> list[str]:
         else:
             runs.append([number])
     return [
-        one for run in runs for one in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(n) for n in run])
+        text for run in runs for text in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(n) for n in run])
     ]
 
 
 def _form(draft: Draft, survey: Survey, data: Any) -> RevisionForm:
     fields: dict[str, Any] = {}
-    for place, question in enumerate(survey.questions):
+    for index, question in enumerate(survey.questions):
         offered = [(str(n), point.label) for n, point in enumerate(points_of(question))]
         if offered:
-            told = _(
+            text = _(
                 "as it is: %(mechanism)s, epsilon %(epsilon)s",
                 mechanism=in_words(question.mechanism.label),
                 epsilon=in_digits(epsilon_text(question.epsilon, 2)),
             )
-            kept = ("", told)
-            fields[f"point_{place}"] = SelectField(
-                _("Question %(n)s", n=place + 1), choices=choices([kept, *offered])
+            unchanged = ("", text)
+            fields[f"point_{index}"] = SelectField(
+                _("Question %(n)s", n=index + 1), choices=choices([unchanged, *offered])
             )
-    made = type("PaperForm", (RevisionForm,), fields)
-    form: RevisionForm = made(formdata=data, **({} if data is not None else {"revision": draft.revision}))
+    form_class = type("PaperForm", (RevisionForm,), fields)
+    form: RevisionForm = form_class(
+        formdata=data, **({} if data is not None else {"revision": draft.revision})
+    )
     return form
 
 
@@ -154,18 +156,18 @@ def on_paper(draft_id: str) -> Page:
 def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
     """Return the draft with the odds that are chosen; these questions follow the slider no more."""
     document, linked = draft.document, draft.linked
-    for place, question in enumerate(survey.questions):
-        chosen = form[f"point_{place}"].data if f"point_{place}" in form else ""
+    for index, question in enumerate(survey.questions):
+        chosen = form[f"point_{index}"].data if f"point_{index}" in form else ""
         if not chosen:
             continue
-        before = next(one for one in document["questions"] if one["id"] == question.id)
-        own = {
+        before = next(candidate for candidate in document["questions"] if candidate["id"] == question.id)
+        own_values = {
             key: before["mechanism"][key]
             for key in KINDS[before["kind"]].in_mechanism
             if key in before["mechanism"]
         }
         written = {key: value for key, value in before.items() if key != "channel"}
-        written["mechanism"] = {**points_of(question)[int(chosen)].given, **own}
+        written["mechanism"] = {**points_of(question)[int(chosen)].given, **own_values}
         document = drafts.with_question(document, written, question.id)
         linked = tuple(name for name in linked if name != question.id)
     return replace(draft, document=document, linked=linked)
@@ -173,8 +175,8 @@ def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
 
 def _show(draft: Draft, survey: Survey, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:
     rows = []
-    for place, question in enumerate(survey.questions):
-        how, name = by_hand(question), f"point_{place}"
+    for index, question in enumerate(survey.questions):
+        how, name = by_hand(question), f"point_{index}"
         tools = sentence(tools_of(how)) if how else ""
         rows.append({"text": question.text, "tools": tools, "field": getattr(form, name, None)})
     page = render_template(

@@ -50,8 +50,8 @@ class OpenCounter:
             return
         with store.write() as tx:
             for (survey_hash, day), more in waiting.items():
-                place = (opens.c.hash == survey_hash) & (opens.c.day == day)
-                if not tx.execute(update(opens).where(place).values(opened=opens.c.opened + more)).rowcount:
+                row = (opens.c.hash == survey_hash) & (opens.c.day == day)
+                if not tx.execute(update(opens).where(row).values(opened=opens.c.opened + more)).rowcount:
                     tx.execute(insert(opens).values(hash=survey_hash, day=day, opened=more))
 
 
@@ -65,9 +65,9 @@ def init_app(app: Flask) -> None:
         if argument and response.status_code == 200 and request.method == "GET":
             survey_hash = (request.view_args or {}).get(argument, "")
             # A short address has only the first digits: the page knows whose they are.
-            whole = survey_hash if is_hash(survey_hash) else g.get("survey_hash", "")
-            if is_hash(whole):
-                counter.count(get_store(), whole)
+            full_hash = survey_hash if is_hash(survey_hash) else g.get("survey_hash", "")
+            if is_hash(full_hash):
+                counter.count(get_store(), full_hash)
         return response
 
 

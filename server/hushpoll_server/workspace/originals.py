@@ -25,22 +25,22 @@ def fitting(document: Document) -> dict[str, list[str]]:
     return {tag: [pair for _, _, pair in _pairs(document, tag)] for tag in document.get("translations", {})}
 
 
-def outdated(document: Document, known: Fitting, tag: str) -> set[Path]:
+def outdated(document: Document, fitting: Fitting, tag: str) -> set[Path]:
     """Return the places of a language whose original changed after they were translated; none where nobody knows."""
-    if tag not in known:
+    if tag not in fitting:
         return set()
-    return {at for at, _, pair in _pairs(document, tag) if pair not in known[tag]}
+    return {at for at, _, pair in _pairs(document, tag) if pair not in fitting[tag]}
 
 
 def rewritten(
-    before: Document, after: Document, known: Fitting, tag: str, right: Collection[Path] = ()
+    before: Document, after: Document, fitting: Fitting, tag: str, right: Collection[Path] = ()
 ) -> Fitting:
     """Return the pairs that fit after a language was written: not those out of date that nobody touched or
     confirmed.
     """
-    lost = outdated(before, known, tag).difference(right)
+    lost = outdated(before, fitting, tag).difference(right)
     old = {at: text for at, text, _ in _pairs(before, tag) if at in lost}
-    return {**known, tag: [pair for at, text, pair in _pairs(after, tag) if old.get(at) != text]}
+    return {**fitting, tag: [pair for at, text, pair in _pairs(after, tag) if old.get(at) != text]}
 
 
 def _pairs(document: Document, tag: str) -> Iterator[tuple[Path, str, str]]:

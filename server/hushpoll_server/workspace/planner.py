@@ -185,21 +185,21 @@ def _answers_for(question: Question, margin: float) -> int | None:
         return None
 
 
-def _moved(one: QuestionPlan, epsilon: float) -> Question:
+def _moved(plan: QuestionPlan, epsilon: float) -> Question:
     """Return the question with another epsilon: the recommended mechanism there, or the same one."""
     from hushpoll_analysis.designing.precision import recommended
 
-    question = one.question
-    made = recommended(question, epsilon) if one.recommended else question.mechanism.at(epsilon)
-    return replace(question, mechanism=made)
+    question = plan.question
+    mechanism = recommended(question, epsilon) if plan.recommended else question.mechanism.at(epsilon)
+    return replace(question, mechanism=mechanism)
 
 
-def focus_of(plans: Sequence[QuestionPlan], asked: str | None) -> QuestionPlan:
+def focus_of(plans: Sequence[QuestionPlan], question_id: str | None) -> QuestionPlan:
     """Choose the question whose figures are shown large: the one asked for, else the least precise on the slider."""
-    for one in plans:
-        if one.question.id == asked:
-            return one
-    return max(plans, key=lambda one: (one.automatic, one.plan.margin))
+    for plan in plans:
+        if plan.question.id == question_id:
+            return plan
+    return max(plans, key=lambda plan: (plan.automatic, plan.plan.margin))
 
 
 def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
@@ -211,7 +211,7 @@ def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
     from hushpoll_analysis.designing.budgeting import budget
 
     free = [question for question in draft.questions if draft.follows_slider(question)]
-    moved = {one["id"] for one in free} | set(block_rules.epsilons(draft.document))
+    moved = {free_question["id"] for free_question in free} | set(block_rules.epsilons(draft.document))
     return budget(
         survey,
         draft.expected_n,
@@ -230,44 +230,48 @@ def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
     )
 
 
-def advice(found: Budget) -> str:
+def advice(budget: Budget) -> str:
     """Return in one sentence what the margins need."""
-    if found.problems:
-        return " ".join(sentence(problem) for problem in found.problems)
-    missed = dict.fromkeys(sentence(question.missed) for question in found.questions if question.missed)
-    return " ".join([*missed, _needs(found)])
+    if budget.problems:
+        return " ".join(sentence(problem) for problem in budget.problems)
+    missed = dict.fromkeys(sentence(question.missed) for question in budget.questions if question.missed)
+    return " ".join([*missed, _needs(budget)])
 
 
-def _needs(found: Budget) -> str:
+def _needs(budget: Budget) -> str:
     moved = [
         question
-        for question in found.questions
+        for question in budget.questions
         if question.spent is not None and not question.locked and question.leads
     ]
     if not moved:
         return _("Every question is locked or set by hand: there is nothing to find.")
-    n = whole(found.n)
+    n = whole(budget.n)
     if len(moved) == 1 and moved[0].whole is None:
-        wanted = margin_text(moved[0].spender.question, moved[0].needed)
+        margin = margin_text(moved[0].spender.question, moved[0].needed)
         return _(
             "%(margin)s with %(n)s answers needs epsilon %(epsilon)s for %(question)s.",
-            margin=wanted,
+            margin=margin,
             n=n,
             epsilon=epsilon_text(moved[0].epsilon),
             question=in_words(moved[0].name),
         )
-    each = ", ".join(
-        _("%(epsilon)s for %(question)s", epsilon=epsilon_text(one.epsilon), question=in_words(one.payer))
-        for one in moved[:6]
+    epsilons = ", ".join(
+        _(
+            "%(epsilon)s for %(question)s",
+            epsilon=epsilon_text(spender.epsilon),
+            question=in_words(spender.payer),
+        )
+        for spender in moved[:6]
     )
     if len(moved) > 6:
-        others = ngettext("more for %(num)s other", "more for %(num)s others", len(moved) - 6)
-        each = _("%(list)s and %(last)s", list=each, last=others)
+        rest = ngettext("more for %(num)s other", "more for %(num)s others", len(moved) - 6)
+        epsilons = _("%(list)s and %(last)s", list=epsilons, last=rest)
     return _(
         "With %(n)s answers the margins need epsilon %(each)s: a total of %(total)s per person.",
         n=n,
-        each=each,
-        total=epsilon_text(found.total),
+        each=epsilons,
+        total=epsilon_text(budget.total),
     )
 
 
@@ -309,9 +313,12 @@ def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     here = focus.question.epsilon
     inside = low * 0.999 <= here <= high * 1.001
     ticks = [
-        (y(top * part / 4), in_digits(formatting.size_text(top * part / 4 * unit, 6))) for part in range(5)
+        (y(top * quarter / 4), in_digits(formatting.size_text(top * quarter / 4 * unit, 6)))
+        for quarter in range(5)
     ]
-    ends = [margin_text(focus.question, one) for one in (plans[0].margin, plans[-1].margin)]
+    ends = [
+        margin_text(focus.question, margin_at_end) for margin_at_end in (plans[0].margin, plans[-1].margin)
+    ]
     alone = margin_text(focus.question, plans[0].margin_sampling_only)
     return Curve(
         line=_path([(_x(plan.epsilon, low, high), y(plan.margin)) for plan in plans]),
@@ -392,7 +399,9 @@ def total_scale(total: float) -> TotalScale:
 def total_text(survey: Survey) -> tuple[str, str]:
     """Return the total of one person, and what to think of it ("" where there is nothing to warn of)."""
     total = survey.epsilon_total
-    open_ones = [number for number, one in enumerate(survey.questions, 1) if not math.isfinite(one.epsilon)]
+    open_ones = [
+        number for number, question in enumerate(survey.questions, 1) if not math.isfinite(question.epsilon)
+    ]
     if open_ones:
         return _("unbounded"), ngettext(
             "Question %(list)s has no finite epsilon: one of its reports reveals an answer. Give it an epsilon to add a"

@@ -28,51 +28,51 @@ def with_plan(draft: Draft) -> Document:
     # A language that is not finished is not part of the survey yet.
     open_ones = {tag: draft.document["translations"][tag] for tag in about_rules.unfinished(draft.document)}
     more["unfinished"] = open_ones
-    kept = {key: value for key, value in more.items() if value}
-    return {**about_rules.compilable(draft.document), "plan": plan | kept}
+    entries = {key: value for key, value in more.items() if value}
+    return {**about_rules.compilable(draft.document), "plan": plan | entries}
 
 
-def with_unfinished(document: Document, given: Any) -> Document:
+def with_unfinished(document: Document, plan: Any) -> Document:
     """Return an imported document with the languages that its plan keeps because they are not finished."""
-    kept = given.get("unfinished") if isinstance(given, Mapping) else None
-    if kept is None:
+    unfinished = plan.get("unfinished") if isinstance(plan, Mapping) else None
+    if unfinished is None:
         return document
     done = document.get("translations", {})
     if (
-        not isinstance(kept, Mapping)
+        not isinstance(unfinished, Mapping)
         or "language" not in document
-        or set(kept) & {*done, document["language"]}
+        or set(unfinished) & {*done, document["language"]}
     ):
         raise _wrong("unfinished", msg("must be an object with a language of its own for each entry"))
-    if len(kept) + len(done) > MAX_LANGUAGES - 1:
+    if len(unfinished) + len(done) > MAX_LANGUAGES - 1:
         raise _wrong(
             "unfinished",
             msg("makes more than {most} languages with those of the survey", most=MAX_LANGUAGES),
         )
-    found = {}
-    for tag, texts in kept.items():
+    translations = {}
+    for tag, texts in unfinished.items():
         read_language(tag, ("plan", "unfinished"))
-        found[tag] = about_rules.with_text(document, partial(about_rules.text_at, texts))
-    return {**document, "translations": {**done, **found}}
+        translations[tag] = about_rules.with_text(document, partial(about_rules.text_at, texts))
+    return {**document, "translations": {**done, **translations}}
 
 
-def read_plan(given: Any, questions: set[str]) -> dict[str, Any]:
+def read_plan(entries: Any, questions: set[str]) -> dict[str, Any]:
     """Read a plan as `drafts.create` takes it; SurveyError says what is wrong. What is absent has its default."""
-    if given is None:
+    if entries is None:
         return {}
-    if not isinstance(given, Mapping) or set(given) - _KEYS:
+    if not isinstance(entries, Mapping) or set(entries) - _KEYS:
         raise _wrong("", msg("must be an object with keys from {known}", known=", ".join(sorted(_KEYS))))
     plan: dict[str, Any] = {}
-    if "answers" in given:
-        plan["expected_n"] = _answers(given["answers"])
-    if "margin" in given:
-        plan["margin"] = _margin("margin", given["margin"])
-    if "epsilon" in given:
-        plan["epsilon"] = _lock("epsilon", given["epsilon"])
-    margins, locks = (_by_question(key, given.get(key, {}), questions) for key in ("margins", "locks"))
+    if "answers" in entries:
+        plan["expected_n"] = _answers(entries["answers"])
+    if "margin" in entries:
+        plan["margin"] = _margin("margin", entries["margin"])
+    if "epsilon" in entries:
+        plan["epsilon"] = _lock("epsilon", entries["epsilon"])
+    margins, locks = (_by_question(key, entries.get(key, {}), questions) for key in ("margins", "locks"))
     plan["margins"] = {name: _margin("margins", value) for name, value in margins.items()}
     plan["locks"] = {name: _lock("locks", value) for name, value in locks.items()}
-    plan["linked"] = tuple(_linked(given.get("linked", []), questions))
+    plan["linked"] = tuple(_linked(entries.get("linked", []), questions))
     return plan
 
 
@@ -110,6 +110,8 @@ def _by_question(key: str, value: Any, questions: set[str]) -> Mapping[str, Any]
 
 
 def _linked(value: Any, questions: set[str]) -> list[str]:
-    if not isinstance(value, list) or any(not isinstance(one, str) or one not in questions for one in value):
+    if not isinstance(value, list) or any(
+        not isinstance(name, str) or name not in questions for name in value
+    ):
         raise _wrong("linked", msg("must be a list of questions of the survey"))
     return value

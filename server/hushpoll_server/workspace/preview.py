@@ -32,8 +32,8 @@ def _compiled(draft_id: str) -> Survey:
 
 def _spoken() -> str:
     """Return the language of a preview: the one that was chosen for it, else the workspace's."""
-    asked = request.args.get("lang", "").split("-")[0]
-    return asked if asked in LANGUAGES else language()
+    code = request.args.get("lang", "").split("-")[0]
+    return code if code in LANGUAGES else language()
 
 
 @bp.get("/drafts/<draft_id>/preview")

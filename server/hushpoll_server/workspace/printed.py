@@ -36,9 +36,9 @@ def printed(survey: Survey) -> Printed:
     """Return what to print in the language that was chosen, else in the survey's own."""
     spoken = [tag.split("-")[0] for tag in languages_of(survey)]
     offered = {tag: name for tag, name in LANGUAGES.items() if tag in spoken} or LANGUAGES
-    own = spoken[0] if spoken and spoken[0] in offered else next(iter(offered))
-    asked = request.values.get("lang", "")
-    chosen = asked if asked in offered else own
+    own_language = spoken[0] if spoken and spoken[0] in offered else next(iter(offered))
+    code = request.values.get("lang", "")
+    chosen = code if code in offered else own_language
     with force_locale(chosen):
         return Printed(
             read_in(survey, [chosen]), chosen, printed_words(), poster_lead(assurance(survey)), offered

@@ -45,14 +45,14 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     by_id = {question.id: question for question in survey.questions}
     for source, question in zip(draft.questions, survey.questions, strict=True):
         automatic = "name" not in source.get("mechanism", {"name": ""})
-        shown = EDITORS[question.kind.name].described(question)
+        descriptions = EDITORS[question.kind.name].described(question)
         epsilon, many = float(draft.own_epsilon(source)), len(question.labels)
         advice = recommend_for(question.kind, question.answers, many, epsilon, n=draft.expected_n)
         rows.append(
             {
                 "question": question,
-                "shown": shown[:MOST_SHOWN],
-                "more": max(0, len(shown) - MOST_SHOWN),
+                "shown": descriptions[:MOST_SHOWN],
+                "more": max(0, len(descriptions) - MOST_SHOWN),
                 "at_most": question.answers.about().get("at_most"),
                 "decider": by_id[question.after.question].text if question.after else "",
                 "automatic": automatic,
@@ -73,13 +73,13 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
 # Privacy and accuracy -------------------------------------------------------------------------------------------
 
 
-def readout(draft: Draft, asked: str | None) -> dict[str, Any]:
+def readout(draft: Draft, focus_id: str | None) -> dict[str, Any]:
     """Everything that the screen shows for a draft with its slider, n, margins and locks as they stand."""
     survey = draft.compiled()
     plans = planner.question_plans(draft, survey, draft.expected_n)
-    focus = planner.focus_of(plans, asked)
+    focus = planner.focus_of(plans, focus_id)
     total, warning = planner.total_text(survey)
-    over_cap, found = _over_cap(survey), planner.solve(draft, survey)
+    over_cap, budget = _over_cap(survey), planner.solve(draft, survey)
     # Nothing is green while one person's total is in the red.
     green = not (warning or over_cap)
     return {
@@ -90,8 +90,8 @@ def readout(draft: Draft, asked: str | None) -> dict[str, Any]:
         "warning": warning,
         "over_cap": over_cap,
         "green": green,
-        "advice": planner.advice(found),
-        "remedies": _remedies(found),
+        "advice": planner.advice(budget),
+        "remedies": _remedies(budget),
         "verdict": _verdict(focus, green),
         "curve": planner.curve(focus, draft.expected_n, focus.wanted),
         "scale": planner.total_scale(survey.epsilon_total),
@@ -133,22 +133,22 @@ def privacy(draft_id: str) -> Page:
         return _autosave_plan(draft, form)
     if not form.validate():
         return _show(draft, form, form.focus.data, 422)
-    wanted = _with_plan(draft, form)
-    solved, said = "solve" in request.form, (_("Saved."), "done")
+    planned = _with_plan(draft, form)
+    solved, message = "solve" in request.form, (_("Saved."), "done")
     if solved:
-        wanted, words, good = _solved(wanted)
-        said = (words, "done" if good else "problem")
-    elif not _in_the_green(wanted):
-        said = (_("Saved."), "plain")
+        planned, words, good = _solved(planned)
+        message = (words, "done" if good else "problem")
+    elif not _in_the_green(planned):
+        message = (_("Saved."), "plain")
     try:
-        drafts.save(get_store(), wanted, form.read_revision(), form.read_opened())
+        drafts.save(get_store(), planned, form.read_revision(), form.read_opened())
     except StaleDraft:
         return _show(draft, form, form.focus.data, 409, stale=True)
     if request.form.get("next") == "preview":
         if solved:
-            flash(*said)
+            flash(*message)
         return redirect(url_for("workspace.phone", draft_id=draft.id))
-    flash(*said)
+    flash(*message)
     return redirect(url_for("workspace.privacy", draft_id=draft.id, focus=form.focus.data or None))
 
 
@@ -166,33 +166,33 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
     from hushpoll_analysis.designing.spending import read_lock
 
     margins, locks, in_blocks = {}, {}, block_rules.epsilons(draft.document)
-    for place, question in enumerate(draft.questions):
-        margin, lock = form.of_question(place)
+    for index, question in enumerate(draft.questions):
+        margin, lock = form.of_question(index)
         if margin.data is not None:
             margins[question["id"]] = margin.data / 100
         may_lock = draft.follows_slider(question) or question["id"] in in_blocks
         if lock.data and lock.data.strip() and may_lock:
             locks[question["id"]] = lock.data
     plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
-    wanted = replace(draft, **plan, margins=margins, locks=locks)
+    planned = replace(draft, **plan, margins=margins, locks=locks)
     if form.epsilon.data != OWN:
-        wanted = wanted.at(form.epsilon.data)
-    return wanted.locked({name: read_lock(lock) for name, lock in locks.items()})
+        planned = planned.at(form.epsilon.data)
+    return planned.locked({name: read_lock(lock) for name, lock in locks.items()})
 
 
-def _solved(wanted: Draft) -> tuple[Draft, str, bool]:
+def _solved(planned: Draft) -> tuple[Draft, str, bool]:
     """Return the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
-    found = planner.solve(wanted, wanted.compiled(), designs=1)
-    spent = {
+    budget = planner.solve(planned, planned.compiled(), designs=1)
+    epsilons = {
         question.id: question.spent
-        for question in found.questions
+        for question in budget.questions
         if question.spent is not None and not question.problem
     }
-    moved = wanted.spending(spent)
+    moved = planned.spending(epsilons)
     free = {moved.own_epsilon(question) for question in moved.questions if moved.follows_slider(question)}
     if len(free) == 1:
         moved = replace(moved, epsilon=free.pop())
-    return moved, planner.advice(found), found.met and not found.problems and not found.too_high
+    return moved, planner.advice(budget), budget.met and not budget.problems and not budget.too_high
 
 
 def _in_the_green(draft: Draft) -> bool:
@@ -201,10 +201,10 @@ def _in_the_green(draft: Draft) -> bool:
     return not (planner.total_text(survey)[1] or _over_cap(survey))
 
 
-def _remedies(found: Budget) -> list[str]:
+def _remedies(budget: Budget) -> list[str]:
     """Return what would help, without what the sentence above the button says already."""
-    above = planner.advice(found)
-    return [told for told in map(in_words, found.advice) if told not in above]
+    above = planner.advice(budget)
+    return [remedy for remedy in map(in_words, budget.advice) if remedy not in above]
 
 
 def _brief(share: float) -> float | int:
@@ -220,13 +220,13 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
         "margin": _brief(draft.margin),
         "epsilon": draft.epsilon if draft.at_one_epsilon else OWN,
     }
-    for place, question in enumerate(draft.questions):
-        own = draft.margins.get(question["id"])
-        values[f"margin_{place}"] = None if own is None else _brief(own)
-        values[f"lock_{place}"] = draft.locks.get(question["id"], "")
+    for index, question in enumerate(draft.questions):
+        margin = draft.margins.get(question["id"])
+        values[f"margin_{index}"] = None if margin is None else _brief(margin)
+        values[f"lock_{index}"] = draft.locks.get(question["id"], "")
     meta = {} if csrf else {"csrf": False}
-    made = plan_form(len(draft.questions))
-    form = made(formdata=data, meta=meta, revision=draft.revision, **values)
+    form_class = plan_form(len(draft.questions))
+    form = form_class(formdata=data, meta=meta, revision=draft.revision, **values)
     # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
     offered = sorted({*stops, draft.epsilon}, key=float)
     listed = {stop: _("epsilon %(epsilon)s", epsilon=in_digits(stop)) for stop in offered}
@@ -234,26 +234,26 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     listed[offered[-1]] = _("%(epsilon)s (best accuracy)", epsilon=listed[offered[-1]])
     form.epsilon.choices = choices([*listed.items(), (OWN, _("each question its own epsilon"))])
     form.focus.choices = choices(
-        (one["id"], _("Question %(n)s", n=place)) for place, one in enumerate(draft.questions, 1)
+        (entry["id"], _("Question %(n)s", n=index)) for index, entry in enumerate(draft.questions, 1)
     )
     return form
 
 
 def _middle_stop(draft: Draft) -> str:
     """Return the slider's stop nearest to the geometric mean of the questions' own epsilons."""
-    own = [
+    logs = [
         math.log(float(draft.own_epsilon(question)))
         for question in draft.questions
         if draft.follows_slider(question)
     ]
-    middle = sum(own) / len(own) if own else math.log(float(draft.epsilon))
+    middle = sum(logs) / len(logs) if logs else math.log(float(draft.epsilon))
     return min(planner.stops(), key=lambda stop: abs(math.log(float(stop)) - middle))
 
 
-def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, stale: bool = False) -> Page:
-    seen = readout(draft, asked)
+def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200, stale: bool = False) -> Page:
+    figures = readout(draft, focus_id)
     if not form.focus.data:
-        form.focus.data = seen["focus"].question.id
+        form.focus.data = figures["focus"].question.id
     if stale:
         form.revision.data = draft.revision
     page = render_template(
@@ -266,16 +266,16 @@ def _show(draft: Draft, form: PlanForm, asked: str | None, status: int = 200, st
         warn_from=planner.WARN_FROM,
         size=(planner.WIDTH, planner.HEIGHT),
         middle_stop=_middle_stop(draft),
-        **seen,
+        **figures,
     )
     return page, status
 
 
 def _named(field: str) -> str:
     """Name a field of the plan where it is not beside what is said of it."""
-    what, _line, place = field.rpartition("_")
-    if place.isdecimal():
-        n = int(place) + 1
+    what, _line, index = field.rpartition("_")
+    if index.isdecimal():
+        n = int(index) + 1
         return _("Question %(n)s, lock", n=n) if what == "lock" else _("Question %(n)s, margin", n=n)
     return {"expected_n": _("Answers"), "margin": _("Margin")}.get(field, field)
 
@@ -287,20 +287,20 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     draft = open_draft(draft_id)
     form = _plan_form(draft, request.args, csrf=False)
     if not draft.questions or not form.validate():
-        told = {name: f"{_named(name)}: {errors[0]}" for name, errors in form.errors.items()}
-        return jsonify(errors=told), 422
-    seen = readout(_with_plan(draft, form), request.args.get("focus"))
-    focus, drawn, scale = seen["focus"], seen["curve"], seen["scale"]
-    texts = {**focus.texts(), "number": str(focus.number), "total": seen["total"]}
-    texts |= {key: seen[key] for key in ("warning", "over_cap", "advice", "verdict")}
-    rows = {plan.question.id: plan.texts() for plan in seen["plans"]}
+        messages = {name: f"{_named(name)}: {errors[0]}" for name, errors in form.errors.items()}
+        return jsonify(errors=messages), 422
+    figures = readout(_with_plan(draft, form), request.args.get("focus"))
+    focus, curve_drawn, scale = figures["focus"], figures["curve"], figures["scale"]
+    texts = {**focus.texts(), "number": str(focus.number), "total": figures["total"]}
+    texts |= {key: figures[key] for key in ("warning", "over_cap", "advice", "verdict")}
+    rows = {plan.question.id: plan.texts() for plan in figures["plans"]}
     return jsonify(
         texts=texts,
         rows=rows,
-        remedies=seen["remedies"],
-        curve=None if drawn is None else asdict(drawn),
+        remedies=figures["remedies"],
+        curve=None if curve_drawn is None else asdict(curve_drawn),
         total_x=scale.x,
-        met=focus.met and seen["green"],
-        green=seen["green"],
-        rows_met={plan.question.id: plan.met for plan in seen["plans"]},
+        met=focus.met and figures["green"],
+        green=figures["green"],
+        rows_met={plan.question.id: plan.met for plan in figures["plans"]},
     )

@@ -61,12 +61,12 @@ def _publish(draft: Draft) -> Response | None:
     store = get_store()
     survey = draft.survey(cap())
     if drafts.publish(store, draft, survey, current_user.name):
-        told = (
+        message = (
             _("Published. Below you can make invitations.")
             if survey.settings.invitation
             else _("Published. Below is the link to hand out.")
         )
-        flash(told, "done")
+        flash(message, "done")
         return redirect(url_for("workspace.survey", survey_hash=survey.hash))
     if drafts.find(store, draft.id) is not None and can_read_survey(current_user, survey.hash):
         # The second of two clicks, or the same text published before: there is one such survey, and here it is.

@@ -47,33 +47,33 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
             default=min(max(n, FEWEST_REPORTS), MOST_SIMULATED),
         )
     }
-    for place, question in enumerate(survey.questions):
-        for part, field in EDITORS[question.kind.name].truth_fields(question).items():
-            fields[f"truth_{place}_{part}"] = field
-    made: FlaskForm = type("TruthForm", (FlaskForm,), fields)(formdata=data)
-    return made
+    for index, question in enumerate(survey.questions):
+        for name, field in EDITORS[question.kind.name].truth_fields(question).items():
+            fields[f"truth_{index}_{name}"] = field
+    form: FlaskForm = type("TruthForm", (FlaskForm,), fields)(formdata=data)
+    return form
 
 
 def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
     """Read the truth of every question; one that cannot be gets a message."""
     truth = {}
-    for place, question in enumerate(survey.questions):
-        start = f"truth_{place}_"
-        given = {field.name.removeprefix(start): field.data for field in form if field.name.startswith(start)}
+    for index, question in enumerate(survey.questions):
+        start = f"truth_{index}_"
+        typed = {field.name.removeprefix(start): field.data for field in form if field.name.startswith(start)}
         editor = EDITORS[question.kind.name]
         try:
-            truth[question.id] = editor.read_truth(question, given)
+            truth[question.id] = editor.read_truth(question, typed)
             # What was typed balances itself: the form shows the shares that are rehearsed.
-            if "shape" not in given:
-                for part, percentage in editor.balanced(question, given).items():
-                    form[start + part].data, form[start + part].raw_data = (
+            if "shape" not in typed:
+                for name, percentage in editor.balanced(question, typed).items():
+                    form[start + name].data, form[start + name].raw_data = (
                         percentage,
                         [in_digits(f"{percentage:g}")],
                     )
         except TruthProblem as problem:
             field = form[start + problem.field]
-            told = _("The percentages of question %(n)s %(problem)s.", n=place + 1, problem=problem)
-            field.errors = [*field.errors, told]
+            message = _("The percentages of question %(n)s %(problem)s.", n=index + 1, problem=problem)
+            field.errors = [*field.errors, message]
     return truth
 
 
@@ -94,31 +94,35 @@ def simulated(
     from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.rendering import as_body
 
-    drawn = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}
-    made = report(survey, drawn, questions=questions)
-    asked = asked_shares(survey, truth)
+    reports_by_column = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}
+    results = report(survey, reports_by_column, questions=questions)
+    shares_asked = asked_shares(survey, truth)
     parts = []
-    for part in made.questions:
-        editor, found = EDITORS[part.question.kind.name], part.to_dict()
-        rows = editor.rows(part.question, found, truth[part.id], asked[part.id])
-        among_asked = editor.rows_among_asked(part.question, found, truth[part.id])
+    for question_results in results.questions:
+        editor, figures = EDITORS[question_results.question.kind.name], question_results.to_dict()
+        rows = editor.rows(
+            question_results.question, figures, truth[question_results.id], shares_asked[question_results.id]
+        )
+        among_asked = editor.rows_among_asked(question_results.question, figures, truth[question_results.id])
         tables = [("", rows)]
         if among_asked:
             tables = [(_("Among those asked this question"), among_asked), (_("Of everybody"), rows)]
-        parts.append({"question": part.question, "tables": tables})
-    return Rehearsed(parts, as_body(made, heading=3, method=False, language=language(), speech=speech()))
+        parts.append({"question": question_results.question, "tables": tables})
+    return Rehearsed(parts, as_body(results, heading=3, method=False, language=language(), speech=speech()))
 
 
 def asked_shares(survey: Survey, truth: dict[str, Any]) -> dict[str, float]:
     """Return the share of people who are asked each question, as the made-up truth has it."""
-    asked: dict[str, float] = {}
+    shares_asked: dict[str, float] = {}
     for question in survey.questions:
-        asked[question.id] = 1.0
+        shares_asked[question.id] = 1.0
         if question.after is not None:
             decider = survey.question(question.after.question)
             shares = dict(zip(decider.options, truth[decider.id], strict=True))
-            asked[question.id] = asked[decider.id] * sum(shares[answer] for answer in question.after.answers)
-    return asked
+            shares_asked[question.id] = shares_asked[decider.id] * sum(
+                shares[answer] for answer in question.after.answers
+            )
+    return shares_asked
 
 
 @bp.route("/drafts/<draft_id>/rehearsal", methods=["GET", "POST"])
@@ -130,14 +134,14 @@ def rehearsal(draft_id: str) -> Page:
         return render_template("workspace/no_questions.html", draft=draft, step="rehearsal")
     survey = draft.compiled()
     form = truth_form(survey, draft.expected_n, request.form if request.method == "POST" else None)
-    shown = shown_page(survey)
+    page_questions = shown_page(survey)
     results: Rehearsed | None = None
     status = 200
     # At first the form's own defaults are rehearsed, so that the page is never empty.
     if request.method == "GET" or form.validate():
         truth = read_truth(form, survey)
         if len(truth) == len(survey.questions):
-            results = _simulate_or_say(form, survey, truth, shown.ids)
+            results = _simulate_or_say(form, survey, truth, page_questions.ids)
     if any(field.errors for field in form):
         status = 422
     page = render_template(
@@ -146,7 +150,7 @@ def rehearsal(draft_id: str) -> Page:
         form=form,
         survey=survey,
         results=results,
-        shown=shown,
+        shown=page_questions,
         balanced=[EDITORS[question.kind.name].adds_up(question) for question in survey.questions],
         step="rehearsal",
     )

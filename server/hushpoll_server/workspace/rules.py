@@ -15,13 +15,13 @@ Document = dict[str, Any]
 
 def deciders(survey: Survey | None, before: str | None) -> list[Question]:
     """Return the questions that stand before another (None: at the end) and can decide whether it is asked."""
-    found = []
+    questions = []
     for question in survey.questions if survey else ():
         if question.id == before:
             break
         if question.kind.may_be_skipped and not question.mechanism.has_decoy and question.block is None:
-            found.append(question)
-    return found
+            questions.append(question)
+    return questions
 
 
 def write_rule(name: str, ticked: Iterable[str], earlier: Sequence[Question]) -> Document:
@@ -31,10 +31,10 @@ def write_rule(name: str, ticked: Iterable[str], earlier: Sequence[Question]) ->
     """
     if not name:
         return {}
-    decider = next((one for one in earlier if one.id == name), None)
+    decider = next((question for question in earlier if question.id == name), None)
     options = decider.options if decider else ()
     chosen = {tick for tick in ticked if tick.startswith(f"{name}:")}
-    answers = [option for place, option in enumerate(options) if f"{name}:{place}" in chosen]
+    answers = [option for index, option in enumerate(options) if f"{name}:{index}" in chosen]
     return {"after": {"question": name, "answers": answers}}
 
 
@@ -44,8 +44,10 @@ def read_rule(question: Mapping[str, Any], earlier: Sequence[Question]) -> Docum
     if rule is None:
         return {}
     name = rule["question"]
-    options = next((one.options for one in earlier if one.id == name), ())
-    ticked = [f"{name}:{place}" for place, option in enumerate(options) if option in rule["answers"]]
+    options = next(
+        (earlier_question.options for earlier_question in earlier if earlier_question.id == name), ()
+    )
+    ticked = [f"{name}:{index}" for index, option in enumerate(options) if option in rule["answers"]]
     return {"after_question": name, "after_answers": ticked}
 
 
@@ -76,11 +78,11 @@ def dependents(document: Document, question_id: str) -> list[int]:
 def check_order(document: Document) -> None:
     """Refuse an order of questions in which one would be asked before the question that decides about it."""
     seen: set[str] = set()
-    for place, question in enumerate(document["questions"]):
+    for index, question in enumerate(document["questions"]):
         rule = question.get("after")
         if rule is not None and rule["question"] not in seen:
             raise SurveyError(
-                ("questions", place),
+                ("questions", index),
                 msg(
                     'it is asked only after certain answers to "{question}", which has to come before it',
                     question=rule["question"],

@@ -56,8 +56,8 @@ def slips(survey_hash: str) -> Page:
     survey = editable_survey(survey_hash)
     form = SlipsForm(formdata=request.form if request.method == "POST" else request.args or None)
     form.group.choices = list(survey.groups)
-    asked = request.method == "POST" or ("n" in request.args and not survey.settings.invitation)
-    if not asked:
+    is_requested = request.method == "POST" or ("n" in request.args and not survey.settings.invitation)
+    if not is_requested:
         return _slips_page(survey, form, [])
     named = form.group.data if survey.groups else None
     if not form.n.validate(form) or (survey.groups and named not in survey.groups):
@@ -69,27 +69,27 @@ def slips(survey_hash: str) -> Page:
     if survey.settings.invitation:
         codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
         audit("invitations made", survey_hash, f"{len(codes)}{'' if group is None else f'-g{group}'}")
-    made = [_slip(survey_link(address(), survey_hash, code or None, group), code) for code in codes]
-    return _slips_page(survey, form, made)
+    slip_list = [_slip(survey_link(address(), survey_hash, code or None, group), code) for code in codes]
+    return _slips_page(survey, form, slip_list)
 
 
 def _slip(link: str, code: str) -> Slip:
     import segno
 
-    drawn = segno.make(link, error="m", micro=False)
+    code_drawn = segno.make(link, error="m", micro=False)
     # Inside the page, so that five hundred codes are one answer and no code is part of an address that is asked for.
-    return Slip(code, drawn.svg_data_uri(scale=3, border=2, dark="#12211f", light="#ffffff"))
+    return Slip(code, code_drawn.svg_data_uri(scale=3, border=2, dark="#12211f", light="#ffffff"))
 
 
-def _slips_page(survey: Survey, form: SlipsForm, made: list[Slip], status: int = 200) -> Page:
+def _slips_page(survey: Survey, form: SlipsForm, slip_list: list[Slip], status: int = 200) -> Page:
     words = printed(survey)
     form.lang.choices, form.lang.data = list(words.offered.items()), words.language
     page = render_template(
         "workspace/slips.html",
         survey=survey,
         form=form,
-        slips=made,
-        group=form.group.data if made and survey.groups else "",
+        slips=slip_list,
+        group=form.group.data if slip_list and survey.groups else "",
         short=address() + url_for("respond.page", survey_hash=survey.hash[:12]),
         printed=words,
     )
@@ -113,9 +113,9 @@ def _sheet_form(survey: Survey) -> FlaskForm:
         fields["invitation"] = StringField(later("Code"), checks)
     for index, question in enumerate(survey.questions):
         most = question.channel.outcomes
-        said = _("Type a whole number from 1 to %(most)s.", most=most)
+        message = _("Type a whole number from 1 to %(most)s.", most=most)
         fields[f"q{index}"] = WholeField(
-            _("Question %(n)s", n=index + 1), [InputRequired(said), NumberRange(1, most, said)]
+            _("Question %(n)s", n=index + 1), [InputRequired(message), NumberRange(1, most, message)]
         )
     return type("SheetForm", (FlaskForm,), fields)()
 
@@ -148,12 +148,12 @@ def _counted(text: str) -> int:
 
 def _stored(survey: Survey, form: FlaskForm) -> Page:
     """Hand a sheet to the writer, and go on to the next."""
-    known = get_store().published(survey.hash)
-    assert known is not None
+    published = get_store().published(survey.hash)
+    assert published is not None
     group = named_group(survey.groups, form["group"].data if survey.groups else None)
     reports = [form[f"q{index}"].data - 1 for index in range(len(survey.questions))]
     code = form["invitation"].data if survey.settings.invitation else ""
-    sheet = paper.incoming(known, form["id"].data, reports, code, group)
+    sheet = paper.incoming(published, form["id"].data, reports, code, group)
     outcome = get_store().writer.submit([sheet])[0]
     done = _counted(form["done"].data or "")
     if outcome is Outcome.NOT_INVITED:
@@ -164,12 +164,12 @@ def _stored(survey: Survey, form: FlaskForm) -> Page:
     if outcome is Outcome.NEW:
         done += 1
     else:
-        told = {
+        messages = {
             Outcome.KNOWN: _("This sheet was stored before; it is counted once."),
             Outcome.OTHER_CONTENT: _("This page was sent before with other answers. Nothing was changed."),
             Outcome.CLOSED: _("This survey is closed. The sheet was not stored."),
         }
-        flash(told[outcome], "problem")
+        flash(messages[outcome], "problem")
     named = form["group"].data if survey.groups else None
     return redirect(url_for("workspace.enter", survey_hash=survey.hash, done=done, group=named))
 
@@ -179,8 +179,8 @@ def _sheet_page(survey: Survey, form: FlaskForm, status: int = 200) -> Page:
     assert state is not None
     texts = read_in(survey, ())
     items = [
-        {"question": one, "labels": paper.report_labels(one, texts), "field": form[f"q{index}"]}
-        for index, one in enumerate(survey.questions)
+        {"question": question, "labels": paper.report_labels(question, texts), "field": form[f"q{index}"]}
+        for index, question in enumerate(survey.questions)
     ]
     page = render_template(
         "workspace/enter.html",

@@ -35,8 +35,8 @@ def _archive(subject: str, title: str) -> Response:
         tx.execute(delete(archived).where(archived.c.subject == subject))
         if away:
             tx.execute(insert(archived).values(subject=subject))
-    told = _("“%(title)s” is in the archive.", title=title)
-    flash(told if away else _("“%(title)s” is in the list again.", title=title), "done")
+    message = _("“%(title)s” is in the archive.", title=title)
+    flash(message if away else _("“%(title)s” is in the list again.", title=title), "done")
     return redirect(url_for("workspace.home", archived=None if away else "yes"))
 
 

@@ -21,17 +21,17 @@ def group_sizes(survey_hash: str) -> Page:
     if not survey.groups:
         abort(422, "this survey has no groups; there is nothing to weight")
     form = sizes_form(survey)
-    fields = [form[f"size_{place}"] for place in range(len(survey.groups))]
+    fields = [form[f"size_{index}"] for index in range(len(survey.groups))]
     valid = form.validate_on_submit()
-    given = [field.data for field in fields]
-    if valid and any(given) and not all(given):
+    typed = [field.data for field in fields]
+    if valid and any(typed) and not all(typed):
         for field in fields:
             field.errors = [] if field.data else [_("Type this one too, or leave all of them empty.")]
         valid = False
     if not valid:
         return show_survey(survey_hash, 422, sizes=form)
-    sizes = dict(zip(survey.groups, given, strict=True)) if all(given) else None
+    sizes = dict(zip(survey.groups, typed, strict=True)) if all(typed) else None
     get_store().set_group_sizes(survey_hash, sizes)
-    audit("group sizes", survey_hash, "" if sizes is None else ", ".join(map(str, given)))
+    audit("group sizes", survey_hash, "" if sizes is None else ", ".join(map(str, typed)))
     flash(_("Results are weighted by group.") if sizes else _("Results are not weighted by group."), "done")
     return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#sizes")

@@ -45,8 +45,8 @@ def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
 
 
 def _alone(draft: Draft, question: dict[str, Any]) -> Survey:
-    kept = {key: value for key, value in draft.document.items() if key in _KEPT}
-    survey = drafts.compiled({**kept, "intro": "", "questions": [question]})
+    settings = {key: value for key, value in draft.document.items() if key in _KEPT}
+    survey = drafts.compiled({**settings, "intro": "", "questions": [question]})
     survey.check_cap()
     return survey
 
@@ -54,8 +54,8 @@ def _alone(draft: Draft, question: dict[str, Any]) -> Survey:
 def _repaired(fields: Fields, editor: EditorKind, error: HushpollError) -> Fields:
     """Put a stand-in where the survey's own check found fault; of a mechanism that is not set up yet, none is used."""
     path = error.path if isinstance(error, SurveyError) else ()
-    for part in reversed([part for part in path if isinstance(part, str)]):
-        name = field_name(editor, part)
+    for key in reversed([key for key in path if isinstance(key, str)]):
+        name = field_name(editor, key)
         typed = str(fields.get(name) or "")
         stand_in = str(_STAND_INS[name]) if name in _STAND_INS else editor.stand_in(name, typed)
         if stand_in is not None and stand_in != typed:

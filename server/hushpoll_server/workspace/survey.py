@@ -64,17 +64,17 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
     assert published is not None
     count = store.count(survey_hash)
     link = respondent_link(survey_hash)
-    kept = retention.keeping_of(store, survey_hash)
-    fresh: dict[str, Any] = {
+    retention_state = retention.keeping_of(store, survey_hash)
+    default_forms: dict[str, Any] = {
         "share_form": ShareForm(formdata=None),
         "close_form": close_form(state),
         "invite_form": InviteForm(formdata=None),
         "merge_form": MergeForm(formdata=None),
         "letter_form": letter_form(published),
-        "delete_form": DeleteForm(formdata=None, delete_on=kept.delete_on),
+        "delete_form": DeleteForm(formdata=None, delete_on=retention_state.delete_on),
         "sizes": sizes_form(published, state) if published.groups else None,
     }
-    forms.get("invite_form", fresh["invite_form"]).group.choices = list(published.groups)
+    forms.get("invite_form", default_forms["invite_form"]).group.choices = list(published.groups)
     page = render_template(
         "workspace/survey.html",
         state=state,
@@ -91,14 +91,14 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         readers=sharing.shared_with(store, survey_hash),
         minimum=FEWEST_REPORTS,
         appear_at=max(2 * state.minimum_batch, state.fewest),
-        kept=kept,
-        embed=embed_code(published) if kept.embeddable else "",
+        kept=retention_state,
+        embed=embed_code(published) if retention_state.embeddable else "",
         mailing=mailing.read(store, survey_hash) if published.settings.invitation else None,
         sends_mail=mail.is_configured(store.config),
         weak=is_weak(published),
         on_paper=paper.is_possible(published),
-        waves=[one for one in store.waves(survey_hash) if can_read_survey(current_user, one.hash)],
-        **(fresh | forms),
+        waves=[wave for wave in store.waves(survey_hash) if can_read_survey(current_user, wave.hash)],
+        **(default_forms | forms),
     )
     return page, status
 
@@ -172,11 +172,11 @@ def publish_results(survey_hash: str) -> Response:
 @designer
 def invite(survey_hash: str) -> Page:
     """Make codes and give them as CSV, the only place where they will ever stand."""
-    found = editable_survey(survey_hash)
+    published = editable_survey(survey_hash)
     form = InviteForm()
     if form.validate_on_submit():
         try:
-            group = named_group(found.groups, form.group.data if found.groups else None)
+            group = named_group(published.groups, form.group.data if published.groups else None)
             codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
             name = "" if group is None else f"-g{group}"
             audit("invitations made", survey_hash, f"{len(codes)}{name}")
@@ -232,13 +232,13 @@ def qr(survey_hash: str, kind: str) -> Response:
 @designer
 def poster(survey_hash: str) -> str:
     """Show a page to print and hang up."""
-    found = editable_survey(survey_hash)
+    published = editable_survey(survey_hash)
     return render_template(
         "workspace/poster.html",
-        survey=found,
+        survey=published,
         link=respondent_link(survey_hash),
-        printed=printed(found),
-        group=chosen_group(found),
+        printed=printed(published),
+        group=chosen_group(published),
     )
 
 
@@ -247,9 +247,9 @@ def poster(survey_hash: str) -> str:
 def definition(survey_hash: str) -> Response:
     """Send the published document, byte for byte."""
     readable_state(survey_hash)
-    found = get_store().get_survey(survey_hash)
-    assert found is not None
-    return download(found.canonical, "application/json", f"survey-{survey_hash[:8]}.json")
+    published = get_store().get_survey(survey_hash)
+    assert published is not None
+    return download(published.canonical, "application/json", f"survey-{survey_hash[:8]}.json")
 
 
 @bp.post("/surveys/<survey_hash>/copy")
@@ -257,10 +257,10 @@ def definition(survey_hash: str) -> Response:
 def copy_survey(survey_hash: str) -> Response:
     """Make a draft of a published survey; the survey stays as it is."""
     state = readable_state(survey_hash)
-    found = get_store().get_survey(survey_hash)
-    assert found is not None
-    document, epsilon = drafts.imported(found)
-    document["title"] = _("%(title)s (copy)", title=found.title[:190])
+    published = get_store().get_survey(survey_hash)
+    assert published is not None
+    document, epsilon = drafts.imported(published)
+    document["title"] = _("%(title)s (copy)", title=published.title[:190])
     document.pop("series", None)  # a copy is a survey of its own
     draft = drafts.create(get_store(), current_user.name, document, **_plan_of(state, epsilon))
     flash(_("This is a copy. The published survey stays as it is."), "done")
@@ -282,12 +282,12 @@ def run_again(survey_hash: str) -> Response:
     readable_state(survey_hash)
     last = get_store().waves(survey_hash)[-1]
     state = readable_state(last.hash)
-    found = get_store().get_survey(state.hash)
-    assert found is not None
-    document, epsilon = drafts.imported(found)
-    wave = 2 if found.series is None else found.series.wave + 1
-    name = found.title if found.series is None else found.series.name
-    document["series"] = {"name": name, "wave": wave, "previous": found.hash}
+    published = get_store().get_survey(state.hash)
+    assert published is not None
+    document, epsilon = drafts.imported(published)
+    wave = 2 if published.series is None else published.series.wave + 1
+    name = published.title if published.series is None else published.series.name
+    document["series"] = {"name": name, "wave": wave, "previous": published.hash}
     draft = drafts.create(get_store(), current_user.name, document, **_plan_of(state, epsilon))
     flash(
         _(
@@ -384,10 +384,10 @@ def _scheduled(form: CloseForm) -> str:
 @designer
 def close_survey(survey_hash: str) -> Page:
     """Ask, then close."""
-    found = editable_survey(survey_hash)
+    published = editable_survey(survey_hash)
     if request.method == "GET":
         count = get_store().count(survey_hash)
-        return render_template("workspace/close.html", survey=found, count=count, minimum=FEWEST_REPORTS)
+        return render_template("workspace/close.html", survey=published, count=count, minimum=FEWEST_REPORTS)
     store = get_store()
     if closing.close(store, survey_hash, actor=current_user.name, wait=False):
         waits = store.count(survey_hash) > store.sealed_count(survey_hash)

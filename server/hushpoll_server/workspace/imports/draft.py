@@ -51,9 +51,9 @@ class Builder:
         self._taken: set[str] = set()
         self._known: dict[str, tuple[str, dict[str, str]]] = {}
 
-    def name(self, wanted: str) -> str:
+    def name(self, label: str) -> str:
         """Make an id of letters, digits and underscores that nobody has yet."""
-        base = re.sub(r"[^A-Za-z0-9_]+", "_", wanted).strip("_").lower() or "question"
+        base = re.sub(r"[^A-Za-z0-9_]+", "_", label).strip("_").lower() or "question"
         base = (base if base[0].isalpha() else f"q_{base}")[:40]
         name, number = base, 2
         while name in self._taken:
@@ -151,9 +151,9 @@ class Builder:
 
     def _refer(self, text: str, where: str) -> None:
         """Note what a text would show of another answer; here it stays as it is written."""
-        found = dict.fromkeys(one[0] for one in self._placeholder.finditer(text))
-        if found:
-            self.skip(where, f"its text refers to another answer ({', '.join(found)}): write it anew")
+        placeholders = dict.fromkeys(match[0] for match in self._placeholder.finditer(text))
+        if placeholders:
+            self.skip(where, f"its text refers to another answer ({', '.join(placeholders)}): write it anew")
 
     def skip(self, where: str, why: str) -> None:
         """Note what is not carried over."""

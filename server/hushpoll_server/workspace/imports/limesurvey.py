@@ -55,18 +55,20 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
     language = next(
         (row.get("text") or "" for row in rows if row["class"] == "S" and row["name"] == "language"), ""
     )
-    others = (
+    other_languages = (
         {row.get("language") for row in rows if row.get("language") not in (None, "", language)}
         if language
         else set()
     )
-    if others:
-        builder.skip("the survey", f"translations are left out ({', '.join(sorted(map(str, others)))})")
-    kept = [row for row in rows if not language or row.get("language") in (None, "", language)]
-    _texts(builder, kept)
-    for number, row in enumerate(kept):
+    if other_languages:
+        builder.skip(
+            "the survey", f"translations are left out ({', '.join(sorted(map(str, other_languages)))})"
+        )
+    in_language = [row for row in rows if not language or row.get("language") in (None, "", language)]
+    _texts(builder, in_language)
+    for number, row in enumerate(in_language):
         if row["class"] == "Q":
-            _question(builder, row, _below(kept, number))
+            _question(builder, row, _below(in_language, number))
         elif row["class"] not in READ:
             builder.skip(
                 f"{row['class']} {row.get('name') or ''}".strip(),
@@ -126,20 +128,20 @@ def _texts(builder: Builder, rows: list[dict[str, str]]) -> None:
             builder.intro = " ".join(filter(None, [builder.intro, text]))
         elif row["class"] == "G":
             row = {**row, "relevance": "" if row.get("relevance") == "1" else row.get("relevance") or ""}
-            said = _said(row, {"class", "name", "type/scale", *PLACE})
-            builder.skip(f"group {where}", f"groups become one page; sections can be added by hand{said}")
+            leftover = _said(row, {"class", "name", "type/scale", *PLACE})
+            builder.skip(f"group {where}", f"groups become one page; sections can be added by hand{leftover}")
         elif row["class"] in ("S", "SL") and text and where != "language":
             builder.skip(f"setting {where}", f"{short(text)} is left out")
 
 
 def _below(rows: list[dict[str, str]], number: int) -> list[dict[str, str]]:
     """Return the subquestions and answers of a question: rows up to the next one."""
-    found = []
+    below = []
     for row in rows[number + 1 :]:
         if row["class"] not in ("SQ", "A"):
             break
-        found.append(row)
-    return found
+        below.append(row)
+    return below
 
 
 def _question(builder: Builder, row: dict[str, str], below: list[dict[str, str]]) -> None:
@@ -171,14 +173,14 @@ def _leftovers(
     """List every cell of a question, its rows and its answers that no draft can hold."""
     used = {*OWN, *USED.get(kind, ())}
     plain = {key: "" if (key, value) in NOTHING else value for key, value in row.items()}
-    said = _said(plain, used)
-    if said:
-        builder.skip(where, f"left out{said}")
-    for one in below:
-        cells = {key: "" if (key, value) in NOTHING else value for key, value in one.items()}
-        said = _said(cells, {"class", "type/scale", "name", "text", *PLACE})
-        if said:
-            builder.skip(f"{where}, {one.get('name') or ''}", f"left out{said}")
+    leftover = _said(plain, used)
+    if leftover:
+        builder.skip(where, f"left out{leftover}")
+    for row_below in below:
+        cells = {key: "" if (key, value) in NOTHING else value for key, value in row_below.items()}
+        leftover = _said(cells, {"class", "type/scale", "name", "text", *PLACE})
+        if leftover:
+            builder.skip(f"{where}, {row_below.get('name') or ''}", f"left out{leftover}")
 
 
 def _single(
@@ -186,7 +188,7 @@ def _single(
 ) -> None:
     """Add a question of one row."""
     where, options = f"question {name}", _texts_of(below)
-    codes = [one.get("name") or "" for one in below]
+    codes = [answer.get("name") or "" for answer in below]
     if kind == "Y":
         builder.add("yes_no", name, text, codes=["N", "Y"])
     elif kind == "G":
@@ -209,10 +211,10 @@ def _number(builder: Builder, row: dict[str, str], name: str, text: str, where: 
     if not all(_NUMBER.fullmatch(end) for end in ends):
         builder.skip(where, "a number needs its smallest and largest value; add it by hand")
         return
-    whole = row.get("num_value_int_only") == "1"
+    is_integer = row.get("num_value_int_only") == "1"
     unit = plain_text(row.get("suffix") or "")
-    builder.add_number(name, text, float(ends[0]), float(ends[1]), 1.0 if whole else TENTH, where, unit)
-    if not whole:
+    builder.add_number(name, text, float(ends[0]), float(ends[1]), 1.0 if is_integer else TENTH, where, unit)
+    if not is_integer:
         builder.skip(where, "decimals are rounded to tenths")
 
 
@@ -220,8 +222,8 @@ def _array(
     builder: Builder, kind: str, name: str, text: str, below: list[dict[str, str]], where: str
 ) -> None:
     """Add one question for each row of an array."""
-    rows = [one for one in below if one["class"] == "SQ"]
-    answers = [one for one in below if one["class"] == "A"]
+    rows = [subquestion for subquestion in below if subquestion["class"] == "SQ"]
+    answers = [subquestion for subquestion in below if subquestion["class"] == "A"]
     points, options = ARRAYS[kind]
     codes: list[str] = []
     if not points and not options:
@@ -229,13 +231,15 @@ def _array(
     if not rows or not (points or _several(list(options))):
         builder.skip(where, "its rows or answers are missing")
         return
-    for one in rows:
-        whole = f"{plain_text(text)} {plain_text(one.get('text') or one.get('name') or '')}"
-        own = f"{name}_{one.get('name') or ''}"
+    for subquestion in rows:
+        full_text = (
+            f"{plain_text(text)} {plain_text(subquestion.get('text') or subquestion.get('name') or '')}"
+        )
+        question_name = f"{name}_{subquestion.get('name') or ''}"
         if points:
-            builder.add("scale", own, whole, points=points)
+            builder.add("scale", question_name, full_text, points=points)
         else:
-            builder.add("choice", own, whole, codes=codes, options=list(options))
+            builder.add("choice", question_name, full_text, codes=codes, options=list(options))
     builder.skip(where, f"its {len(rows)} rows become questions of their own")
 
 

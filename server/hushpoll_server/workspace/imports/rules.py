@@ -30,14 +30,18 @@ class Condition:
 
 def read_condition(text: str) -> Condition | None:
     """Read a condition on the answer to one question; None where it says anything else."""
-    parts = [_atom(_bare(part)) for part in _OR.split(_bare(text))]
-    known = [part for part in parts if part is not None]
-    if len(known) != len(parts) or len({part.question for part in known}) != 1:
+    parts = [_atom(_bare(condition)) for condition in _OR.split(_bare(text))]
+    conditions = [condition for condition in parts if condition is not None]
+    if len(conditions) != len(parts) or len({condition.question for condition in conditions}) != 1:
         return None
     # "not a, or not b" always holds, so only a single answer can be excluded.
-    if len(known) > 1 and not all(part.shown for part in known):
+    if len(conditions) > 1 and not all(condition.shown for condition in conditions):
         return None
-    return Condition(known[0].question, tuple(code for part in known for code in part.codes), known[0].shown)
+    return Condition(
+        conditions[0].question,
+        tuple(code for condition in conditions for code in condition.codes),
+        conditions[0].shown,
+    )
 
 
 def _bare(text: str) -> str:
@@ -50,18 +54,18 @@ def _bare(text: str) -> str:
 
 def _closes_last(text: str) -> bool:
     depth = 0
-    for place, sign in enumerate(text):
+    for index, sign in enumerate(text):
         depth += (sign == "(") - (sign == ")")
         if depth == 0:
-            return place == len(text) - 1
+            return index == len(text) - 1
     return False
 
 
 def _atom(text: str) -> Condition | None:
-    if found := _SELECTED.fullmatch(text):
-        return Condition(found[2], (_first(found.groups()[2:]),), found[1] is None)
-    if found := _EQUAL.fullmatch(text):
-        return Condition(found[1] or found[2], (_first(found.groups()[3:]),), found[3] not in ("!=", "ne"))
+    if match := _SELECTED.fullmatch(text):
+        return Condition(match[2], (_first(match.groups()[2:]),), match[1] is None)
+    if match := _EQUAL.fullmatch(text):
+        return Condition(match[1] or match[2], (_first(match.groups()[3:]),), match[3] not in ("!=", "ne"))
     return None
 
 
@@ -72,12 +76,12 @@ def _first(values: Sequence[str | None]) -> str:
 def bounds(constraint: str, step: float) -> tuple[float, float] | None:
     """Find the smallest and the largest number in a constraint such as ". >= 0 and . <= 120"."""
     low = high = None
-    for part in re.split(r"\s+and\s+", _bare(constraint), flags=re.IGNORECASE):
-        found = _BOUND.fullmatch(_bare(part))
-        if found is None:
+    for clause in re.split(r"\s+and\s+", _bare(constraint), flags=re.IGNORECASE):
+        match = _BOUND.fullmatch(_bare(clause))
+        if match is None:
             return None
-        value = float(found[2]) + {"<": -step, ">": step}.get(found[1], 0.0)
-        if found[1].startswith("<"):
+        value = float(match[2]) + {"<": -step, ">": step}.get(match[1], 0.0)
+        if match[1].startswith("<"):
             high = value if high is None else min(high, value)
         else:
             low = value if low is None else max(low, value)
@@ -86,5 +90,5 @@ def bounds(constraint: str, step: float) -> tuple[float, float] | None:
 
 def most_ticked(constraint: str) -> int | None:
     """Find how many options may be ticked in a constraint such as "count-selected(.) <= 3"."""
-    found = _TICKED.fullmatch(_bare(constraint))
-    return None if found is None else int(found[2]) - (found[1] == "<")
+    match = _TICKED.fullmatch(_bare(constraint))
+    return None if match is None else int(match[2]) - (match[1] == "<")

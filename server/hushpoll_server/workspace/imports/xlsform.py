@@ -168,12 +168,12 @@ def _question(
 
 def _rest(builder: Builder, row: dict[str, str], where: str, used: set[str]) -> None:
     """Set the skip rule, and list what the question has beside what was used."""
-    others = [key for key in row if key.startswith("label:") and key != _label_column(row)]
-    builder.leave(where, row, {"type", "name", "relevant", _label_column(row), *others, *used})
+    other_labels = [key for key in row if key.startswith("label:") and key != _label_column(row)]
+    builder.leave(where, row, {"type", "name", "relevant", _label_column(row), *other_labels, *used})
     if row.get("relevant"):
         builder.condition(where, row["relevant"])
-    if others:
-        builder.skip(where, f"translations are left out ({', '.join(others)})")
+    if other_labels:
+        builder.skip(where, f"translations are left out ({', '.join(other_labels)})")
 
 
 def _selected(
@@ -221,11 +221,13 @@ def _number(builder: Builder, row: dict[str, str], name: str, text: str, where: 
 
 def _range(builder: Builder, row: dict[str, str], name: str, text: str, where: str) -> set[str]:
     """Add a range: points from 1 as a scale, else a number."""
-    given = dict(re.findall(r"(start|end|step)\s*=\s*(-?\d+(?:\.\d+)?)", row.get("parameters", "")))
-    if "end" not in given:
+    parameters = dict(re.findall(r"(start|end|step)\s*=\s*(-?\d+(?:\.\d+)?)", row.get("parameters", "")))
+    if "end" not in parameters:
         builder.skip(where, "range: its parameters need at least start and end; add it by hand")
         return set()
-    low, high, step = (float(given.get(key, usual)) for key, usual in (("start", 1), ("end", 1), ("step", 1)))
+    low, high, step = (
+        float(parameters.get(key, default)) for key, default in (("start", 1), ("end", 1), ("step", 1))
+    )
     if (low, step) == (1.0, 1.0) and int(high) in POINTS:
         builder.add("scale", name, text, points=int(high))
     else:

@@ -48,11 +48,15 @@ def read_sheets(path: Path, names: Iterable[str]) -> dict[str, list[list[str]]]:
 def _is_too_large(data: bytes) -> bool:
     """Return whether a workbook has more than a form needs, without reading its cells."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        parts = archive.infolist()
-        xml = [part for part in parts if part.filename.lower().endswith((".xml", ".rels"))]
-        cells = [part.file_size for part in xml if _CELLS.fullmatch(part.filename)]
-        others = [part.file_size for part in xml if not _CELLS.fullmatch(part.filename)]
-        if len(parts) > MOST_PARTS or sum(cells + others) > LARGEST or max(others) > LARGEST_OTHER_PART:
+        members = archive.infolist()
+        xml = [member for member in members if member.filename.lower().endswith((".xml", ".rels"))]
+        cells = [member.file_size for member in xml if _CELLS.fullmatch(member.filename)]
+        other_sizes = [member.file_size for member in xml if not _CELLS.fullmatch(member.filename)]
+        if (
+            len(members) > MOST_PARTS
+            or sum(cells + other_sizes) > LARGEST
+            or max(other_sizes) > LARGEST_OTHER_PART
+        ):
             return True
         sheets = _count_sheets(archive)
         # A sheet that does not say its size is read to its end for that, and several may be of the same part.

@@ -17,8 +17,8 @@ from .yes_no import YesNoEditor
 __all__ = ["EDITORS", "PREFER_NOT", "EditorKind", "Fields", "editor_of", "margin_text", "points"]
 
 EDITORS: dict[str, EditorKind] = {
-    one.kind.name: one
-    for one in (YesNoEditor(), ChoiceEditor(), ScaleEditor(), NumberEditor(), MultipleEditor())
+    kind_editor.kind.name: kind_editor
+    for kind_editor in (YesNoEditor(), ChoiceEditor(), ScaleEditor(), NumberEditor(), MultipleEditor())
 }
 """Every kind that the editor offers, in its order."""
 

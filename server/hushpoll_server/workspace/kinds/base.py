@@ -90,9 +90,9 @@ class EditorKind(ABC):
     @property
     def fields(self) -> tuple[str, ...]:
         """Fields of the form that only some kinds use."""
-        own = (*self.kind.keys, *self.kind.optional_keys, *self.kind.in_mechanism, *self.kind.draft_keys)
-        own += ("prefer_not",) if self.declinable else ()
-        return own + (("after_question",) if self.kind.may_be_skipped else ())
+        names = (*self.kind.keys, *self.kind.optional_keys, *self.kind.in_mechanism, *self.kind.draft_keys)
+        names += ("prefer_not",) if self.declinable else ()
+        return names + (("after_question",) if self.kind.may_be_skipped else ())
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -142,25 +142,27 @@ class EditorKind(ABC):
         """Return the form's fields of a document's question; None where it is another kind's."""
         if question["kind"] != self.kind.name:
             return None
-        own = {key: question[key] for key in (*self.kind.keys, *self.kind.optional_keys) if key in question}
-        own |= {
+        document_values = {
+            key: question[key] for key in (*self.kind.keys, *self.kind.optional_keys) if key in question
+        }
+        document_values |= {
             key: value
             for key, value in question.get("mechanism", {}).items()
             if key in self.kind.in_mechanism
         }
-        found: Fields = {key: _shown(value) for key, value in own.items()}
-        found |= {key: True for key in self.kind.draft_keys if question.get("mechanism", {}).get(key)}
+        fields: Fields = {key: _shown(value) for key, value in document_values.items()}
+        fields |= {key: True for key in self.kind.draft_keys if question.get("mechanism", {}).get(key)}
         if self.reports:
-            found[self.target_field] = found.pop("target", self.kind.targets[0])
-        return found
+            fields[self.target_field] = fields.pop("target", self.kind.targets[0])
+        return fields
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
         """Return the mechanisms for a question with so many answers, "Prefer not to say" among them."""
         return self.kind.fitting(answers)
 
-    def margin(self, question: Question, part: float | None) -> str:
+    def margin(self, question: Question, fraction: float | None) -> str:
         """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
-        return points(part)
+        return points(fraction)
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins; nothing where it has none."""
@@ -186,40 +188,42 @@ class EditorKind(ABC):
         options = question.options
         if len(options) > MOST_TYPED:
             return {"shape": select(later("Suppose that"), LISTS)}
-        each = round(100 / len(options), 1)
-        last = round(100 - each * (len(options) - 1), 1)
-        shares = [*[each] * (len(options) - 1), last]
-        return {str(place): percent(label, shares[place]) for place, label in enumerate(options)}
+        equal_share = round(100 / len(options), 1)
+        last = round(100 - equal_share * (len(options) - 1), 1)
+        shares = [*[equal_share] * (len(options) - 1), last]
+        return {str(index): percent(label, shares[index]) for index, label in enumerate(options)}
 
-    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+    def read_truth(self, question: Question, typed: Mapping[str, Any]) -> Any:
         """Read the truth as a simulation takes it: shares that add up to one."""
-        if "shape" in given:
-            return falling(len(question.options), given["shape"])
-        percents = [given[str(place)] for place in range(len(question.options))]
+        if "shape" in typed:
+            return falling(len(question.options), typed["shape"])
+        percents = [typed[str(index)] for index in range(len(question.options))]
         total = sum(percents)
         if not total > 0:
             raise TruthProblem(str(len(percents) - 1), _("are all 0: give at least one of them a share"))
-        return [one / total for one in percents]
+        return [percent_typed / total for percent_typed in percents]
 
-    def balanced(self, question: Question, given: Mapping[str, Any]) -> dict[str, float]:
+    def balanced(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
         """Return the percentages that add up as they have to, in the proportions that were typed."""
-        shares = self.read_truth(question, given)
+        shares = self.read_truth(question, typed)
         return {
-            str(place): round(100 * share, 1) for place, share in enumerate(shares) if str(place) in given
+            str(index): round(100 * share, 1) for index, share in enumerate(shares) if str(index) in typed
         }
 
     def adds_up(self, question: Question) -> bool:
         """Return whether the percentages of the rehearsal have to make 100 together."""
         return len(self.truth_fields(question)) > 1
 
-    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+    def rows(
+        self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
+    ) -> list[Row]:
         """Put the figures of a report (`found`) beside the truth; `asked` is the share of people who are asked."""
-        shares = [*(asked * share for share in truth), 1 - asked]
-        return share_rows(found["estimates"], dict(zip(question.labels, shares, strict=False)))
+        shares = [*(share_asked * share for share in truth), 1 - share_asked]
+        return share_rows(figures["estimates"], dict(zip(question.labels, shares, strict=False)))
 
-    def rows_among_asked(self, question: Question, found: Mapping[str, Any], truth: Any) -> list[Row]:
+    def rows_among_asked(self, question: Question, figures: Mapping[str, Any], truth: Any) -> list[Row]:
         """Return the shares among those asked next to the truth; none unless the question has a skip rule."""
-        return share_rows(found.get("among_asked", []), dict(zip(question.options, truth, strict=False)))
+        return share_rows(figures.get("among_asked", []), dict(zip(question.options, truth, strict=False)))
 
     def _typed(self, key: str, fields: Fields) -> Any:
         text = str(fields.get(key) or "").strip()
@@ -230,13 +234,13 @@ def _shown(value: Any) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def average(question: Question, part: float | None, unit: str) -> str:
+def average(question: Question, fraction: float | None, unit: str) -> str:
     """Write the margin of an average, which is given as a part of its range."""
     values = question.answers.values
     assert values is not None
-    if part is None or not math.isfinite(part):
+    if fraction is None or not math.isfinite(fraction):
         return _("out of reach")
-    if part >= 1:
+    if fraction >= 1:
         return _("more than the whole range")
-    amount = part * float(values[-1] - values[0])
+    amount = fraction * float(values[-1] - values[0])
     return f"±{in_digits(size_text(amount))} {unit}".rstrip()

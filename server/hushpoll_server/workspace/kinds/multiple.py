@@ -31,49 +31,51 @@ class MultipleEditor(EditorKind):
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
         """Find the tick for pairs too where a mechanism was chosen that tells them."""
-        found = super().read(question)
-        if found is not None and question.get("mechanism", {}).get("ask", 1) != 1:
-            found["pairs"] = True
-        return found
+        fields = super().read(question)
+        if fields is not None and question.get("mechanism", {}).get("ask", 1) != 1:
+            fields["pairs"] = True
+        return fields
 
     def truth_fields(self, question: Question) -> dict[str, Any]:
         """Ask how many people tick each option."""
         options = question.options
         if len(options) > MOST_TYPED:
             return {"shape": select(later("Suppose that"), LISTS)}
-        return {str(place): percent(label, 20) for place, label in enumerate(options)}
+        return {str(index): percent(label, 20) for index, label in enumerate(options)}
 
-    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+    def read_truth(self, question: Question, typed: Mapping[str, Any]) -> Any:
         """Return the share of each option; where only so many may be ticked, sets in which each has its share."""
         count, most = len(question.options), question.answers.about().get("at_most")
-        if "shape" in given:
-            shares = [min(1.0, 2 * share) for share in falling(count, given["shape"])]
+        if "shape" in typed:
+            shares = [min(1.0, 2 * share) for share in falling(count, typed["shape"])]
         else:
-            shares = [given[str(place)] / 100 for place in range(count)]
+            shares = [typed[str(index)] / 100 for index in range(count)]
         if most is None:
             return shares
         sets, sizes = sets_with_shares(_within(shares, most))
-        return {"sets": [[question.options[place] for place in one] for one in sets], "shares": sizes}
+        return {"sets": [[question.options[index] for index in indices] for indices in sets], "shares": sizes}
 
-    def balanced(self, question: Question, given: Mapping[str, Any]) -> dict[str, float]:
+    def balanced(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
         """Return percentages that people who may tick only so many can have."""
         most = question.answers.about().get("at_most")
-        shares = [given[str(place)] / 100 for place in range(len(question.options)) if str(place) in given]
-        return {str(place): round(100 * share, 1) for place, share in enumerate(_within(shares, most))}
+        shares = [typed[str(index)] / 100 for index in range(len(question.options)) if str(index) in typed]
+        return {str(index): round(100 * share, 1) for index, share in enumerate(_within(shares, most))}
 
     def adds_up(self, question: Question) -> bool:
         """Several may be ticked: the percentages need not make 100."""
         return False
 
-    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+    def rows(
+        self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
+    ) -> list[Row]:
         """Put the share of each option beside the truth."""
         if isinstance(truth, list):
-            return share_rows(found["estimates"], dict(zip(question.options, truth, strict=True)))
+            return share_rows(figures["estimates"], dict(zip(question.options, truth, strict=True)))
         pairs = list(zip(truth["sets"], truth["shares"], strict=True))
         held = {
             option: sum(share for chosen, share in pairs if option in chosen) for option in question.options
         }
-        return share_rows(found["estimates"], held)
+        return share_rows(figures["estimates"], held)
 
     @property
     def always_reported(self) -> str:

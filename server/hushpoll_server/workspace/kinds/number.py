@@ -61,11 +61,11 @@ class NumberEditor(EditorKind):
         bins = self._typed("bins", fields)
         return {"target": target} | ({"bins": bins} if target == _BINNED and bins else {})
 
-    def margin(self, question: Question, part: float | None) -> str:
+    def margin(self, question: Question, fraction: float | None) -> str:
         """Write the margin of an average in the number's unit."""
         if question.answers.target == _BINNED:
-            return points(part)
-        return average(question, part, self.unit(question))
+            return points(fraction)
+        return average(question, fraction, self.unit(question))
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins: the number's own."""
@@ -87,27 +87,29 @@ class NumberEditor(EditorKind):
         """Ask for the shape of the distribution."""
         return {"shape": select(later("Suppose that the numbers are"), SHAPES)}
 
-    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+    def read_truth(self, question: Question, typed: Mapping[str, Any]) -> Any:
         """Return numbers of the grid with their shares, few enough to draw from at once."""
         shape = question.answers.document()
         low, high, step = (Fraction(shape[key]) for key in ("min", "max", "step"))
         steps = int((high - low) / step)
-        places = sorted({one * steps // _DRAWN for one in range(_DRAWN + 1)})
-        weights = [bell(given["shape"], place / steps) for place in places]
+        positions = sorted({draw * steps // _DRAWN for draw in range(_DRAWN + 1)})
+        weights = [bell(typed["shape"], position / steps) for position in positions]
         total = math.fsum(weights)
-        values = [spell(low + step * place) for place in places]
+        values = [spell(low + step * position) for position in positions]
         return {"values": values, "shares": [weight / total for weight in weights]}
 
-    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+    def rows(
+        self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
+    ) -> list[Row]:
         """Put the average, or median and quartiles, beside the truth."""
         shape = question.answers.document()
         ends, unit = [float(Fraction(shape[key])) for key in ("min", "max")], shape.get("unit", "")
         values = [float(Fraction(value)) for value in truth["values"]]
         if question.answers.target != _BINNED:
             mean = sum(value * share for value, share in zip(values, truth["shares"], strict=True))
-            return [mean_row(found, mean, ends, unit)]
+            return [mean_row(figures, mean, ends, unit)]
         rows = []
-        for entry in found["quantiles"]:
+        for entry in figures["quantiles"]:
             name = str(_NAMES[entry["p"]])
             if unit:
                 name = _("%(figure)s, in %(unit)s", figure=name, unit=unit)

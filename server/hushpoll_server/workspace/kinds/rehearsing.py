@@ -76,10 +76,10 @@ class Row:
     @property
     def texts(self) -> tuple[str, str, str]:
         """Truth, estimate and interval for people."""
-        shown = self._shown
-        low = shown(self.low).removesuffix(" %")
-        ends = _("%(low)s to %(high)s", low=low, high=shown(self.high))
-        return shown(self.truth), shown(self.estimate), ends
+        formatted = self._shown
+        low = formatted(self.low).removesuffix(" %")
+        ends = _("%(low)s to %(high)s", low=low, high=formatted(self.high))
+        return formatted(self.truth), formatted(self.estimate), ends
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -95,8 +95,8 @@ class Row:
 
     def place(self, value: float) -> float:
         """Put a value on the axis."""
-        part = (value - self.low_end) / (self.high_end - self.low_end)
-        return min(max(part, 0.0), 1.0)
+        fraction = (value - self.low_end) / (self.high_end - self.low_end)
+        return min(max(fraction, 0.0), 1.0)
 
     def _shown(self, value: float) -> str:
         if self.is_share:
@@ -125,13 +125,13 @@ def falling(options: int, shape: str) -> list[float]:
     return [weight / math.fsum(weights) for weight in weights]
 
 
-def bell(shape: str, place: float) -> float:
+def bell(shape: str, position: float) -> float:
     """Return the height of a simple distribution at a place from 0 to 1."""
     low, high = (0.12, 0.16), (0.88, 0.16)
     centres = {"bell": ((0.5, 0.16),), "low": (low,), "high": (high,), "two": ((0.25, 0.1), (0.75, 0.1))}
     if shape not in centres:
         return 1.0
-    return sum(math.exp(-0.5 * ((place - centre) / width) ** 2) for centre, width in centres[shape])
+    return sum(math.exp(-0.5 * ((position - centre) / width) ** 2) for centre, width in centres[shape])
 
 
 def quantile(values: Sequence[float], shares: Sequence[float], p: float) -> float:
@@ -157,9 +157,9 @@ def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float])
     return sorted(rows, key=lambda row: -row.truth)[:MOST_ROWS]
 
 
-def mean_row(found: Mapping[str, Any], truth: float, values: Sequence[float], unit: str = "") -> Row:
+def mean_row(figures: Mapping[str, Any], truth: float, values: Sequence[float], unit: str = "") -> Row:
     """Put an average beside the truth."""
-    mean = found["mean"]
+    mean = figures["mean"]
     label = _("%(figure)s, in %(unit)s", figure=_("Average"), unit=unit) if unit else _("Average")
     return Row(
         label,
@@ -189,6 +189,6 @@ def sets_with_shares(shares: Sequence[float]) -> tuple[list[list[int]], list[flo
             continue
         teeth = [(start + stop) / 2 + tooth for tooth in range(math.ceil(ends[-1]) + 1)]
         caught = [any(low < tooth < high for tooth in teeth) for low, high in pairwise(ends)]
-        sets.append([place for place, held in enumerate(caught) if held])
+        sets.append([index for index, held in enumerate(caught) if held])
         sizes.append(stop - start)
     return sets, [size / math.fsum(sizes) for size in sizes]

@@ -48,32 +48,36 @@ class ScaleEditor(EditorKind):
         """Return what will be reported."""
         return {"target": fields.get(self.target_field) or self.kind.targets[0]}
 
-    def margin(self, question: Question, part: float | None) -> str:
+    def margin(self, question: Question, fraction: float | None) -> str:
         """Write the margin of an average in points of the scale."""
         if question.answers.target == "mean":
-            return average(question, part, self.unit(question))
-        return points(part)
+            return average(question, fraction, self.unit(question))
+        return points(fraction)
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins."""
         return _("on the scale") if question.answers.target == "mean" else super().unit(question)
 
-    def rows(self, question: Question, found: Mapping[str, Any], truth: Any, asked: float) -> list[Row]:
+    def rows(
+        self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
+    ) -> list[Row]:
         """Put what will be reported beside the truth: the average, shares from each point upwards, or all shares."""
         if question.answers.target == "mean":
             values = [float(value) for value in question.answers.values or ()]
-            return [mean_row(found, sum(v * share for v, share in zip(values, truth, strict=True)), values)]
+            return [mean_row(figures, sum(v * share for v, share in zip(values, truth, strict=True)), values)]
         if question.answers.target == "shares":
-            return super().rows(question, found, truth, asked)
+            return super().rows(question, figures, truth, share_asked)
         rows = []
-        for place, entry in enumerate(found["cumulative"][:-1], 1):
-            last = place == len(question.options) - 1
-            label = question.options[place] if last else _("%(point)s or more", point=question.options[place])
+        for number, entry in enumerate(figures["cumulative"][:-1], 1):
+            last = number == len(question.options) - 1
+            label = (
+                question.options[number] if last else _("%(point)s or more", point=question.options[number])
+            )
             upwards = (1 - entry["estimate"], 1 - entry["high"], 1 - entry["low"])
-            rows.append(Row(label, sum(truth[place:]), *upwards))
+            rows.append(Row(label, sum(truth[number:]), *upwards))
         return rows
 
     def reported(self, question: Question) -> str:
         """Return what will be reported."""
-        said = {"mean": _("the average"), "cumulative": _("“so much or more”, median and quartiles")}
-        return said.get(str(question.answers.target), _("the share of each point"))
+        labels = {"mean": _("the average"), "cumulative": _("“so much or more”, median and quartiles")}
+        return labels.get(str(question.answers.target), _("the share of each point"))

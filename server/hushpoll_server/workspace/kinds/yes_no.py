@@ -56,9 +56,9 @@ class YesNoEditor(EditorKind):
         """Ask for the share of Yes: No is what remains."""
         return {"1": percent(question.options[1], 20)}
 
-    def read_truth(self, question: Question, given: Mapping[str, Any]) -> Any:
+    def read_truth(self, question: Question, typed: Mapping[str, Any]) -> Any:
         """Return both shares."""
-        return [1 - given["1"] / 100, given["1"] / 100]
+        return [1 - typed["1"] / 100, typed["1"] / 100]
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
         """Return a choice's mechanisms where the answer may be declined."""
