@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,39 +9,35 @@ if TYPE_CHECKING:
 
     from .config import Config
 
-# Each module offers `bp`. None imports the analysis when it is loaded: that costs a collecting worker 150 MB.
-BLUEPRINTS = [
-    "collect.api",
-    "collect.manage",
-    "respond.page",
-    "people.pages",
-    "workspace.home",
-    "results.pages",
-    "manual.pages",
-]
-
 
 def create_app(config: Config | None = None) -> Flask:
-    """Make the application; its tables exist already (see `surveys.open_store`)."""
-    # Here, because every command imports this package and most need no web server: `hushpoll --help` took .4 s.
+    """Return the application; its tables exist already (see `surveys.open_store`)."""
+    # Imported here, because every command imports this package and most need no web server.
+    # No module with a blueprint imports the analysis when it is loaded: that would cost a collecting worker 150 MB.
     from flask import Flask
 
     from . import files, problems, security
+    from .collect import api, management_api
     from .collect.report_writer import Writer
     from .config import Config
+    from .manual import pages as manual
+    from .people import pages as people
+    from .respond import page as respond
+    from .results import pages as results
     from .store import surveys
+    from .workspace import home as workspace
 
     config = config or Config.from_environment()
     app = Flask(__name__, static_folder=None, static_url_path="/static")
     # No address of respondents redirects, one with a slash too many neither.
     app.url_map.merge_slashes = False
-    keeper = surveys.Store(config, Writer)
-    app.config.update(HUSHPOLL=config, SECRET_KEY=keeper.secret, TESTING=config.testing)
-    surveys.init_app(app, keeper)
+    store = surveys.Store(config, Writer)
+    app.config.update(HUSHPOLL=config, SECRET_KEY=store.secret, TESTING=config.testing)
+    surveys.init_app(app, store)
     problems.init_app(app)
     files.init_app(app)
-    for name in BLUEPRINTS:
-        app.register_blueprint(import_module(f"{__name__}.{name}").bp)
+    for module in (api, management_api, respond, people, workspace, results, manual):
+        app.register_blueprint(module.bp)
     # Last, so that its proxy headers are read before any other middleware.
     security.init_app(app, config)
     return app

@@ -44,11 +44,11 @@ def exam(**changes: Any) -> dict[str, Any]:
 
 def question(name: str, **fields: Any) -> dict[str, Any]:
     """A fresh copy of one of its questions, with fields replaced."""
-    found = next(one for one in EXAM["questions"] if one["id"] == name)
-    return copy.deepcopy(found) | fields
+    question = next(candidate for candidate in EXAM["questions"] if candidate["id"] == name)
+    return copy.deepcopy(question) | fields
 
 
 def one_question(**fields: Any) -> dict[str, Any]:
     """A survey of one yes/no question, with that question's fields replaced (None removes a field)."""
-    asked = {key: value for key, value in question("cheated", **fields).items() if value is not None}
-    return {"hushpoll": 1, "title": "One question", "questions": [asked]}
+    entry = {key: value for key, value in question("cheated", **fields).items() if value is not None}
+    return {"hushpoll": 1, "title": "One question", "questions": [entry]}

@@ -30,26 +30,26 @@ from tests.vectors.surveys import blocks_draft, choice, member, survey, yes_no
 
 
 def of_five(ask: int = 2, epsilon: Any = 2) -> dict[str, Any]:
-    names = [f"q{one}" for one in range(5)]
+    names = [f"q{number}" for number in range(5)]
     return survey(*map(member, names)) | {"blocks": [{"questions": names, "ask": ask, "epsilon": epsilon}]}
 
 
 def test_a_report_has_one_value_for_a_block_in_place_of_its_first_question() -> None:
-    read = Survey.from_draft(blocks_draft())
-    assert [entry.id for entry in read.entries] == ["first", "block1", "block2", "last"]
-    assert [question.block for question in read.questions] == [
+    survey_read = Survey.from_draft(blocks_draft())
+    assert [entry.id for entry in survey_read.entries] == ["first", "block1", "block2", "last"]
+    assert [question.block for question in survey_read.questions] == [
         None, "block1", "block1", "block1", "block2", "block2", None,
     ]  # fmt: skip
-    again = Survey.from_published(read.canonical, read.hash)
-    assert again == read == Survey.parse(read.canonical)
+    again = Survey.from_published(survey_read.canonical, survey_read.hash)
+    assert again == survey_read == Survey.parse(survey_read.canonical)
     answers = read_answers(
-        read, {"first": "Yes", "a": "No", "b": "y", "c": 5, "d": "No", "e": "Yes", "last": "No"}
+        survey_read, {"first": "Yes", "a": "No", "b": "y", "c": 5, "d": "No", "e": "Yes", "last": "No"}
     )
-    report = Report.new(read, answers)
+    report = Report.new(survey_read, answers)
     assert len(report.reports) == 4
-    parsed, _ = Report.parse(read, report.to_bytes())
+    parsed, _ = Report.parse(survey_read, report.to_bytes())
     assert parsed == report
-    packed = RecordFormat.of(read)
+    packed = RecordFormat.of(survey_read)
     assert packed.unpack(packed.pack(report.reports)) == report.reports
 
 
@@ -67,32 +67,35 @@ def test_the_whole_person_s_epsilon_is_exact_over_the_whole_report(
     sizes: tuple[int, ...], ask: int, epsilon: str
 ) -> None:
     """Every report of every person, with questions around the block: the largest ratio is the product stated."""
-    asked = [choice(f"m{place}", [f"o{one}" for one in range(size)], {}) for place, size in enumerate(sizes)]
-    for question in asked:
+    members = [
+        choice(f"m{number}", [f"o{row}" for row in range(size)], {}) for number, size in enumerate(sizes)
+    ]
+    for question in members:
         del question["mechanism"]
-    whole = Survey.from_draft(
-        survey(yes_no("before", {"name": "warner", "epsilon": 1}), *asked)
-        | {"blocks": [{"questions": [one["id"] for one in asked], "ask": ask, "epsilon": epsilon}]}
+    document = Survey.from_draft(
+        survey(yes_no("before", {"name": "warner", "epsilon": 1}), *members)
+        | {"blocks": [{"questions": [row["id"] for row in members], "ask": ask, "epsilon": epsilon}]}
     )
-    lone, block = whole.entries
+    lone, block = document.entries
     people = list(itertools.product(range(2), *map(range, sizes)))
 
     def chances(person: tuple[int, ...]) -> dict[tuple[int, int], Fraction]:
         first, joint = lone.channel.chances(person[0]), block.channel.chances(person[1:])
         return {(x, z): p * q for x, p in first.items() for z, q in joint.items()}
 
-    found = [chances(person) for person in people]
-    assert all(sum(one.values()) == 1 for one in found)
-    worst = max(one[report] / other[report] for one in found for other in found for report in one)
-    ratio = math.prod(entry.channel.ratio or 0 for entry in whole.entries)
+    chances_of_people = [chances(person) for person in people]
+    assert all(sum(row.values()) == 1 for row in chances_of_people)
+    pairs = itertools.product(chances_of_people, repeat=2)
+    worst = max(row[report] / other[report] for row, other in pairs for report in row)
+    ratio = math.prod(entry.channel.ratio or 0 for entry in document.entries)
     assert worst == ratio
     assert block.channel.ratio <= exp_below(Fraction(epsilon))
-    assert whole.epsilon_total <= 1 + float(epsilon)
+    assert document.epsilon_total <= 1 + float(epsilon)
 
 
 def test_five_questions_cost_the_epsilon_of_one() -> None:
     alone = Survey.from_draft(
-        survey(*(yes_no(f"q{one}", {"name": "warner", "epsilon": 1}) for one in range(5)))
+        survey(*(yes_no(f"q{number}", {"name": "warner", "epsilon": 1}) for number in range(5)))
     )
     block = Survey.from_draft(of_five(2, 1))
     assert alone.epsilon_total == pytest.approx(5)
@@ -102,48 +105,48 @@ def test_five_questions_cost_the_epsilon_of_one() -> None:
 
 
 def test_drawn_questions_alone_need_an_answer() -> None:
-    read = Survey.from_draft(of_five())
+    document = Survey.from_draft(of_five())
     seen = set()
     for _ in range(200):
-        ranks = draw_ranks(read)
-        asked = asked_questions(read, ranks)
-        assert len(asked) == 2
-        seen.add(tuple(one.id for one in asked))
-        answers = read_answers(read, {one.id: "Yes" for one in asked}, ranks)
+        ranks = draw_ranks(document)
+        questions = asked_questions(document, ranks)
+        assert len(questions) == 2
+        seen.add(tuple(question.id for question in questions))
+        answers = read_answers(document, {question.id: "Yes" for question in questions}, ranks)
         assert sum(answer is None for answer in answers) == 3
-        report = Report.new(read, answers, ranks=ranks)
+        report = Report.new(document, answers, ranks=ranks)
         assert report.reports[0] // 4 == ranks[0]
     assert len(seen) == 10
     with pytest.raises(ReportError, match=r'question "q\d" has no answer'):
-        read_answers(read, {}, ranks)
+        read_answers(document, {}, ranks)
     with pytest.raises(ReportError, match=r'question "q\d" has no answer'):
-        Report.new(read, [None] * 5, ranks=ranks)
+        Report.new(document, [None] * 5, ranks=ranks)
 
 
 def test_answers_to_other_questions_are_left_unread() -> None:
-    read = Survey.from_draft(of_five())
-    given = {f"q{one}": "Yes" for one in range(5)}
-    answers = read_answers(read, given, [0])
+    document = Survey.from_draft(of_five())
+    answers_in_file = {f"q{number}": "Yes" for number in range(5)}
+    answers = read_answers(document, answers_in_file, [0])
     assert answers == [1, 1, None, None, None]
 
 
 def test_this_machine_draws_once_and_keeps_it(tmp_path: Path) -> None:
-    read, memory = Survey.from_draft(of_five()), Memory(tmp_path)
-    first = memory.ranks(read)
-    assert all(memory.ranks(read) == first for _ in range(20))
-    assert Memory(tmp_path).ranks(read) == first
-    memory.forget(read.hash)
+    document, memory = Survey.from_draft(of_five()), Memory(tmp_path)
+    first = memory.ranks(document)
+    assert all(memory.ranks(document) == first for _ in range(20))
+    assert Memory(tmp_path).ranks(document) == first
+    memory.forget(document.hash)
     assert list(tmp_path.iterdir()) == []
     assert memory.ranks(Survey.from_draft(survey(yes_no("q", {"name": "warner", "epsilon": 1})))) == ()
-    ranks = memory.ranks(read)
-    kept = memory.keep(read, Report.new(read, [1] * 5, ranks=ranks))
-    assert memory.ranks(read) == ranks  # it may be asked for again until the report has arrived
-    memory.sent(read, kept.id)
-    assert [path.name for path in tmp_path.iterdir()] == [f"{read.hash}.json"]
-    memory.ranks(read)
-    (tmp_path / f"{read.hash}.drawn").write_text('{"ranks":[10]}')
+    ranks = memory.ranks(document)
+    record = memory.keep(document, Report.new(document, [1] * 5, ranks=ranks))
+    assert memory.ranks(document) == ranks  # it may be asked for again until the report has arrived
+    memory.sent(document, record.id)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{document.hash}.json"]
+    memory.ranks(document)
+    (tmp_path / f"{document.hash}.drawn").write_text('{"ranks":[10]}')
     with pytest.raises(SubmitError, match="damaged"):
-        memory.ranks(read)
+        memory.ranks(document)
 
 
 @pytest.mark.parametrize("report", [-1, 40, 1.0, "1", None, True])
@@ -176,10 +179,10 @@ def broken() -> Iterator[tuple[str, dict[str, Any], str]]:
         ('blocks.1.questions.0: "q1" stands in a block already; put every question in one block only'),
     )
     decoy = {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}
-    asked = [yes_no("q0", decoy), *good["questions"][1:]]
+    questions = [yes_no("q0", decoy), *good["questions"][1:]]
     yield (
         "a decoy",
-        good | {"questions": asked},
+        good | {"questions": questions},
         (
             'question 1 ("q0"), mechanism: a question of a block has no decoy; remove it, or take the question out of '
             "its block"
@@ -215,12 +218,12 @@ def broken() -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 @pytest.mark.parametrize(
-    ("draft", "said"), [case[1:] for case in broken()], ids=[case[0] for case in broken()]
+    ("draft", "message"), [case[1:] for case in broken()], ids=[case[0] for case in broken()]
 )
-def test_what_a_block_cannot_hold_has_one_clear_message(draft: dict[str, Any], said: str) -> None:
+def test_what_a_block_cannot_hold_has_one_clear_message(draft: dict[str, Any], message: str) -> None:
     with pytest.raises(HushpollError) as refusal:
         Survey.from_draft(draft)
-    assert str(refusal.value) == said
+    assert str(refusal.value) == message
 
 
 def test_a_block_takes_one_answer_for_each_of_its_questions() -> None:

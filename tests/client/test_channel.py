@@ -82,11 +82,11 @@ def test_both_forms_survive_the_round_trip(channel: Channel) -> None:
 @given(st.lists(st.lists(st.integers(1, 10**6), min_size=3, max_size=3), min_size=2, max_size=4))
 def test_rounding_never_raises_epsilon(weights: list[list[int]]) -> None:
     exact = [[Fraction(w, sum(row)) for w in row] for row in weights]
-    asked = max(max(column) / min(column) for column in zip(*exact, strict=True))
+    exact_ratio = max(max(column) / min(column) for column in zip(*exact, strict=True))
     ratio = Channel.from_weights(weights).ratio
     assert ratio is not None
-    assert ratio <= asked
-    assert math.log(asked) - math.log(ratio) < 1e-8
+    assert ratio <= exact_ratio
+    assert math.log(exact_ratio) - math.log(ratio) < 1e-8
 
 
 def test_rounding_keeps_zeros_and_refuses_what_would_vanish() -> None:

@@ -50,8 +50,8 @@ def test_round_numbers_stay_round(epsilon: float, factor: str, text: str) -> Non
 
 
 def test_a_mechanism_s_own_epsilon_is_printed_as_asked_for() -> None:
-    for asked in ("0.01", "0.5", "1", "2.5", "14"):
-        assert epsilon_text(mechanisms.krr(10, asked).epsilon) == asked
+    for epsilon in ("0.01", "0.5", "1", "2.5", "14"):
+        assert epsilon_text(mechanisms.krr(10, epsilon).epsilon) == epsilon
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-15, 5e-324])

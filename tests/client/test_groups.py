@@ -33,7 +33,7 @@ def test_names_are_composed_and_part_of_the_hash() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         ([], "groups: is empty; leave it out"),
         (["Science"], "groups: there is only one group; name two or more, or leave groups out"),
@@ -48,10 +48,10 @@ def test_names_are_composed_and_part_of_the_hash() -> None:
         (["Arts", "Other"], 'groups.1: "other" is what small groups are put together under'),
     ],
 )
-def test_each_fault_has_one_clear_message(names: list[object], said: str) -> None:
+def test_each_fault_has_one_clear_message(names: list[object], message: str) -> None:
     with pytest.raises(SurveyError) as caught:
         Survey.from_draft(with_groups(*names))
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
 def test_no_question_is_called_like_the_groups() -> None:
@@ -76,7 +76,7 @@ def test_a_report_names_its_group_first_in_the_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "said"),
+    ("group", "message"),
     [
         (None, "group: is missing; give the number in the link, from 0 to 1"),
         (2, "group: must be a whole number from 0 to 1"),
@@ -87,11 +87,11 @@ def test_a_report_names_its_group_first_in_the_record() -> None:
         ([0], "group: must be a whole number from 0 to 1"),
     ],
 )
-def test_a_report_without_its_group_is_refused(group: object, said: str) -> None:
+def test_a_report_without_its_group_is_refused(group: object, message: str) -> None:
     value = {"id": "0" * 32, "reports": [0, 0]} | ({} if group is None else {"group": group})
     with pytest.raises(ReportError) as caught:
         Report.check(GROUPED, value)
-    assert (str(caught.value), caught.value.item) == (said, "group")
+    assert (str(caught.value), caught.value.item) == (message, "group")
 
 
 def test_a_group_where_there_are_none_is_refused() -> None:
@@ -108,8 +108,8 @@ def test_a_group_where_there_are_none_is_refused() -> None:
 def test_a_link_names_the_group_only_where_there_are_groups() -> None:
     link = survey_link("https://example.org", GROUPED.hash, "g7code", 1)
     assert link.endswith(f"#{GROUPED.hash}.g1.g7code")
-    read = Link.parse(link).of(GROUPED)
-    assert (read.group, read.invitation, str(read)) == (1, "g7code", link)
+    parsed = Link.parse(link).of(GROUPED)
+    assert (parsed.group, parsed.invitation, str(parsed)) == (1, "g7code", link)
     alone = Link.parse(survey_link("https://example.org", GROUPED.hash, group=0)).of(GROUPED)
     assert (alone.group, alone.invitation) == (0, None)
     # A code that looks like a group is a code where there are none.
@@ -135,38 +135,38 @@ def test_memory_keeps_the_group(tmp_path) -> None:  # type: ignore[no-untyped-de
     assert memory.keep(GROUPED, Report.new(GROUPED, [0, 1], group=0)).report == report, (
         "drawn once, in one group"
     )
-    kept = Memory(tmp_path).recall(GROUPED)
-    assert kept is not None
-    assert (kept.id, kept.report) == (report.id, report)
+    record = Memory(tmp_path).recall(GROUPED)
+    assert record is not None
+    assert (record.id, record.report) == (report.id, report)
 
 
 def test_groups_are_found_by_name() -> None:
     assert named_group(GROUPED.groups, "Science") == 0
     assert named_group((), None) is None
-    for groups, name, said in (
+    for groups, name, message in (
         (GROUPED.groups, None, "which group is not said; name one of Science, Beaux-arts études"),
         (GROUPED.groups, "Law", '"Law" is none of them; name one of Science'),
         ((), "Science", "this survey has none; leave the group out"),
     ):
-        with pytest.raises(SurveyError, match=said):
+        with pytest.raises(SurveyError, match=message):
             named_group(groups, name)
 
 
 @given(st.integers(0, 2), st.data())
 def test_whatever_is_packed_is_read_back(group: int, data: st.DataObject) -> None:
     """Groups, a block, a decoy: the quick reader, the strict one and the record agree."""
-    read = Survey.from_draft(groups_and_blocks())
-    answers = [data.draw(st.integers(0, len(one.options) - 1)) for one in read.questions]
-    report = Report.new(read, answers, group=group)
-    form = RecordFormat.of(read)
+    survey = Survey.from_draft(groups_and_blocks())
+    answers = [data.draw(st.integers(0, len(question.options) - 1)) for question in survey.questions]
+    report = Report.new(survey, answers, group=group)
+    form = RecordFormat.of(survey)
     record = form.pack(report.values)
-    alike: dict[bytes, bytes | None] = {}
-    for body in (report.to_bytes(), report.to_body(read), report.to_body(read) + b"  "):
-        assert form.read_body(body, alike) == (report.id.encode(), record)
+    parsed_bodies: dict[bytes, bytes | None] = {}
+    for body in (report.to_bytes(), report.to_body(survey), report.to_body(survey) + b"  "):
+        assert form.read_body(body, parsed_bodies) == (report.id.encode(), record)
         assert form.read_body(body) == (report.id.encode(), record)
     # What is not legal is refused however often it comes.
     other = report.to_bytes().replace(b'"group":%d' % group, b'"group":9')
-    assert [form.read_body(other, alike) for _ in range(2)] == [None, None]
+    assert [form.read_body(other, parsed_bodies) for _ in range(2)] == [None, None]
     assert form.unpack(record) == report.values == (group, *report.reports)
 
 

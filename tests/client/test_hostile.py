@@ -16,14 +16,14 @@ def corpus(name: str) -> list[dict[str, Any]]:
     return json.loads((FOLDER / name).read_text(encoding="ascii"))
 
 
-def assemble(parts: list[Any]) -> bytes:
+def assemble(pieces: list[Any]) -> bytes:
     """Text, {"hex": bytes that are no text} or [text, times]."""
     data = b""
-    for part in parts:
-        if isinstance(part, dict):
-            data += bytes.fromhex(part["hex"])
+    for piece in pieces:
+        if isinstance(piece, dict):
+            data += bytes.fromhex(piece["hex"])
         else:
-            text, times = part if isinstance(part, list) else (part, 1)
+            text, times = piece if isinstance(piece, list) else (piece, 1)
             data += text.encode() * times
     return data
 

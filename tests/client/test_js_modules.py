@@ -73,8 +73,8 @@ def test_a_module_reaches_nothing_but_its_siblings(module: str) -> None:
 def test_imports_go_one_way() -> None:
     """Every module can be read after the ones it imports: there is no circle."""
     needs = {name: set(re.findall(r'from "\./(\w+)\.js"', source)) for name, source in MODULES.items()}
-    while free := {name for name, needed in needs.items() if not needed}:
-        needs = {name: needed - free for name, needed in needs.items() if name not in free}
+    while free := {name for name, imported in needs.items() if not imported}:
+        needs = {name: imported - free for name, imported in needs.items() if name not in free}
     assert needs == {}
 
 

@@ -155,8 +155,8 @@ def test_the_best_set_size_is_the_known_one() -> None:
 
 def test_the_best_number_of_items_is_the_known_one() -> None:
     assert [best_ask(8, epsilon) for epsilon in (0.5, 1, 2, 4)] == [1, 1, 2, 3]
-    found = [unit_variance(8, best_ask(8, epsilon), epsilon) for epsilon in (0.5, 1, 2, 4)]
-    assert found == pytest.approx([32.6, 8.65, 2.28, 0.64], rel=0.005)
+    variances = [unit_variance(8, best_ask(8, epsilon), epsilon) for epsilon in (0.5, 1, 2, 4)]
+    assert variances == pytest.approx([32.6, 8.65, 2.28, 0.64], rel=0.005)
     halves = [min(unit_variance(5, s, epsilon, 0.5) for s in range(1, 6)) for epsilon in (0.5, 1, 2, 4)]
     assert halves == pytest.approx([20.8, 5.9, 1.65, 0.53], rel=0.01)
 
@@ -165,9 +165,9 @@ def test_pairs_need_two_items_of_each_person() -> None:
     """The wish stands in a draft beside an epsilon alone; what is published says it by the number asked."""
     assert [best_ask(8, epsilon, 2) for epsilon in (0.5, 1, 2, 4)] == [2, 2, 2, 3]
     eight = TICKS | {"options": [*"abcdefgh"], "mechanism": {"epsilon": 1, "pairs": True}}
-    asked = read(eight).questions[0]
-    assert asked.answers.pairs
-    assert asked.document()["mechanism"] == {"name": "sampled", "epsilon": "1", "ask": 2}
+    question = read(eight).questions[0]
+    assert question.answers.pairs
+    assert question.document()["mechanism"] == {"name": "sampled", "epsilon": "1", "ask": 2}
     limited = read(eight | {"at_most": 3}).questions[0]
     assert limited.mechanism.name == "sampled"
     for mechanism, message in (
@@ -183,7 +183,7 @@ def test_pairs_need_two_items_of_each_person() -> None:
     published["questions"][0]["mechanism"]["pairs"] = True
     with pytest.raises(SurveyError):
         Survey.from_published(strict_json.dumps(published))
-    one = {
+    single_choice = {
         "id": "q",
         "kind": "choice",
         "text": "?",
@@ -191,7 +191,7 @@ def test_pairs_need_two_items_of_each_person() -> None:
         "mechanism": {"epsilon": 1, "pairs": True},
     }
     with pytest.raises(SurveyError):
-        read(one)
+        read(single_choice)
 
 
 def test_what_is_recommended_follows_the_question() -> None:
@@ -240,7 +240,7 @@ def test_bins_hold_every_number_once_and_differ_by_one_step_at_most() -> None:
         answers = read(HOURS | {"max": high, "mechanism": mechanism}).questions[0].answers
         edges = answers.edges  # type: ignore[attr-defined]
         held = [[v for v in range(high + 1) if first <= v <= last] for first, last in edges]
-        assert [one for several in held for one in several] == list(range(high + 1))
+        assert [number_in_bin for several in held for number_in_bin in several] == list(range(high + 1))
         assert max(map(len, held)) - min(map(len, held)) <= 1
         for number, several in enumerate(held):
             assert {answers.row(value, lambda: 0) for value in several} == {number}
@@ -398,10 +398,10 @@ def test_answers_of_every_kind_are_read_from_files() -> None:
     labelled = SCALE_OF_5 | {"id": "l", "labels": [*"abcde"], "mechanism": krr}
     half = HOURS | {"id": "half", "min": -1, "max": 1, "step": 0.5, "mechanism": krr}
     survey = read(SCALE_OF_5 | {"mechanism": krr}, labelled, HOURS | {"mechanism": krr}, half, TICKS)
-    given = {"mood": 4, "l": "c", "hours": 37.0, "half": "-0.5", "used": ["d", "a"]}
-    assert read_answers(survey, given) == [3, 2, 37, 1, (0, 3)]
-    given = {"mood": "5", "l": 1, "hours": "80", "half": 1, "used": []}
-    assert read_answers(survey, given) == [4, 0, 80, 4, ()]
+    answers = {"mood": 4, "l": "c", "hours": 37.0, "half": "-0.5", "used": ["d", "a"]}
+    assert read_answers(survey, answers) == [3, 2, 37, 1, (0, 3)]
+    answers = {"mood": "5", "l": 1, "hours": "80", "half": 1, "used": []}
+    assert read_answers(survey, answers) == [4, 0, 80, 4, ()]
 
 
 @pytest.mark.parametrize(
@@ -422,12 +422,12 @@ def test_answers_that_are_none_are_refused(question: str, value: Any) -> None:
 def test_an_unknown_option_of_a_long_list_is_answered_with_those_that_look_like_it() -> None:
     towns = [f"Town {number}" for number in range(1, 1000)] + ["Besançon"]
     survey = read(LIST | {"options": towns, "mechanism": {"epsilon": 1}})
-    for given, remedy in (
+    for option, remedy in (
         ("besancon", '; did you mean "Besançon"?'),
         ("?", "; write one as the survey spells it"),
     ):
         with pytest.raises(ReportError, match="is not one of its 1,000 options") as refusal:
-            read_answers(survey, {"list": given})
+            read_answers(survey, {"list": option})
         assert str(refusal.value).endswith(remedy)
     short = read(TICKS)
     with pytest.raises(ReportError, match='"e" is not one of: a, b, c, d'):
@@ -510,12 +510,12 @@ def test_constructors_say_what_they_need() -> None:
 def test_sets_are_no_answers_even_where_there_are_as_many_of_them() -> None:
     """Sets of two of three options are three reports: a table of one's own may be such a channel."""
     channel = mechanisms.subset(3, "1", 2).device
-    made = mechanisms.resolve(
+    mechanism = mechanisms.resolve(
         KINDS["choice"].mechanisms, "a choice", 3, {"name": "matrix", "epsilon": "1"}, channel
     )
-    assert channel.outcomes == made.options
-    assert not made.reports_are_answers
-    assert made.recorded_as_chosen is None
+    assert channel.outcomes == mechanism.options
+    assert not mechanism.reports_are_answers
+    assert mechanism.recorded_as_chosen is None
 
 
 @pytest.mark.parametrize(
@@ -523,12 +523,11 @@ def test_sets_are_no_answers_even_where_there_are_as_many_of_them() -> None:
 )
 def test_a_published_choice_of_the_designer_is_never_guessed(kind: str, name: str, missing: str) -> None:
     fitting = KINDS[kind].mechanisms
-    made = mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"})
-    assert (
-        mechanisms.resolve(fitting, "a question", 8, {"name": name, **made.parameters}, made.device) == made
-    )
+    mechanism = mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"})
+    document = {"name": name, **mechanism.parameters}
+    assert mechanisms.resolve(fitting, "a question", 8, document, mechanism.device) == mechanism
     with pytest.raises(MechanismError) as refused:
-        mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"}, made.device)
+        mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"}, mechanism.device)
     assert refused.value.field == missing
 
 

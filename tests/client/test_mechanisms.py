@@ -254,9 +254,9 @@ def test_forced_response_on_paper_needs_at_most_two_rolls(options: int, expected
     ],
 )
 def test_forced_response_names_the_options_that_reveal_an_answer(shares: list[str], note: str) -> None:
-    found = mechanisms.forced(shares).epsilon_note
-    assert note in found
-    assert bool(found) == bool(note)
+    printed = mechanisms.forced(shares).epsilon_note
+    assert note in printed
+    assert bool(printed) == bool(note)
 
 
 def test_all_items_are_asked_where_that_has_the_least_variance() -> None:

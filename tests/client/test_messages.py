@@ -25,19 +25,24 @@ def test_it_remembers_its_template_and_values_also_in_copies_and_other_processes
     inner = msg("question {number}", number=2)
     sentence = msg("{where}: {{}} is empty", where=inner)
     assert sentence == "question 2: {} is empty"
-    for one in (sentence, copy.copy(sentence), copy.deepcopy(sentence), pickle.loads(pickle.dumps(sentence))):
-        assert isinstance(one, Message)
-        assert (one.template, one.values) == ("{where}: {{}} is empty", {"where": inner})
-        assert one.values["where"].template == "question {number}"
+    for message in (
+        sentence,
+        copy.copy(sentence),
+        copy.deepcopy(sentence),
+        pickle.loads(pickle.dumps(sentence)),
+    ):
+        assert isinstance(message, Message)
+        assert (message.template, message.values) == ("{where}: {{}} is empty", {"where": inner})
+        assert message.values["where"].template == "question {number}"
 
 
 def test_one_and_many_are_two_whole_sentences() -> None:
-    told = [
+    sentences = [
         plural(count, "{count} question in {place}", "{count} questions in {place}", place="A")
         for count in (0, 1, 2)
     ]
-    assert told == ["0 questions in A", "1 question in A", "2 questions in A"]
-    assert told[1].template == "{count} question in {place}"
+    assert sentences == ["0 questions in A", "1 question in A", "2 questions in A"]
+    assert sentences[1].template == "{count} question in {place}"
 
 
 def test_a_text_without_values_is_said_again_where_it_stands_in_another() -> None:
@@ -61,8 +66,8 @@ def test_an_errors_parts_and_its_whole_can_be_said_again() -> None:
     error = refused.value
     assert str(error) == error.sentence == f"{error.where}: {error.problem}; {error.remedy}"
     assert type(str(error)) is str
-    for part in (error.sentence, error.where, error.problem):
-        assert isinstance(part, Message)
+    for text in (error.sentence, error.where, error.problem):
+        assert isinstance(text, Message)
     assert isinstance(error.where, Message)
     assert error.where.values["name"].template == 'question {number} ("{question}")'
 
@@ -75,8 +80,8 @@ def test_a_number_in_words_can_be_written_another_way() -> None:
 
 
 def test_a_sentence_of_its_own_begins_with_a_capital_also_in_copies() -> None:
-    made = sentence(msg("question {number} costs most", number=2))
-    for one in (made, copy.copy(made), pickle.loads(pickle.dumps(made))):
-        assert one == "Question 2 costs most."
-        assert one.template == "{text}."
-        assert one.values["text"] == "question 2 costs most"
+    original = sentence(msg("question {number} costs most", number=2))
+    for message in (original, copy.copy(original), pickle.loads(pickle.dumps(original))):
+        assert message == "Question 2 costs most."
+        assert message.template == "{text}."
+        assert message.values["text"] == "question 2 costs most"

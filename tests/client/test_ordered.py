@@ -48,13 +48,13 @@ def test_tables_are_the_textbooks(name: str, options: int, epsilon: float) -> No
 @pytest.mark.parametrize("options", [2, 3, 5, 11, 20, 64])
 @pytest.mark.parametrize("epsilon", ["0.001", "0.25", "1", "5.6", "12"])
 def test_integers_never_exceed_the_epsilon(name: str, options: int, epsilon: str) -> None:
-    made = getattr(mechanisms, name)(options, epsilon)
+    mechanism = getattr(mechanisms, name)(options, epsilon)
     limit = exp_below(Fraction(epsilon))
-    assert made.device.ratio <= limit
-    assert made.epsilon >= float(epsilon) * (1 - 1e-6) - 1e-9
-    assert MECHANISMS[name].check(options, {"epsilon": epsilon}, made.device) == made
+    assert mechanism.device.ratio <= limit
+    assert mechanism.epsilon >= float(epsilon) * (1 - 1e-6) - 1e-9
+    assert MECHANISMS[name].check(options, {"epsilon": epsilon}, mechanism.device) == mechanism
     with pytest.raises(BrokenPromise):
-        MECHANISMS[name].check(options, {"epsilon": str(float(epsilon) * 0.999)}, made.device)
+        MECHANISMS[name].check(options, {"epsilon": str(float(epsilon) * 0.999)}, mechanism.device)
 
 
 @pytest.mark.parametrize("name", sorted(ORDERED))
@@ -63,13 +63,13 @@ def test_they_fit_ordered_answers_only_and_are_checked(name: str) -> None:
     assert not MECHANISMS[name].recompiled
     # One bit says nothing of a point but where it lies between the ends: any number of them will do.
     most = 1000 if name == "one_bit" else 64
-    for options, said in (
+    for options, message in (
         (1, f"takes 2 to {most:,} options"),
         (most + 1, f"takes 2 to {most:,} options"),
         (True, "must be a whole number, got True"),
         (2.5, "must be a whole number, got 2.5"),
     ):
-        with pytest.raises(MechanismError, match=re.escape(said)):
+        with pytest.raises(MechanismError, match=re.escape(message)):
             getattr(mechanisms, name)(options, 1)
 
 
@@ -115,7 +115,7 @@ def answers_of(channel: Channel) -> list[Any]:
         return list(product(*(range(size) for size in channel.sizes)))  # type: ignore[attr-defined]
     if channel.form == "padded":
         items = range(channel.options)
-        return [one for size in range(channel.at_most + 1) for one in combinations(items, size)]  # type: ignore[attr-defined]
+        return [ticked for size in range(channel.at_most + 1) for ticked in combinations(items, size)]  # type: ignore[attr-defined]
     return list(range(channel.options))
 
 
@@ -123,8 +123,8 @@ def enumerated(channel: Channel, epsilon: str) -> Fraction:
     factor = exp_below(Fraction(epsilon))
     rows = [channel.chances(answer) for answer in answers_of(channel)]
     return max(
-        sum((max(Fraction(0), one[z] - factor * other.get(z, 0)) for z in one), Fraction(0))
-        for one in rows
+        sum((max(Fraction(0), row[z] - factor * other.get(z, 0)) for z in row), Fraction(0))
+        for row in rows
         for other in rows
     )
 

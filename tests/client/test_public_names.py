@@ -20,9 +20,9 @@ def test_every_file_of_a_family_is_one_of_its_things() -> None:
     """A mechanism, form or kind that is written but not listed would be found by nobody."""
     shared = {"__init__", "base", "by_hand", "decoy", "member", "ordered", "parameters", "profile", "wire"}
     for package, things in (
-        (mechanism, {one.__module__ for one in mechanism.MECHANISMS.values()}),
-        (channel, {one.__module__ for one in channel.Channel.forms.values()}),
-        (kind, {type(one).__module__ for one in kind.KINDS.values()}),
+        (mechanism, {thing.__module__ for thing in mechanism.MECHANISMS.values()}),
+        (channel, {thing.__module__ for thing in channel.Channel.forms.values()}),
+        (kind, {type(thing).__module__ for thing in kind.KINDS.values()}),
     ):
         written = {file.stem for file in Path(str(package.__file__)).parent.glob("*.py")} - shared
         assert written == {name.rpartition(".")[2] for name in things if name.startswith("hushpoll_client")}

@@ -167,11 +167,11 @@ def test_the_same_bytes_are_sent_until_they_arrive(server: FakeServer) -> None:
 def test_the_number_of_bytes_tells_nothing(server: FakeServer) -> None:
     """Every kind, block and group, with a code and without: one length, though what is said is longer or shorter."""
     surveys = {
-        one["hash"]: Survey.from_published(one["published"].encode()) for one in vectors("surveys.json")
+        entry["hash"]: Survey.from_published(entry["published"].encode()) for entry in vectors("surveys.json")
     }
     coins, codes = np.random.default_rng(1), ("", ".CODE")
     lengths: dict[tuple[str, str], set[int]] = defaultdict(set)
-    said: dict[tuple[str, str], set[int]] = defaultdict(set)
+    unpadded: dict[tuple[str, str], set[int]] = defaultdict(set)
     for vector in vectors("reports.json"):
         survey = surveys[vector["survey"]]
         for code in codes[: 1 + survey.settings.invitation]:
@@ -186,10 +186,10 @@ def test_the_number_of_bytes_tells_nothing(server: FakeServer) -> None:
                 )
                 submit(link, survey, report)
                 lengths[survey.hash, code].add(len(server.bodies[-1]))
-                said[survey.hash, code].add(len(server.bodies[-1].rstrip(b" ")))
+                unpadded[survey.hash, code].add(len(server.bodies[-1].rstrip(b" ")))
                 assert Report.parse(survey, server.bodies[-1]) == (report, code[1:] or None)
-    assert {len(found) for found in lengths.values()} == {1}
-    assert sum(len(found) > 1 for found in said.values()) >= 5
+    assert {len(sizes) for sizes in lengths.values()} == {1}
+    assert sum(len(sizes) > 1 for sizes in unpadded.values()) >= 5
 
 
 def vectors(name: str) -> list[dict[str, Any]]:

@@ -102,13 +102,13 @@ def test_every_mechanism_of_a_kind_compiles_and_publishes(kind: str) -> None:
     }
     table = mechanisms.matrix([["1/2", "1/4", "1/4"], ["1/3", "1/3", "1/3"], ["1/4", "1/4", "1/2"]])
     rows = 2 if KINDS[kind].yes_or_no else 3
-    for name in (one.name for one in KINDS[kind].fitting(rows)):
-        given = {"name": name, **samples.get(name, {"epsilon": 2})}
+    for name in (mechanism.name for mechanism in KINDS[kind].fitting(rows)):
+        entry = {"name": name, **samples.get(name, {"epsilon": 2})}
         if name == "forced":
-            given["forced"] = ["1/6"] * rows
+            entry["forced"] = ["1/6"] * rows
         if MECHANISMS[name].tells_only:
-            given["target"] = MECHANISMS[name].tells_only
-        draft = one_question(kind=kind, mechanism=given, **ASKED[kind])
+            entry["target"] = MECHANISMS[name].tells_only
+        draft = one_question(kind=kind, mechanism=entry, **ASKED[kind])
         if MECHANISMS[name] in (MECHANISMS["matrix"], MECHANISMS["designed"]):
             two = mechanisms.matrix([["3/4", "1/4"], ["1/3", "2/3"]])
             draft["questions"][0]["channel"] = (two if rows == 2 else table).device.to_json()
@@ -235,14 +235,14 @@ def test_a_changed_byte_changes_the_hash_and_is_refused() -> None:
 
 def test_answers_are_read_by_option_and_decoys_combined() -> None:
     survey = Survey.from_draft(exam())
-    given = {"cheated": "Yes", "reason": "Habit", "tax": {"answer": "No", "decoy": "Yes"}}
-    assert read_answers(survey, given) == [1, 2, 1]
-    assert read_answers(survey, given | {"tax": "No"}) == [1, 2, 0]
+    answers = {"cheated": "Yes", "reason": "Habit", "tax": {"answer": "No", "decoy": "Yes"}}
+    assert read_answers(survey, answers) == [1, 2, 1]
+    assert read_answers(survey, answers | {"tax": "No"}) == [1, 2, 0]
     for wrong, message in [
-        (given | {"other": "Yes"}, "no question 'other'"),
+        (answers | {"other": "Yes"}, "no question 'other'"),
         ({"cheated": "Yes"}, '"reason" has no answer'),
-        (given | {"reason": "Hunger"}, "not one of: Time"),
-        (given | {"tax": {"answer": "No"}}, "give"),
+        (answers | {"reason": "Hunger"}, "not one of: Time"),
+        (answers | {"tax": {"answer": "No"}}, "give"),
     ]:
         with pytest.raises(ReportError, match=message):
             read_answers(survey, wrong)
@@ -250,14 +250,14 @@ def test_answers_are_read_by_option_and_decoys_combined() -> None:
 
 def test_a_report_is_one_draw_for_each_answer_and_the_same_bytes_each_time() -> None:
     survey = Survey.from_draft(exam())
-    asked: list[int] = []
+    requests: list[int] = []
 
     def source(count: int) -> bytes:
-        asked.append(count)
+        requests.append(count)
         return b"\xff" * count
 
     report = Report.new(survey, [1, 2, 1], source)
-    assert asked == [16, 7, 7, 7]
+    assert requests == [16, 7, 7, 7]
     assert report.reports == (0, 1, 1)
     assert report.to_bytes() == b'{"id":"' + b"f" * 32 + b'","reports":[0,1,1]}'
     assert Report.parse(survey, report.to_bytes("code")) == (report, "code")
@@ -311,11 +311,11 @@ def test_signs_that_turn_the_direction_of_writing_are_refused(sign: str) -> None
         Survey.from_draft(exam(title=f"Exam{sign}"))
 
 
-@pytest.mark.parametrize("kept", [1, 2])
-def test_a_wave_that_leaves_questions_out_has_changed(kept: int) -> None:
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_wave_that_leaves_questions_out_has_changed(number: int) -> None:
     before = Survey.from_draft(exam())
-    after = Survey.from_draft({**exam(), "questions": exam()["questions"][:kept]})
-    assert f"it has {kept} question" in changed_question(before, after)
+    after = Survey.from_draft({**exam(), "questions": exam()["questions"][:number]})
+    assert f"it has {number} question" in changed_question(before, after)
 
 
 def test_a_place_in_a_question_is_counted_from_one() -> None:

@@ -30,39 +30,40 @@ def some_reports(channel: Channel, n: int) -> bytes:
     """Legal reports of one question, as a column of records."""
     source = np.random.default_rng(7)
     answers: Any = sampler(channel).audited
-    drawn = (
+    reports = (
         channel.pick(answers[source.integers(len(answers))], lambda: int(source.integers(SCALE)))
         for _ in range(n)
     )
     wire = channel.wire
-    kept = RecordFormat(("one",), (wire,))
-    return b"".join(kept.pack([report]) for report in drawn)
+    record_format = RecordFormat(("one",), (wire,))
+    return b"".join(record_format.pack([report]) for report in reports)
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_counts_without_numpy_are_those_of_the_analysis(name: str) -> None:
     channel = FORMS[name]
     fields = some_reports(channel, 700)
-    whole = sampler(channel)
-    codes, wrong = whole.read(np.frombuffer(fields, dtype=channel.wire.dtype))
+    sampler_of_channel = sampler(channel)
+    codes, wrong = sampler_of_channel.read(np.frombuffer(fields, dtype=channel.wire.dtype))
     assert wrong is None
-    assert channel.cells == whole.cells
-    found = np.zeros(channel.cells, dtype=np.int64)
+    assert channel.cells == sampler_of_channel.cells
+    counts = np.zeros(channel.cells, dtype=np.int64)
     for cell, times in channel.tally(fields).items():
-        found[cell] = times
-    assert found.tolist() == whole.tally(codes).tolist()
-    assert whole.total(found) == 700
+        counts[cell] = times
+    assert counts.tolist() == sampler_of_channel.tally(codes).tolist()
+    assert sampler_of_channel.total(counts) == 700
 
 
-@pytest.mark.parametrize("name", [one for one in FORMS if "sampled" in one])
+@pytest.mark.parametrize("name", [member_report for member_report in FORMS if "sampled" in member_report])
 def test_what_a_report_says_of_one_member(name: str) -> None:
     channel: Any = FORMS[name]
     fields = some_reports(channel, 300)
-    whole = sampler(channel)
+    sampler_of_channel = sampler(channel)
     codes = np.frombuffer(fields, dtype=channel.wire.dtype)
-    for place, part in enumerate(whole.parts):
-        said = [channel.member_report(place, report) for report in codes.tolist()]
-        assert [-1 if one is None else one for one in said] == whole.part_codes(part, codes).tolist()
+    for index, member in enumerate(sampler_of_channel.parts):
+        answers = [channel.member_report(index, report) for report in codes.tolist()]
+        member_codes = [-1 if answer is None else answer for answer in answers]
+        assert member_codes == sampler_of_channel.part_codes(member, codes).tolist()
 
 
 def test_records_are_cut_into_their_columns() -> None:
@@ -90,13 +91,15 @@ def test_records_are_cut_into_their_columns() -> None:
             ],
         }
     )
-    kept = RecordFormat.of(survey)
+    record_format = RecordFormat.of(survey)
     rows = [(1, 0, 299, "00003"), (0, 1, 2, "80001"), (1, 1, 256, "00030")]
-    group, *columns = kept.columns(b"".join(kept.pack(row) for row in rows))
+    group, *columns = record_format.columns(b"".join(record_format.pack(row) for row in rows))
     assert list(group) == [1, 0, 1]
     assert list(columns[0]) == [0, 1, 1]
-    assert list(kept.wires[2].column(columns[1])) == [299, 2, 256]
-    assert [kept.wires[3].unpack(one) for one in kept.wires[3].column(columns[2])] == [
+    assert list(record_format.wires[2].column(columns[1])) == [299, 2, 256]
+    assert [
+        record_format.wires[3].unpack(report) for report in record_format.wires[3].column(columns[2])
+    ] == [
         "00003",
         "80001",
         "00030",

@@ -29,13 +29,13 @@ SAID = {
 
 
 def digest(file: str, entry: dict[str, Any]) -> str:
-    """Give a short digest of what one entry says."""
-    said = json.dumps([entry.get(key) for key in SAID[file]], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()[:12]
+    """Return a short digest of what one entry says."""
+    text = json.dumps([entry.get(key) for key in SAID[file]], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def pins() -> dict[str, list[str]]:
-    """Give the digests of all entries; the pinned file is written from this when entries are added."""
+    """Return the digests of all entries; the pinned file is written from this when entries are added."""
     return {file: sorted({digest(file, entry) for entry in vectors(f"{file}.json")}) for file in SAID}
 
 
@@ -46,11 +46,11 @@ def vectors(name: str) -> list[dict[str, Any]]:
 def test_entries_are_added_and_never_changed() -> None:
     """Published hashes, draws and refusals of every version stand: whoever adds entries adds their pins too."""
     pinned = json.loads(PINS.read_text(encoding="ascii"))
-    found = pins()
+    current = pins()
     for file, digests in pinned.items():
-        lost = set(digests) - set(found[file])
+        lost = set(digests) - set(current[file])
         assert not lost, f"{file}.json: {len(lost)} entries that were pinned have changed or are gone"
-    assert found == pinned, f"new entries: write pins() to {PINS.name}"
+    assert current == pinned, f"new entries: write pins() to {PINS.name}"
 
 
 def test_draws() -> None:
@@ -75,10 +75,10 @@ def test_reports_of_several_draws() -> None:
             assert not left, f"{vector['name']}: a draw was not used"
             count += 1
     columns = [
-        len(one["draws"])
+        len(answer["draws"])
         for vector in vectors("draws.json")
         if vector["channel"]["form"] == "columns"
-        for one in vector["answers"]
+        for answer in vector["answers"]
     ]
     # Answers with their draws and their report; how many draws one takes is not counted.
     assert count + sum(columns) >= 20_000
@@ -139,16 +139,16 @@ def test_reports() -> None:
     surveys = {v["hash"]: Survey.from_published(v["published"].encode()) for v in vectors("surveys.json")}
     for vector in vectors("reports.json"):
         survey = surveys[vector["survey"]]
-        given = [
+        device_answers = [
             question.mechanism.device_answer(answer["answer"], answer["decoy"])
             if isinstance(answer, dict)
             else answer
             for question, answer in zip(survey.questions, vector["answers"], strict=True)
         ]
-        assert given == vector["device_answers"]
+        assert device_answers == vector["device_answers"]
         parts = iter([bytes.fromhex(vector["id"]), *((r << 3).to_bytes(7, "big") for r in vector["draws"])])
         open_facts = (vector.get("ranks"), vector.get("group"))
-        report = Report.new(survey, given, lambda count, parts=parts: next(parts), *open_facts)
+        report = Report.new(survey, device_answers, lambda count, parts=parts: next(parts), *open_facts)
         assert report.to_bytes(vector["invitation"]) == vector["bytes"].encode()
         body = (vector["bytes"] + " " * vector["spaces"]).encode()
         assert report.to_body(survey, vector["invitation"]) == body

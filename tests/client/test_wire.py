@@ -61,9 +61,9 @@ class Pairs(Channel):
 
     def pick(self, answer: int, draws: Draws) -> Code:
         self.check_answer(answer)
-        place = draws() % self.outcomes
-        one, two = list(combinations(range(self.options), 2))[place]
-        return f"{(1 << one) | (1 << two):0{self.wire.digits}x}"  # type: ignore[attr-defined]
+        number = draws() % self.outcomes
+        first, second = list(combinations(range(self.options), 2))[number]
+        return f"{(1 << first) | (1 << second):0{self.wire.digits}x}"  # type: ignore[attr-defined]
 
     def to_json(self) -> dict[str, Any]:
         return {"form": self.form, "options": self.options}
@@ -86,7 +86,7 @@ def forget_the_form() -> Iterator[None]:
 def test_a_bitmap_survives_wire_and_record(case: tuple[int, set[int]]) -> None:
     options, chosen = case
     wire = Bitmap(options, len(chosen))
-    report = f"{sum(1 << place for place in chosen):0{wire.digits}x}"
+    report = f"{sum(1 << option for option in chosen):0{wire.digits}x}"
     assert wire.legal(report)
     assert wire.read(json.dumps(report).encode()) == report
     assert wire.unpack(wire.pack(report)) == report
@@ -116,9 +116,9 @@ def test_a_record_holds_numbers_and_bitmaps_side_by_side() -> None:
     assert form.unpack(form.pack(reports)) == reports
     assert form.size == 1 + 2 + 2 == np.dtype(form.dtype).itemsize
     body = b'{"id":"%032x","reports":[2,"201",299]}' % 5
-    found = form.pattern.fullmatch(body)
-    assert found is not None
-    assert form.read(found[2]) == reports
+    match = form.pattern.fullmatch(body)
+    assert match is not None
+    assert form.read(match[2]) == reports
     assert form.pattern.fullmatch(body.replace(b'"201"', b'"2010"')) is None
     assert form.read(b'2,"301",299') is None
     assert form.read(b'3,"201",299') is None
@@ -158,14 +158,14 @@ def test_integers_of_numpy_are_integers() -> None:
 
 @pytest.mark.parametrize("options", [True, np.True_, 4.0, "4", None, np.float64(4)])
 def test_what_is_no_integer_is_refused_for_what_it_is(options: Any) -> None:
-    made = (
+    constructors = (
         mechanisms.krr,
         mechanisms.subset,
         mechanisms.geometric,
         mechanisms.one_bit,
         mechanisms.discrete_gaussian,
     )
-    for constructor in (*made, lambda options, epsilon: mechanisms.padded(options, epsilon, 2)):
+    for constructor in (*constructors, lambda options, epsilon: mechanisms.padded(options, epsilon, 2)):
         with pytest.raises(MechanismError, match="number of options must be a whole number, got"):
             constructor(options, 1)
     with pytest.raises(MechanismError, match="answers of every question must be a whole number, got"):

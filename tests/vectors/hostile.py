@@ -39,16 +39,16 @@ TEXT = dumps(BASE).decode()
 LIMIT = exp_below(read_decimal("1", "epsilon"))
 
 
-def assemble(parts: list[Any]) -> bytes:
-    """Give the bytes of a document written as parts."""
+def assemble(pieces: list[Any]) -> bytes:
+    """Return the bytes of a document written as parts."""
     data = b""
-    for part in parts:
-        if isinstance(part, dict):
-            data += bytes.fromhex(part["hex"])
-        elif isinstance(part, list):
-            data += part[0].encode() * part[1]
+    for piece in pieces:
+        if isinstance(piece, dict):
+            data += bytes.fromhex(piece["hex"])
+        elif isinstance(piece, list):
+            data += piece[0].encode() * piece[1]
         else:
-            data += part.encode()
+            data += piece.encode()
     return data
 
 
@@ -56,20 +56,20 @@ def put(*path_and_value: Any) -> list[Any]:
     """The base document with one value put at a path."""
     *path, last, value = path_and_value
     document = copy.deepcopy(BASE)
-    place: Any = document
+    target: Any = document
     for key in path:
-        place = place[key]
-    place[last] = value
+        target = target[key]
+    target[last] = value
     return [dumps(document).decode()]
 
 
 def drop(*path: Any) -> list[Any]:
     """The base document without the value at a path."""
     document = copy.deepcopy(BASE)
-    place: Any = document
+    target: Any = document
     for key in path[:-1]:
-        place = place[key]
-    del place[path[-1]]
+        target = target[key]
+    del target[path[-1]]
     return [dumps(document).decode()]
 
 
@@ -90,7 +90,7 @@ def swap(old: str, new: str) -> list[Any]:
 
 
 def documents() -> Iterator[Case]:
-    """Give fault, parts, and the expected hash or the cap where they are not the usual ones."""
+    """Return fault, parts, and the expected hash or the cap where they are not the usual ones."""
     for fault, parts in [*bytes_at_fault(), *shapes_at_fault(), *texts_at_fault(), *mechanisms_at_fault()]:
         yield fault, parts, {}
     for fault, parts in channels_at_fault():
@@ -120,7 +120,7 @@ def documents() -> Iterator[Case]:
 
 
 def controls() -> Iterator[Case]:
-    """Give name, parts, and the cap where it is not the usual one."""
+    """Return name, parts, and the cap where it is not the usual one."""
     for name, parts in hostile_kinds.controls():
         yield name, parts, {}
     yield "base", [TEXT], {}
@@ -170,11 +170,11 @@ def beside_unbounded(*more: str) -> list[Any]:
 def at_the_cap(above: int) -> list[Any]:
     """One warner question whose truth weight is the largest within the cap, plus `above`."""
     limit = exp_below(read_decimal("20", "cap"))
-    kept = int(SCALE * limit / (1 + limit)) + above
-    assert (Channel.krr(2, SCALE - kept).ratio or 0) > limit if above else True
-    truth = read_decimal(str(-(-kept * 10**30 // SCALE)) + "e-30", "truth")
+    weight = int(SCALE * limit / (1 + limit)) + above
+    assert (Channel.krr(2, SCALE - weight).ratio or 0) > limit if above else True
+    truth = read_decimal(str(-(-weight * 10**30 // SCALE)) + "e-30", "truth")
     drafted = Survey.from_draft(survey(yes_no("q", {"name": "warner", "truth": spell(truth)})))
-    assert drafted.questions[0].channel.weight == SCALE - kept
+    assert drafted.questions[0].channel.weight == SCALE - weight
     return [drafted.canonical.decode()]
 
 
@@ -431,8 +431,8 @@ def channels_at_fault() -> Iterator[tuple[str, list[Any]]]:
     """Channels that are none, or that are another mechanism's."""
     for fault, value in bad_forms():
         yield f"channel_{fault}", of(WARNER, "channel", value)
-    identity, one = Channel.identity(2).to_json(), BASE["questions"][WARNER]["channel"]
-    weight = one["weight"]
+    identity, warner_channel = Channel.identity(2).to_json(), BASE["questions"][WARNER]["channel"]
+    weight = warner_channel["weight"]
     yield "epsilon_above_the_stated_by_one_weight", of(WARNER, "channel", "weight", weight - 1)
     yield "epsilon_below_the_stated_by_one_weight", of(WARNER, "channel", "weight", weight + 1)
     yield "epsilon_of_another_question", of(WARNER, "channel", BASE["questions"][TRUTH]["channel"])
@@ -440,11 +440,15 @@ def channels_at_fault() -> Iterator[tuple[str, list[Any]]]:
     yield "unbounded_under_the_name_of_krr", of(KRR, "channel", Channel.identity(3).to_json())
     yield "unbounded_under_or_poll_with_epsilon", of(FLIP, "channel", identity)
     yield "unbounded_forced_where_none_is_stated", of(FORCED, "channel", identity)
-    yield "bounded_under_or_poll_without_epsilon", of(OR_POLL, "channel", one)
+    yield "bounded_under_or_poll_without_epsilon", of(OR_POLL, "channel", warner_channel)
     yield "answers_swapped", of(OR_POLL, "channel", {"form": "matrix", "rows": [[0, SCALE], [SCALE, 0]]})
     yield (
         "same_weights_in_the_other_form",
-        of(WARNER, "channel", {"form": "matrix", "rows": [list(r) for r in Channel.from_json(one).rows]}),
+        of(
+            WARNER,
+            "channel",
+            {"form": "matrix", "rows": [list(r) for r in Channel.from_json(warner_channel).rows]},
+        ),
     )
     yield (
         "rows_of_forced_swapped",
@@ -538,6 +542,6 @@ def crowded() -> list[Any]:
     """Nineteen and a table that keeps its epsilon of 1.5: the total does not."""
     weight = -int(-SCALE // (exp_below(read_decimal("1.5", "epsilon")) + 1))
     flip = Survey.from_draft(survey(yes_no("q", {"name": "warner", "epsilon": "19"}))).document
-    one = {"id": "t", "kind": "yes_no", "text": "?", "channel": table(weight)}
-    flip["questions"].append(one | {"mechanism": {"name": "matrix", "epsilon": "1.5"}})
+    question = {"id": "t", "kind": "yes_no", "text": "?", "channel": table(weight)}
+    flip["questions"].append(question | {"mechanism": {"name": "matrix", "epsilon": "1.5"}})
     return [dumps(flip).decode()]

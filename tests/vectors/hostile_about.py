@@ -40,13 +40,13 @@ def of(*path_and_value: Any) -> list[Any]:
     """The base document with one value put at a path; without a value, with something left out."""
     *path, last, value = path_and_value
     document = copy.deepcopy(BASE)
-    place: Any = document
+    target: Any = document
     for key in path:
-        place = place[key]
+        target = target[key]
     if value is _GONE:
-        del place[last]
+        del target[last]
     else:
-        place[last] = value
+        target[last] = value
     return [dumps(document).decode()]
 
 
@@ -144,22 +144,22 @@ def languages() -> Iterator[tuple[str, list[Any]]]:
 
 
 def documents() -> Iterator[tuple[str, list[Any]]]:
-    """Give fault and parts."""
+    """Return fault and parts."""
     yield from around()
     yield from looks()
     yield from languages()
 
 
 def controls() -> Iterator[tuple[str, list[Any]]]:
-    """Give name and parts of documents that are right."""
+    """Return name and parts of documents that are right."""
     yield "around_the_questions", [dumps(BASE).decode()]
     tags = [first + second for first in "abc" for second in "wxyz"]
     yield "translations_11_beside_its_own", of("translations", {tag: translated(tag) for tag in tags[:11]})
     for key in ("translations", "asked_by", "look"):
         yield f"without_{key}", of(key, _GONE)
-    one = survey(
+    draft = survey(
         yes_no("q", {"name": "warner", "epsilon": 1}), language="zh-Hant-TW", look={"quick_exit": True}
     )
-    yield "a_language_with_script_and_region", [Survey.from_draft(one).canonical.decode()]
+    yield "a_language_with_script_and_region", [Survey.from_draft(draft).canonical.decode()]
     plain = {"name": "Somebody", "notice": "Ask at the desk."}
     yield "a_notice_in_words", of("asked_by", plain)

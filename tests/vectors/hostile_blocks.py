@@ -19,13 +19,13 @@ def of(*path_and_value: Any) -> list[Any]:
     """The base document with one value put at a path; without a value, with something left out."""
     *path, last, value = path_and_value
     document = copy.deepcopy(BASE)
-    place: Any = document
+    target: Any = document
     for key in path:
-        place = place[key]
+        target = target[key]
     if value is _GONE:
-        del place[last]
+        del target[last]
     else:
-        place[last] = value
+        target[last] = value
     return [dumps(document).decode()]
 
 
@@ -94,8 +94,8 @@ def _at(epsilon: str) -> dict[str, Any]:
 
 def members_at_fault() -> Iterator[tuple[str, list[Any]]]:
     """Questions of a block with something of their own, or of a kind that no block takes."""
-    own = {"name": "warner", "epsilon": "1"}
-    yield "member_with_a_mechanism", of("questions", A, "mechanism", own)
+    mechanism = {"name": "warner", "epsilon": "1"}
+    yield "member_with_a_mechanism", of("questions", A, "mechanism", mechanism)
     decoy = {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}
     yield "member_with_a_decoy", of("questions", A, "mechanism", decoy)
     yield "member_with_a_null_mechanism", of("questions", A, "mechanism", None)
@@ -122,14 +122,14 @@ def members_at_fault() -> Iterator[tuple[str, list[Any]]]:
 
 
 def documents() -> Iterator[tuple[str, list[Any]]]:
-    """Give fault and parts."""
+    """Return fault and parts."""
     yield from outlines_at_fault()
     yield from channels_at_fault()
     yield from members_at_fault()
 
 
 def controls() -> Iterator[tuple[str, list[Any]]]:
-    """Give name and parts of documents that are right."""
+    """Return name and parts of documents that are right."""
     yield "blocks", [dumps(BASE).decode()]
     yield "block_of_another_epsilon", of("blocks", 0, copy.deepcopy(BASE["blocks"][0]) | _at("2.5"))
     draft = blocks_draft()

@@ -24,7 +24,7 @@ def of(groups: Any, question: str = "cheated") -> list[Any]:
 
 
 def documents() -> Iterator[tuple[str, list[Any]]]:
-    """Give fault and parts."""
+    """Return fault and parts."""
     for name, groups in {
         "empty": [],
         "null": None,
@@ -55,7 +55,7 @@ def documents() -> Iterator[tuple[str, list[Any]]]:
 
 
 def controls() -> Iterator[tuple[str, list[Any]]]:
-    """Give name and parts of documents that are right."""
+    """Return name and parts of documents that are right."""
     yield "groups", of(["Science", "Arts"])
     yield "as_many_groups_as_may_be", of(MANY[:-1])
     yield "groups_in_other_scripts", of(["科学", "الآداب", "Ελληνικά", "Fine arts", "a" * 200, "others"])

@@ -39,13 +39,13 @@ def of(number: int, *path_and_value: Any) -> list[Any]:
     """The base document with a change in one question; without a value, with something left out."""
     *path, last, value = path_and_value
     document = copy.deepcopy(BASE)
-    place: Any = document["questions"][number]
+    target: Any = document["questions"][number]
     for key in path:
-        place = place[key]
+        target = target[key]
     if value is _GONE:
-        del place[last]
+        del target[last]
     else:
-        place[last] = value
+        target[last] = value
     return [dumps(document).decode()]
 
 
@@ -173,7 +173,7 @@ def forms_at_fault() -> Iterator[tuple[str, list[Any]]]:
     yield "columns_of_four_answers", of(SCALE_QUESTION, "channel", two_valued(4, 9, "1"))
     yield "columns_epsilon_stated_smaller", of(SCALE_QUESTION, "mechanism", "epsilon", "0.01")
     yield "designed_without_epsilon", of(SCALE_QUESTION, "mechanism", "epsilon", _GONE)
-    joint, item = (BASE["questions"][one]["channel"] for one in (JOINT, ITEM))
+    joint, item = (BASE["questions"][number]["channel"] for number in (JOINT, ITEM))
     for name, channel in (("sampled", joint), ("padded", item)):
         yield f"{name}_under_designed", of(SCALE_QUESTION, "channel", channel)
     yield from _ordered_at_fault()
@@ -183,22 +183,22 @@ def _ordered_at_fault() -> Iterator[tuple[str, list[Any]]]:
     """Tables of mechanisms for ordered answers that are made for a larger epsilon than the document states."""
     points = BASE["questions"][SCALE_QUESTION]["points"]
     target = {key: BASE["questions"][SCALE_QUESTION]["mechanism"][key] for key in ("target",)}
-    for made in (mechanisms.geometric, mechanisms.exponential, mechanisms.square_wave):
-        found = made(points, "1.001")
-        stated = {"name": found.name, "epsilon": "1", **target}
+    for constructor in (mechanisms.geometric, mechanisms.exponential, mechanisms.square_wave):
+        mechanism = constructor(points, "1.001")
+        stated = {"name": mechanism.name, "epsilon": "1", **target}
         changed = of(SCALE_QUESTION, "mechanism", stated)
         document = loads(changed[0])
-        document["questions"][SCALE_QUESTION]["channel"] = found.device.to_json()
-        yield f"{found.name}_ratio_too_large", [dumps(document).decode()]
+        document["questions"][SCALE_QUESTION]["channel"] = mechanism.device.to_json()
+        yield f"{mechanism.name}_ratio_too_large", [dumps(document).decode()]
 
 
 def _one_bit(number: int, rows: int, target: dict[str, Any]) -> list[Any]:
     """A question under the one bit for a mean, whose integers keep its epsilon."""
-    made = mechanisms.one_bit(rows, 1)
+    mechanism = mechanisms.one_bit(rows, 1)
     document = copy.deepcopy(BASE)
     document["questions"][number] |= {
-        "mechanism": {"name": made.name, "epsilon": "1", **target},
-        "channel": made.device.to_json(),
+        "mechanism": {"name": mechanism.name, "epsilon": "1", **target},
+        "channel": mechanism.device.to_json(),
     }
     return [dumps(document).decode()]
 
@@ -364,7 +364,7 @@ def series_at_fault() -> Iterator[tuple[str, list[Any]]]:
 
 
 def documents() -> Iterator[tuple[str, list[Any]]]:
-    """Give fault and parts."""
+    """Return fault and parts."""
     yield from kinds_at_fault()
     yield from rules_at_fault()
     yield from forms_at_fault()

@@ -34,12 +34,12 @@ def two_valued(options: int, outcomes: int, epsilon: str) -> Json:
     high = int(low * bound)
     masks = [(0x9E3779B97F4A7C15 * (j + 1) >> 3) % (1 << options) for j in range(outcomes - 1)]
     # The last report has what remains: mixing all columns toward their mean keeps its ratio within the bound too.
-    made = {"form": "columns", "options": options, "sets": [], "low": [], "high": []}
+    channel = {"form": "columns", "options": options, "sets": [], "low": [], "high": []}
     for mask in masks:
-        made["sets"].append(f"{mask:0{-(-options // 4)}x}")
-        made["low"].append(low)
-        made["high"].append(low + (high - low) // outcomes)
-    return made
+        channel["sets"].append(f"{mask:0{-(-options // 4)}x}")
+        channel["low"].append(low)
+        channel["high"].append(low + (high - low) // outcomes)
+    return channel
 
 
 ASSURED = [
@@ -56,7 +56,7 @@ def yes_no_at(*epsilons: str) -> Json:
 
 
 def drafts() -> Iterator[tuple[str, Json]]:
-    """Give name and draft."""
+    """Return name and draft."""
     warner = {"name": "warner", "epsilon": 1.0}
     yield "smallest", survey(yes_no("q", warner))
     yield (
@@ -218,11 +218,11 @@ def drafts() -> Iterator[tuple[str, Json]]:
     yield "skip rules", survey(*skip_rules(), title="Skip rules")
     moon = yes_no("moon", {"name": "warner", "epsilon": 1}, text="Were you born on the moon?")
     yield "an anchor", survey(yes_no("q", warner), moon, anchor={"question": "moon", "share": 0.0})
-    told = choice(
+    check = choice(
         "told", ["never", "once", "often"], {"name": "krr", "epsilon": 2}, text="Please choose “often” here."
     )
     instructed = {"question": "told", "share": 1, "answer": "often"}
-    yield "an instructed answer", survey(yes_no("q", warner), told, anchor=instructed)
+    yield "an instructed answer", survey(yes_no("q", warner), check, anchor=instructed)
     wave = {"name": "Exam honesty", "wave": 2, "previous": "0123456789abcdef" * 4}
     yield "a second wave", survey(yes_no("q", warner), series=wave)
     yield "ordered mechanisms", survey(*ordered_mechanisms(), title="Ordered mechanisms")
@@ -233,15 +233,15 @@ def drafts() -> Iterator[tuple[str, Json]]:
     yield "blocks and groups by invitation", groups_and_blocks()
     yield (
         "block of five",
-        survey(*(member(f"q{one}") for one in range(5)))
-        | {"blocks": [{"questions": [f"q{one}" for one in range(5)], "ask": 2, "epsilon": 2}]},
+        survey(*(member(f"q{position}") for position in range(5)))
+        | {"blocks": [{"questions": [f"q{position}" for position in range(5)], "ask": 2, "epsilon": 2}]},
     )
 
 
 def about_draft() -> Json:
     """A survey with everything that may stand around its questions, in three languages."""
     brittany = {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}
-    asked = (
+    questions = (
         yes_no("a", {"name": "warner", "epsilon": 1}),
         choice("b", ["x", "Prefer not to say"], {"name": "krr", "epsilon": 1}),
         {
@@ -276,8 +276,8 @@ def about_draft() -> Json:
         "look": {"accent": "#5b2a86", "logo": "0123456789abcdef" * 4, "layout": "steps", "quick_exit": True},
     }
     translations = {tag: translated(tag) for tag in ("fr", "ar")}
-    made = survey(*asked, title="Around", intro="Hello.", **about)
-    return made | {"translations": translations}
+    document = survey(*questions, title="Around", intro="Hello.", **about)
+    return document | {"translations": translations}
 
 
 def translated(tag: str) -> Json:
@@ -373,16 +373,16 @@ def skip_rules() -> Iterator[Json]:
     reasons = {"after": {"question": "cheated", "answers": ["Yes"]}}
     yield choice("why", ["Time", "Fear", "Habit"], {"epsilon": 1}) | reasons
     deeper = {"after": {"question": "why", "answers": ["Fear", "Time"]}}
-    yield choice("fear", [f"Fear {one}" for one in range(12)], {"epsilon": 1}) | deeper
+    yield choice("fear", [f"Fear {number}" for number in range(12)], {"epsilon": 1}) | deeper
 
 
 def member(name: str) -> Json:
-    """Give a yes/no question of a block."""
+    """Return a yes/no question of a block."""
     return {"id": name, "kind": "yes_no", "text": f"{name}?"}
 
 
 def blocks_draft() -> Json:
-    """Give a draft with two blocks, one of several kinds, and questions around them."""
+    """Return a draft with two blocks, one of several kinds, and questions around them."""
     warner = {"name": "warner", "epsilon": 1}
     inside = [
         member("a"),
@@ -399,7 +399,7 @@ def blocks_draft() -> Json:
 
 
 def groups_draft() -> Json:
-    """Give a draft with two groups; the second name is not composed yet."""
+    """Return a draft with two groups; the second name is not composed yet."""
     warner = {"name": "warner", "epsilon": 1}
     return survey(yes_no("cheated", warner), choice("why", ["Time", "Fear", "Habit"], {"epsilon": 1})) | {
         "groups": ["Science", "Beaux-arts e\u0301tudes"]
@@ -407,7 +407,7 @@ def groups_draft() -> Json:
 
 
 def groups_and_blocks() -> Json:
-    """Give a draft with three groups, blocks, a decoy and invitations."""
+    """Return a draft with three groups, blocks, a decoy and invitations."""
     drafted = blocks_draft()
     decoy = {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}
     drafted["questions"].append(yes_no("tax", decoy))

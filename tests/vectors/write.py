@@ -86,8 +86,8 @@ def channels() -> Iterator[tuple[str, Channel]]:
         (20, 64, "2"),
         (64, 64, "4"),
     ):
-        made = surveys.two_valued(options, outcomes, epsilon)
-        yield f"columns {options} x {outcomes}", Channel.from_json(made)
+        form = surveys.two_valued(options, outcomes, epsilon)
+        yield f"columns {options} x {outcomes}", Channel.from_json(form)
     yield "krr with the least weight", Channel.krr(2, 1)
     yield "krr with the largest weight", Channel.krr(2, SCALE - 1)
 
@@ -98,7 +98,7 @@ def pseudo_draws(label: str, count: int) -> list[int]:
 
 
 def pseudo_draw(label: str, number: int) -> int:
-    """Give one of them."""
+    """Return one of them."""
     return int.from_bytes(hashlib.sha256(f"{label} {number}".encode()).digest()[:7], "big") >> 3
 
 
@@ -153,11 +153,11 @@ def many_draws() -> Iterator[dict[str, Any]]:
         ([2] * 60, 6, "3"),
     ):
         channel = mechanisms.sampled(sizes, epsilon, ask).device
-        answers = [[place * step % size for place, size in enumerate(sizes)] for step in range(5)]
+        answers = [[index * step % size for index, size in enumerate(sizes)] for step in range(5)]
         yield many(f"sampled {ask} of {len(sizes)}", channel, answers, 400)
     for options, at_most, epsilon in ((8, 3, "1"), (2, 2, "0.5"), (100, 5, "2"), (4, 1, "3")):
         channel = mechanisms.padded(options, epsilon, at_most).device
-        answers = [sorted({one * 7 % options for one in range(ticked)}) for ticked in range(at_most + 1)]
+        answers = [sorted({item * 7 % options for item in range(ticked)}) for ticked in range(at_most + 1)]
         yield many(f"padded {at_most} of {options}", channel, answers, 400)
     for options, epsilon, size in ((5, "0.5", 2), (11, "1", 3), (20, "2", 3), (100, "2", 12)):
         channel = mechanisms.subset(options, epsilon, size).device
@@ -183,7 +183,7 @@ def many(name: str, channel: Channel, answers: list[Any], times: int) -> dict[st
 
 
 def drawn(label: str, number: int, channel: Channel, answer: Any) -> Iterator[Any]:
-    """Give the draws that a report takes, then the report; every fifth case starts with an edge of the range."""
+    """Return the draws that a report takes, then the report; every fifth case starts with an edge of the range."""
     first = {0: 0, 5: SCALE - 1, 10: SCALE - 2}.get(number % 25)
     used: list[int] = []
 
@@ -222,24 +222,23 @@ def report_vectors() -> list[dict[str, Any]]:
             bits = hashlib.sha256(label.encode()).digest()
             answers: list[Any] = []
             device: list[Any] = []
-            for place, question in enumerate(survey.questions):
+            for index, question in enumerate(survey.questions):
                 mechanism = question.mechanism
-                answer = an_answer(question, bits[place % 32], place)
+                answer = an_answer(question, bits[index % 32], index)
                 if not mechanism.has_decoy:
                     answers.append(answer)
                     device.append(answer)
                 else:
-                    decoy = bits[-1 - place % 32] % 2
+                    decoy = bits[-1 - index % 32] % 2
                     answers.append({"answer": answer, "decoy": decoy})
                     device.append(mechanism.device_answer(answer, decoy))
             identifier, draws = bits[16:].hex(), []
             invitation = "K7Q-é" if number % 2 else None
             ranks = [bits[-1] % block.channel.ranks for block in survey.blocks] if number % 2 else None
             if ranks:
-                asked = {one.id for one in asked_questions(survey, ranks)}
-                device = [
-                    one if q.id in asked else None for q, one in zip(survey.questions, device, strict=True)
-                ]
+                ids_asked = {question.id for question in asked_questions(survey, ranks)}
+                pairs = zip(survey.questions, device, strict=True)
+                device = [answer if question.id in ids_asked else None for question, answer in pairs]
                 answers = device
             group = bits[0] % len(survey.groups) if survey.groups else None
             report = Report.new(survey, device, coins(identifier, label, draws), ranks or None, group)
@@ -260,14 +259,14 @@ def report_vectors() -> list[dict[str, Any]]:
     return vectors
 
 
-def an_answer(question: Question, byte: int, place: int) -> Any:
+def an_answer(question: Question, byte: int, index: int) -> Any:
     """A true answer of any kind: an option, a number of steps, or the ticked options."""
     answers = question.answers
     if question.kind.several:
         most = answers.about()["at_most"] or len(question.options)
-        return [one for one in range(len(question.options)) if byte >> one % 8 & 1][:most]
+        return [option for option in range(len(question.options)) if byte >> option % 8 & 1][:most]
     if answers.steps is not None:
-        return byte * (place + 1) * 7919 % (answers.steps + 1)
+        return byte * (index + 1) * 7919 % (answers.steps + 1)
     return byte % len(question.labels)
 
 
@@ -338,8 +337,8 @@ def fact_vectors() -> list[dict[str, Any]]:
         for question in survey.questions:
             mechanism = question.mechanism
             facts = [
-                {"report": one.report, "leaves": list(one.leaves), "decoy": one.decoy}
-                for one in mechanism.facts
+                {"report": fact.report, "leaves": list(fact.leaves), "decoy": fact.decoy}
+                for fact in mechanism.facts
             ]
             vectors.append(
                 {
@@ -361,17 +360,17 @@ def assurance_vectors() -> list[dict[str, Any]]:
     vectors = []
     for name, draft in drafts.items():
         survey = Survey.from_draft(draft)
-        found = assurance(survey)
+        promise = assurance(survey)
         vectors.append(
             {
                 "name": name,
                 "document": survey.canonical.decode(),
-                "tier": found.tier,
-                "one_sided": found.one_sided,
-                "weakest": list(found.weakest),
-                "factor": [str(found.factor.numerator), str(found.factor.denominator)],
-                "kept": found.kept,
-                "tiers": [tier_of(one.channel.ratio) for one in survey.questions],
+                "tier": promise.tier,
+                "one_sided": promise.one_sided,
+                "weakest": list(promise.weakest),
+                "factor": [str(promise.factor.numerator), str(promise.factor.denominator)],
+                "kept": promise.kept,
+                "tiers": [tier_of(question.channel.ratio) for question in survey.questions],
             }
         )
     return vectors
@@ -382,18 +381,18 @@ def registry() -> list[dict[str, Any]]:
     forms = [{"form": name, "keys": sorted(form.keys)} for name, form in Channel.forms.items()]
     used = [
         {
-            "mechanism": one.name,
-            "parameters": sorted(parameter.name for parameter in one.declared_parameters),
-            "two_answers": one.two_answers,
-            "decoy": one.has_decoy,
-            "combine": one.combine,
-            "reports_answers": one.reports_answers,
-            "takes_combined": one.takes_combined,
-            "recompiled": one.recompiled,
-            "fits": one.fits,
+            "mechanism": entry.name,
+            "parameters": sorted(parameter.name for parameter in entry.declared_parameters),
+            "two_answers": entry.two_answers,
+            "decoy": entry.has_decoy,
+            "combine": entry.combine,
+            "reports_answers": entry.reports_answers,
+            "takes_combined": entry.takes_combined,
+            "recompiled": entry.recompiled,
+            "fits": entry.fits,
         }
-        for one in mechanisms.MECHANISMS.values()
-        if one.in_surveys
+        for entry in mechanisms.MECHANISMS.values()
+        if entry.in_surveys
     ]
     kinds = [
         {
@@ -407,7 +406,7 @@ def registry() -> list[dict[str, Any]]:
             "widget": kind.widget,
             "yes_or_no": kind.yes_or_no,
             "fixed_words": kind.fixed_words,
-            "mechanisms": [one.name for one in kind.mechanisms],
+            "mechanisms": [entry.name for entry in kind.mechanisms],
         }
         for kind in KINDS.values()
     ]
@@ -417,7 +416,7 @@ def registry() -> list[dict[str, Any]]:
 
 
 def build() -> dict[str, str]:
-    """Give the text of every file."""
+    """Return the text of every file."""
     files: dict[str, list[Any]] = {
         "registry.json": registry(),
         "facts.json": fact_vectors(),
