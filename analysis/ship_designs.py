@@ -1,6 +1,6 @@
 """Write the designs that come with the package: scales, bins and worst-case means at the slider's stops.
 
-Run it again after a change of the search (and raise VERSION in kept.py): python analysis/ship_designs.py
+Run it again after a change of the search (and raise VERSION in design_cache.py): python analysis/ship_designs.py
 What is kept on this machine is used, so that it can be stopped and started; XDG_CACHE_HOME names another place.
 """
 
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hushpoll_analysis.designing.optimal import Found, best, best_worst_case, kept
-from hushpoll_analysis.designing.planning import SLIDER_STOPS
+from hushpoll_analysis.planning.margins import SLIDER_STOPS
+from hushpoll_analysis.planning.optimal import Found, best, best_worst_case, design_cache
 from hushpoll_client.exact import read_decimal, spell
 from tqdm import tqdm
 
@@ -40,8 +40,8 @@ def main() -> None:
     shipped = {}
     for key, find in tqdm(list(asked())):
         found: Found = find()
-        shipped[kept.key(key)] = found.to_json()
-    place = Path(kept.__file__).with_name(kept.SHIPPED)
+        shipped[design_cache.key(key)] = found.to_json()
+    place = Path(design_cache.__file__).with_name(design_cache.SHIPPED)
     text = json.dumps(shipped, sort_keys=True, separators=(",", ":")).encode("ascii")
     place.write_bytes(gzip.compress(text, compresslevel=9, mtime=0))
     print(f"{len(shipped)} designs, {len(text):,} bytes, {place.stat().st_size:,} compressed: {place.name}")

@@ -16,8 +16,8 @@ from functools import reduce
 
 import numpy as np
 from hushpoll_analysis import maximise
-from hushpoll_analysis.channel.simulation import simulate
 from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.simulation.draws import simulate
 from hushpoll_client import mechanisms
 from scipy.optimize import minimize
 

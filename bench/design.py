@@ -15,9 +15,9 @@ import time
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from hushpoll_analysis.designing.optimal.problem import Problem
-from hushpoll_analysis.designing.optimal.program import GAP, solve
-from hushpoll_analysis.designing.optimal.search import search_best
+from hushpoll_analysis.planning.optimal.problem import Problem
+from hushpoll_analysis.planning.optimal.program import GAP, solve
+from hushpoll_analysis.planning.optimal.search import search_best
 from hushpoll_client.exact import read_decimal
 
 CASES = {5: 0.3, 11: 5.0, 20: 30.0}

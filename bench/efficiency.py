@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from hushpoll_analysis import channel_view, cumulative, estimate, mean
-from hushpoll_analysis.channel.population import simulate_codes
 from hushpoll_analysis.channel.view import sampler
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.simulation.respondents import simulate_codes
 from hushpoll_client import Survey
 from peer_packages import PACKAGES, peers_python
 

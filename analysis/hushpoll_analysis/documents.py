@@ -22,7 +22,7 @@ def parse_survey(data: bytes) -> Survey:
     value = _loaded(data)
     if not _to_be_resolved(value):
         return _estimable(Survey.parse(data))
-    from hushpoll_analysis.designing.resolving import read_draft
+    from hushpoll_analysis.planning.draft_resolution import read_draft
 
     survey = read_draft(value)
     survey.check_cap()
@@ -32,7 +32,7 @@ def parse_survey(data: bytes) -> Survey:
 def _estimable(survey: Survey) -> Survey:
     """Refuse channels that somebody else made and that cannot tell what shall be reported."""
     if any(question.kind.targets and not question.mechanism.recompiled for question in survey.questions):
-        from hushpoll_analysis.designing.resolving import check_targets
+        from hushpoll_analysis.planning.draft_resolution import check_targets
 
         check_targets(survey)
     return survey

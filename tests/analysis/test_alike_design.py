@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.data.alike import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
+from hushpoll_analysis.data.distinct_rows import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.reading import read_sample_design

@@ -21,9 +21,9 @@ from hushpoll_analysis import (
     sum_score,
     weighted_estimate,
 )
-from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import mechanisms
 
 SURVEY = read_draft(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import estimate, report, simulate, weighted_estimate
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.group_findings import group_findings
 from hushpoll_analysis.results.texts import Texts
 from hushpoll_analysis.results.wording import wording

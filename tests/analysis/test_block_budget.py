@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import AnalysisError, budget
-from hushpoll_analysis.designing.precision import Precision
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.planning.precision import Precision
 from hushpoll_client.cli import main
 from hushpoll_client.mechanism import Member, sampled
 

@@ -26,7 +26,7 @@ from hushpoll_analysis import (
 from hushpoll_analysis.channel.view import channel_view, sampler
 from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.data.members import pair_table
-from hushpoll_analysis.designing.planning import plan
+from hushpoll_analysis.planning.margins import plan
 from hushpoll_analysis.results.export import write_export
 from hushpoll_analysis.sampling.weighted import weighted_estimate
 from hushpoll_client import SCALE, Survey
@@ -444,7 +444,7 @@ def test_the_test_of_independence_keeps_its_level(times: int) -> None:
 
 
 def test_the_audit_enumerates_the_whole_report() -> None:
-    from hushpoll_analysis.channel.person import audit_person, parts_of
+    from hushpoll_analysis.simulation.whole_report import audit_person, parts_of
 
     read = block_of(member("a"), CHOICE, epsilon=1, before=(yes_no("x", {"name": "warner", "epsilon": 1}),))
     found = audit_person(parts_of(read), [entry.channel.ratio for entry in read.entries])
@@ -455,8 +455,8 @@ def test_the_audit_enumerates_the_whole_report() -> None:
 
 def test_numbers_of_a_block_under_weights() -> None:
     """A scale of a block: only who was asked counts, with equal weights as without."""
-    from hushpoll_analysis.channel.population import simulate_survey
-    from hushpoll_analysis.designing.resolving import read_draft
+    from hushpoll_analysis.planning.draft_resolution import read_draft
+    from hushpoll_analysis.simulation.respondents import simulate_survey
 
     survey = read_draft(
         {

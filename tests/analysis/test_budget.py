@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import AnalysisError, budget, plan
-from hushpoll_analysis.designing.planning import SLIDER_STOPS
-from hushpoll_analysis.designing.resolving import read_draft
-from hushpoll_analysis.designing.spending import Spender, read_lock
+from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.planning.epsilon_search import Spender, read_lock
+from hushpoll_analysis.planning.margins import SLIDER_STOPS
 from hushpoll_client import Survey
 from hushpoll_client.cli import main
 from hushpoll_client.formatting import at_most, epsilon_text

@@ -16,14 +16,21 @@ import clarabel
 import numpy as np
 import pytest
 from hushpoll_analysis import AnalysisError, design
-from hushpoll_analysis.channel.spread import spread
-from hushpoll_analysis.designing import optimal
-from hushpoll_analysis.designing.optimal import Found, best, best_worst_case, designed, kept, worst_case_mean
-from hushpoll_analysis.designing.optimal.problem import Problem
-from hushpoll_analysis.designing.optimal.program import solve
-from hushpoll_analysis.designing.optimal.search import search_best, search_worst_case
-from hushpoll_analysis.designing.planning import SLIDER_STOPS
-from hushpoll_analysis.designing.precision import best_channel
+from hushpoll_analysis.channel.variance import spread
+from hushpoll_analysis.planning import optimal
+from hushpoll_analysis.planning.margins import SLIDER_STOPS
+from hushpoll_analysis.planning.optimal import (
+    Found,
+    best,
+    best_worst_case,
+    design_cache,
+    designed,
+    worst_case_mean,
+)
+from hushpoll_analysis.planning.optimal.problem import Problem
+from hushpoll_analysis.planning.optimal.program import solve
+from hushpoll_analysis.planning.optimal.search import search_best, search_worst_case
+from hushpoll_analysis.planning.precision import best_channel
 from hushpoll_client import Channel, MechanismError, mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.exact import exp_below, read_decimal
@@ -261,8 +268,8 @@ def test_what_is_not_proven_to_be_the_best_is_held_against_all_others(
 ) -> None:
     """A scale of seven with K-ary response in place of the design: 25.3 and more instead of 19.3."""
     poor = Found(mechanisms.krr(7, 1).device, 30.0, 29.999 if proven else None)
-    monkeypatch.setattr("hushpoll_analysis.designing.optimal.best", lambda *_, **__: poor)
-    monkeypatch.setattr("hushpoll_analysis.designing.best_channel.best", lambda *_, **__: poor)
+    monkeypatch.setattr("hushpoll_analysis.planning.optimal.best", lambda *_, **__: poor)
+    monkeypatch.setattr("hushpoll_analysis.planning.best_channel.best", lambda *_, **__: poor)
     made = best_channel(7, 1, "cumulative")
     assert (made.device == poor.channel) == proven
     assert spread(made, "cumulative").unit_variance(0.5) <= spread(
@@ -277,8 +284,8 @@ def test_what_the_slider_asks_for_is_shipped(monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_: object) -> None:
         raise AssertionError("searched for")
 
-    monkeypatch.setattr("hushpoll_analysis.designing.optimal.search.search_best", refuse)
-    monkeypatch.setattr("hushpoll_analysis.designing.optimal.search.search_worst_case", refuse)
+    monkeypatch.setattr("hushpoll_analysis.planning.optimal.search.search_best", refuse)
+    monkeypatch.setattr("hushpoll_analysis.planning.optimal.search.search_worst_case", refuse)
     for stop in SLIDER_STOPS:
         for options in range(2, 12):
             for target in ("cumulative", "mean", "shares"):
@@ -290,7 +297,7 @@ def test_what_the_slider_asks_for_is_shipped(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_shipped_is_small_and_sound() -> None:
-    place = Path(kept.__file__).with_name(kept.SHIPPED)
+    place = Path(design_cache.__file__).with_name(design_cache.SHIPPED)
     assert place.stat().st_size < 400_000
     for one in json.loads(gzip.decompress(place.read_bytes())).values():
         assert one["bound"] is None or one["bound"] <= one["n_variance"]
@@ -299,15 +306,15 @@ def test_what_is_shipped_is_small_and_sound() -> None:
 
 def test_a_design_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first = best(5, "1.234", "cumulative")
-    assert len(list(kept.folder().glob("*.json"))) == 1
-    monkeypatch.setattr("hushpoll_analysis.designing.optimal.search.search_best", None)
+    assert len(list(design_cache.folder().glob("*.json"))) == 1
+    monkeypatch.setattr("hushpoll_analysis.planning.optimal.search.search_best", None)
     assert best(5, 1.234, "cumulative") == first
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"channel": 1}', b"\xff\xfe", "other"])
 def test_a_damaged_file_is_found_anew(damage: bytes | str) -> None:
     first = best(4, "1.5", "mean")
-    (file,) = kept.folder().glob("*.json")
+    (file,) = design_cache.folder().glob("*.json")
     if isinstance(damage, str):  # a sound channel, but for a larger epsilon than was asked for
         bolder = best(4, 3, "mean").to_json()
         damage = json.dumps(bolder).encode()
@@ -320,11 +327,11 @@ def test_several_may_write_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: best(3, "0.9", "cumulative"), range(16)))
     assert all(one == made[0] for one in made)
-    assert [file.name for file in kept.folder().iterdir()] == [f"{_key(3, '0.9')}.json"]
+    assert [file.name for file in design_cache.folder().iterdir()] == [f"{_key(3, '0.9')}.json"]
 
 
 def _key(options: int, epsilon: str) -> str:
-    return kept.key({"options": options, "epsilon": epsilon, "target": "cumulative"})
+    return design_cache.key({"options": options, "epsilon": epsilon, "target": "cumulative"})
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing(
@@ -338,7 +345,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing(
 
 def test_what_is_shipped_needs_no_solver() -> None:
     script = (
-        "import sys; from hushpoll_analysis.designing.optimal import designed; designed(11, 1, 'cumulative'); "
+        "import sys; from hushpoll_analysis.planning.optimal import designed; designed(11, 1, 'cumulative'); "
         "print([name for name in ('numpy', 'scipy', 'clarabel') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

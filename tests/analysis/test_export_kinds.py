@@ -8,7 +8,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.export import export_files
 
 SURVEY = read_draft(

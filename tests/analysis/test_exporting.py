@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.results.export import (
     export_files,
     guard_cell,
@@ -26,6 +25,7 @@ from hushpoll_analysis.results.export import (
     zip_export,
 )
 from hushpoll_analysis.results.labels import column_names
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import HushpollError, Survey
 
 NASTY = "It's \"5 $\" `x' \\ a|b*c"

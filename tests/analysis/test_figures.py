@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.figures import NumberAxis
+from hushpoll_analysis.simulation.respondents import simulate_survey
 
 
 def number_draft(least: str, largest: str, step: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import detects_cheating, linear, logit, multinomial, ordinal, simulate
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import special

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import report, resolve
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.results.follow_up import shares_among_asked
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.wording import LANGUAGES, wording
 from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
 DECIDER = {

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import Replicates, compare, linear, report
-from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.simulation.respondents import simulate_survey
 
 SURVEY = read_draft(
     {

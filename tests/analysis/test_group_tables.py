@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import crosstab, report
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_analysis.tables.within import shown_limits
 from hushpoll_client import Survey, mechanisms
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import AnalysisError, clusters, crosstab, queries, simulate, synthesize
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.tables.clustering import lloyd
 from hushpoll_client import Survey, mechanisms
 from scipy import stats

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, linear, logit, report
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import channel_view, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results import picture
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey, mechanisms
 
 N = 6000

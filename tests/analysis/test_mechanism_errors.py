@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 from hushpoll_analysis import simulate
 from hushpoll_analysis.channel.view import channel_view, sampler
-from hushpoll_analysis.designing.optimal import designed
 from hushpoll_analysis.errors import NotIdentifiedError
+from hushpoll_analysis.planning.optimal import designed
 from hushpoll_client import Channel, Mechanism, mechanisms
 from hushpoll_client.mechanism import MECHANISMS
 

@@ -23,8 +23,8 @@ from hushpoll_analysis import (
     sum_score,
     weighted_estimate,
 )
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.cli import main
 

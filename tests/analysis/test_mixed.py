@@ -16,7 +16,7 @@ from hushpoll_analysis import (
     logit,
     multinomial,
 )
-from hushpoll_analysis.channel.unknown import PartlyKnown
+from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import SCALE

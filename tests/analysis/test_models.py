@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import logit
-from hushpoll_analysis.data.alike import each_row
+from hushpoll_analysis.data.distinct_rows import each_row
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.regression.families import binary, number
 from hushpoll_analysis.regression.models import linear

@@ -11,7 +11,7 @@ import hushpoll_analysis
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.channel.simulation import random_bytes
+from hushpoll_analysis.simulation.draws import random_bytes
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.errors import HushpollError
 

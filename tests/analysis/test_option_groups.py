@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, logit, report, simulate
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_client import mechanisms
 
 N = 8000

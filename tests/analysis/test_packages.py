@@ -17,14 +17,14 @@ import pandas as pd
 import pyreadstat
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.export import write_export
 from hushpoll_analysis.results.labels import WARNING
 from hushpoll_analysis.results.packages import data_package, ddi_codebook, write_statistical
 from hushpoll_analysis.results.reproduce import r_reproduce
 from hushpoll_analysis.results.stata_notes import write_notes
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
 DRAFT: dict[str, Any] = {

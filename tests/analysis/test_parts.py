@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import estimate, report, simulate
-from hushpoll_analysis.channel.audit import audit_channel, buffered
-from hushpoll_analysis.channel.population import row_shares, simulate_codes, simulate_survey
 from hushpoll_analysis.channel.subset import SubsetSampler
 from hushpoll_analysis.channel.view import channel_view, sampler
-from hushpoll_analysis.designing.optimal import designed
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.optimal import designed
 from hushpoll_analysis.results.export import write_export, write_reports
+from hushpoll_analysis.simulation.epsilon_audit import audit_channel, buffered
+from hushpoll_analysis.simulation.respondents import row_shares, simulate_codes, simulate_survey
 from hushpoll_client import Report, Survey, mechanisms
 from hushpoll_client.delivery.record import RecordFormat
 from scipy import stats

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.data.engines import weighted_counts
 from hushpoll_analysis.data.files import read_frame, tally
 from hushpoll_analysis.data.parts import engine_table, tally_parts, write_parts
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat
 from hushpoll_client.survey.group import FIELD

@@ -10,11 +10,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hushpoll_analysis.channel.spread import spread
+from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.designing.planning import SLIDER_STOPS, curve, plan
-from hushpoll_analysis.designing.recommending import recommend
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.margins import SLIDER_STOPS, curve, plan
+from hushpoll_analysis.planning.recommendation import recommend
 from hushpoll_client import mechanisms
 
 Z = NormalDist().inv_cdf(0.975)
@@ -183,7 +183,7 @@ def test_bad_requests_are_explained(arguments: tuple[str, dict[str, object]], me
 
 def test_planning_imports_neither_numpy_nor_pandas() -> None:
     code = (
-        "import sys; from hushpoll_analysis.designing.planning import curve; curve('krr', 5, n=1000);"
+        "import sys; from hushpoll_analysis.planning.margins import curve; curve('krr', 5, n=1000);"
         "sys.exit(any(name in sys.modules for name in ('numpy', 'scipy', 'pandas')))"
     )
     path = [entry for entry in sys.path if entry]

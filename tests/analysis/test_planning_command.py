@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hushpoll_analysis.designing.planning import plan
+from hushpoll_analysis.planning.margins import plan
 from hushpoll_client.cli import main
 
 

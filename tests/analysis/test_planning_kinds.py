@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hushpoll_analysis import AnalysisError, design, plan, recommend
-from hushpoll_analysis.channel.spread import TARGETS, MeanSpread, spread
+from hushpoll_analysis.channel.variance import TARGETS, MeanSpread, spread
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import krr, padded, sampled, subset, warner

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import weighted_estimate
-from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.sampling.reading import read_sample_design
+from hushpoll_analysis.simulation.respondents import simulate_survey
 
 PEOPLE = 15_000
 SURVEY = read_draft(

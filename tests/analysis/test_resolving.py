@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import design, resolve
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.documents import parse_survey
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_client import Channel, Survey, SurveyError
 from hushpoll_client.exact import exp_below, read_decimal
 

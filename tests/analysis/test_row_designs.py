@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, logit, report, trend, weighted_estimate
-from hushpoll_analysis.channel.unknown import asks_unknown_decoy, detects_cheating, detects_lies
+from hushpoll_analysis.channel.two_group_designs import asks_unknown_decoy, detects_cheating, detects_lies
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.regression.models import linear
 from hushpoll_analysis.shares.two_groups import cheating_detection, lie_detection, unrelated_two_groups

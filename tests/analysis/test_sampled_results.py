@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import correlate, estimate, linear, report, simulate, weighted_estimate
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import mechanisms
 from hushpoll_client.cli import main
 

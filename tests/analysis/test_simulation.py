@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
-from hushpoll_analysis.channel import simulation
-from hushpoll_analysis.channel.simulation import draw_truth, reports_at, simulate
+from hushpoll_analysis.simulation import draws
+from hushpoll_analysis.simulation.draws import draw_truth, reports_at, simulate
 from hushpoll_client import Channel, HushpollError, mechanisms
 from hushpoll_client.channel import SCALE
 from hypothesis import given, settings
@@ -81,22 +81,20 @@ def test_the_table_of_high_bits_gives_what_the_client_gives(
         drawn.append(urandom(size))
         return drawn[-1]
 
-    n = simulation.TABLE_FROM + 1000
+    n = draws.TABLE_FROM + 1000
     answers = np.arange(n) % channel.options
     monkeypatch.setattr(os, "urandom", kept)
     # The first block falls into the ranges in which a threshold lies: the ones that need the low bits.
-    edges = [
-        sorted({r >> simulation.LOW_BITS for r in edge_draws(channel, x)}) for x in range(channel.options)
-    ]
-    places = [(x, index // channel.options) for index, x in enumerate(answers[: simulation.BLOCK].tolist())]
+    edges = [sorted({r >> draws.LOW_BITS for r in edge_draws(channel, x)}) for x in range(channel.options)]
+    places = [(x, index // channel.options) for index, x in enumerate(answers[: draws.BLOCK].tolist())]
     first = np.array([edges[x][turn % len(edges[x])] for x, turn in places], dtype="<u2").tobytes()
     monkeypatch.setattr(os, "urandom", lambda size: kept(size) if drawn else drawn.append(first) or first)
     reports = simulate(channel, answers)
     needed = 0
-    for start in range(0, n, simulation.BLOCK):
-        block = answers[start : start + simulation.BLOCK].tolist()
+    for start in range(0, n, draws.BLOCK):
+        block = answers[start : start + draws.BLOCK].tolist()
         high = np.frombuffer(drawn.pop(0), dtype="<u2").tolist()
-        table = simulation._high_table(channel)
+        table = draws._high_table(channel)
         rows = [0 if channel.form == "krr" else x for x in block]
         decided = [
             table[(row << 16) | h] != np.iinfo(table.dtype).max for row, h in zip(rows, high, strict=True)
@@ -199,5 +197,5 @@ def test_shares_that_are_none_are_refused(shares: list[float]) -> None:
 
 def test_the_largest_table_fits_sixty_four_bits() -> None:
     channel = Channel.from_weights([[1 + (x == z) for z in range(64)] for x in range(64)])
-    reports = simulation.reports_at(channel, [63, 63, 0], [0, SCALE - 1, SCALE - 1])
+    reports = draws.reports_at(channel, [63, 63, 0], [0, SCALE - 1, SCALE - 1])
     assert reports.tolist() == [channel.report(63, 0), 63, 63]

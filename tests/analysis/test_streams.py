@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, crosstab, impute, linear, logit, multinomial, ordinal
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.data import files, streams
-from hushpoll_analysis.data.alike import put_together
+from hushpoll_analysis.data.distinct_rows import put_together
 from hushpoll_analysis.data.parts import engine_table, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.regression import models
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat
 

@@ -29,8 +29,8 @@ from hushpoll_analysis import (
     trend,
     weighted_estimate,
 )
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.data.parts import engine_table
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
 KRR = {"name": "krr", "epsilon": 2}

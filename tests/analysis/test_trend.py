@@ -16,9 +16,9 @@ from hushpoll_analysis import (
     unrelated_two_groups,
     weighted_estimate,
 )
-from hushpoll_analysis.channel.grouped import simulate_columns
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.trend import Trend
+from hushpoll_analysis.simulation.groups import simulate_columns
 from hushpoll_client import Survey, mechanisms
 from scipy import stats
 

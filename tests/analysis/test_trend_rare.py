@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import AnalysisError, estimate, report, trend, weighted_estimate
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.estimates import Shown
 from hushpoll_analysis.results.trend_line import line_through
 from hushpoll_analysis.results.wave_values import MEAN, WaveValue, read_wave
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey, mechanisms
 
 RARE = [(8, 150, 4, 0.03), (12, 100, 4, 0.10), (12, 300, 4, 0.02), (6, 80, 3, 0.03), (8, 60, 4, 0.05)]

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import AnalysisError, estimate, mean, report, simulate, trend
-from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.designing.resolving import read_draft
 from hushpoll_analysis.interval.mover import Part, difference_limits
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.figures import NumberAxis
 from hushpoll_analysis.results.picture import waves_as_svg
 from hushpoll_analysis.results.rendering import as_waves
 from hushpoll_analysis.results.waves import OUTSIDE, FollowedQuestion, follow
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey, SurveyError, mechanisms
 from hushpoll_client.mechanism import Member
 from hushpoll_client.survey.series import changed_question

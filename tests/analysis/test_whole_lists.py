@@ -21,8 +21,8 @@ from hushpoll_analysis import (
     simulate,
     weighted_estimate,
 )
-from hushpoll_analysis.channel.population import simulate_survey
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 import pytest
-from hushpoll_analysis.channel.audit import lower_bound
-from hushpoll_analysis.designing.optimal import designed
+from hushpoll_analysis.planning.optimal import designed
+from hushpoll_analysis.simulation.epsilon_audit import lower_bound
 from hushpoll_client import Channel, Survey, mechanisms
 from playwright.sync_api import BrowserContext, Page
 

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from hushpoll_analysis.channel.grouped import simulate_columns
+from hushpoll_analysis.simulation.groups import simulate_columns
 from hushpoll_client import Survey
 from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.collect import invitations

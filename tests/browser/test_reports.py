@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts

@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import numpy as np
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.workspace import drafts

@@ -8,8 +8,8 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.channel import audit, person_draws
-from hushpoll_analysis.channel.audit import buffered
+from hushpoll_analysis.simulation import epsilon_audit, whole_report_audit
+from hushpoll_analysis.simulation.epsilon_audit import buffered
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, passwords
 from hushpoll_server.store.surveys import Store
@@ -49,7 +49,7 @@ __all__ = [
 @pytest.fixture
 def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw what `hushpoll audit` draws from a seed: an honest survey fails an audit once in some 10,000 runs."""
-    for module in (audit, person_draws):
+    for module in (epsilon_audit, whole_report_audit):
         monkeypatch.setattr(module, "buffered", lambda: buffered(np.random.default_rng(1).bytes))
 
 

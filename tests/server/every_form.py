@@ -7,7 +7,7 @@ import secrets
 from typing import Any
 
 from flask.testing import FlaskClient
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
 from tests.serving import post_batch

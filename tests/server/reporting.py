@@ -8,7 +8,7 @@ import secrets
 import numpy as np
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.people import accounts

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hushpoll_analysis.channel.audit import audit_channel, audited_answers, buffered, lower_bound
-from hushpoll_analysis.channel.person import MOST_CASES, audit_person, parts_of
-from hushpoll_analysis.channel.person_draws import audit_drawn, draw_whole
-from hushpoll_analysis.designing.optimal import designed
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.planning.optimal import designed
+from hushpoll_analysis.simulation.epsilon_audit import audit_channel, audited_answers, buffered, lower_bound
+from hushpoll_analysis.simulation.whole_report import MOST_CASES, audit_person, parts_of
+from hushpoll_analysis.simulation.whole_report_audit import audit_drawn, draw_whole
 from hushpoll_client import Report, Survey, mechanisms
 from hushpoll_client.cli import main
 
@@ -122,7 +122,7 @@ def test_sampling_with_fake_data_is_caught(questions: int, options: int) -> None
 
 
 def parts_of_channels(*channels: Any) -> list[Any]:
-    from hushpoll_analysis.channel.person import ChannelPart
+    from hushpoll_analysis.simulation.whole_report import ChannelPart
 
     return [ChannelPart(channel) for channel in channels]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Report, Survey, read_answers
 from hushpoll_client.delivery.memory import Memory
 from hushpoll_server.collect.seal import seal_due

@@ -183,9 +183,10 @@ def test_audit_prints_bounds_and_no_bar_when_piped(tmp_path: Path) -> None:
     file = write(tmp_path, exam())
     # With coins of a seed: once in some 10,000 runs an honest survey fails its audit.
     program = (
-        "import numpy as np\nfrom hushpoll_analysis.channel import audit\nfrom hushpoll_client.cli import main\n"
-        "real, coins = audit.buffered, np.random.default_rng(1).bytes\n"
-        "audit.buffered = lambda: real(coins)\nmain()"
+        "import numpy as np\nfrom hushpoll_analysis.simulation import epsilon_audit\n"
+        "from hushpoll_client.cli import main\n"
+        "real, coins = epsilon_audit.buffered, np.random.default_rng(1).bytes\n"
+        "epsilon_audit.buffered = lambda: real(coins)\nmain()"
     )
     command = [
         sys.executable,

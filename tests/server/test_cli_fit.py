@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import linear, logit, multinomial, ordinal
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from scipy import optimize, stats
 

@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.channel.grouped import simulate_columns
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.simulation.groups import simulate_columns
 from hushpoll_client import HushpollError, Survey
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.store.surveys import Store

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hushpoll_analysis.designing.resolving import read_draft
+from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_client import HushpollError
 from hushpoll_client.cli import main
 from hushpoll_server.workspace.imports import read_questionnaire, xlsx

@@ -8,7 +8,7 @@ import secrets
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.data.kept import GroupCounts
+from hushpoll_analysis.data.stored_tally import GroupCounts
 from hushpoll_analysis.results.survey import report
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing

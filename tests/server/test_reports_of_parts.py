@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
 from tests.command import run_command

@@ -258,7 +258,7 @@ class OneDraw(Sampler):
         """Turn what a row of the table gives into reports."""
 
     def draw(self, answers: Answers, source: Source) -> Codes:
-        """Draw by the plain rule; `channel.simulation` draws large arrays by the table."""
+        """Draw by the plain rule; `simulation.draws` draws large arrays by the table."""
         return self.rule()(answers, draws_below(None, answers.size, source).astype(np.uint64))
 
 

@@ -20,7 +20,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import Drawn
 
 from .base import ChannelView, Floats
-from .kernel import kernel
+from .multinomial import kernel
 from .newton import newton
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import click
 from hushpoll_client.cli.output import finite, json_option, print_json, read_survey
 from hushpoll_client.formatting import at_least, epsilon_text
 
-from hushpoll_analysis.channel.audit import ChannelAudit, audit_survey, audited_answers
-from hushpoll_analysis.channel.person import PersonAudit, audit_person, parts_of
-from hushpoll_analysis.channel.person_draws import MOST_DRAWS, audit_drawn
+from hushpoll_analysis.simulation.epsilon_audit import ChannelAudit, audit_survey, audited_answers
+from hushpoll_analysis.simulation.whole_report import PersonAudit, audit_person, parts_of
+from hushpoll_analysis.simulation.whole_report_audit import MOST_DRAWS, audit_drawn
 
 
 @click.command(short_help="Measure a survey's epsilon by drawing from its real randomizer.")

@@ -34,7 +34,7 @@ def design(options: int, epsilon: str, target: str, worst: bool, as_json: bool) 
       hushpoll design --options 5 --epsilon 1 --target cumulative
       hushpoll design --options 21 --epsilon 1 --target mean --worst --json
     """
-    from hushpoll_analysis.designing.best_channel import design as find
+    from hushpoll_analysis.planning.best_channel import design as find
 
     with searching():
         made = find(options, epsilon, target, worst)

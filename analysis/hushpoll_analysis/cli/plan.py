@@ -14,7 +14,7 @@ from .parameters import parameter_options, read_parameters
 from .plan_survey import only_margin, print_budget, refuse_beside, survey_options
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.designing.planning import Plan
+    from hushpoll_analysis.planning.margins import Plan
 
 # What the planner can build; the planner itself is loaded when the command runs.
 PLANNED = [
@@ -95,7 +95,7 @@ def plan(
         raise click.UsageError("give --mechanism for one question, or --survey for a whole one")
     if locks:
         raise click.UsageError("--lock belongs to --survey; give --epsilon for one question")
-    from hushpoll_analysis.designing.planning import plan as make_plan
+    from hushpoll_analysis.planning.margins import plan as make_plan
 
     given = read_parameters(MECHANISMS[mechanism], parameters)
     made = make_plan(

@@ -14,7 +14,7 @@ from hushpoll_client.formatting import epsilon_text, factor_text
 from .progress import searching
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.designing.budgeting import Budget, QuestionBudget
+    from hushpoll_analysis.planning.budgets import Budget, QuestionBudget
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -56,7 +56,7 @@ def print_budget(
     path: str, n: int | None, margins: tuple[str, ...], locks: tuple[str, ...], level: float, as_json: bool
 ) -> None:
     """Plan every question of the survey and print the plan."""
-    from hushpoll_analysis.designing.budgeting import NEEDED, budget
+    from hushpoll_analysis.planning.budgets import NEEDED, budget
 
     if n is None:
         raise click.UsageError("--survey needs --n; give the number of answers that you expect")
@@ -121,7 +121,7 @@ def _text(made: Budget) -> str:
 
 
 def _line(one: QuestionBudget, width: int) -> str:
-    from hushpoll_analysis.designing.spending import margin_words
+    from hushpoll_analysis.planning.epsilon_search import margin_words
 
     question = one.spender.question
     margin, needed = margin_words(question, one.margin), margin_words(question, one.needed)

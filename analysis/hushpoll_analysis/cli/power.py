@@ -96,7 +96,7 @@ def _solved(
 
     from hushpoll_analysis import answers_for_difference, answers_for_power, power_of_difference
     from hushpoll_analysis import power as power_of
-    from hushpoll_analysis.designing.power import read_ratio
+    from hushpoll_analysis.planning.power_analysis import read_ratio
 
     assert isinstance(mechanism, Mechanism)
     if other is None:

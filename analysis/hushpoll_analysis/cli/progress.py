@@ -15,7 +15,7 @@ def searching() -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from hushpoll_analysis.designing.optimal import watched
+    from hushpoll_analysis.planning.optimal import watched
 
     with _Bar() as bar, watched(bar.told):
         yield
@@ -30,7 +30,7 @@ class _Bar(ExitStack):
         """Move on to the gap that remains."""
         from tqdm import tqdm
 
-        from hushpoll_analysis.designing.optimal.program import GAP
+        from hushpoll_analysis.planning.optimal.program import GAP
 
         if self._bar is None:
             shape = "{desc} {percentage:3.0f} % |{bar}|"

@@ -47,9 +47,9 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
     """
     import pandas as pd
 
-    from hushpoll_analysis.channel.grouped import simulate_columns
     from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.export import write_reports
+    from hushpoll_analysis.simulation.groups import simulate_columns
 
     survey = read_survey(file)
     target = Path(out)

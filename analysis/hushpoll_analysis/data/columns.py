@@ -27,7 +27,7 @@ from hushpoll_analysis.channel.view import (
 )
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import times_of
+from .distinct_rows import times_of
 from .row_designs import RowDesigns
 from .row_order import value_at
 

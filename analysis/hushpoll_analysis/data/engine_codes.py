@@ -14,7 +14,7 @@ from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import added
+from .distinct_rows import added
 from .engine_groups import MOST_REPORTS, told_by
 from .engine_sums import digit_at, digit_rows, engine_sums
 from .option_columns import OPTION

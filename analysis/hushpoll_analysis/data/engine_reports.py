@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import HOW_TO_ADD, added
+from .distinct_rows import HOW_TO_ADD, added
 from .engine_codes import REPORT, as_text, option_sums, told_by_option, with_codes
 from .engine_groups import engine_suffices
 from .engine_sums import check_sums, engine_sums, is_engine_table, weighed, without_gaps

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS
+from .distinct_rows import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS
 
 __all__ = [
     "check_present",

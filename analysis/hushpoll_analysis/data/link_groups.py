@@ -18,7 +18,7 @@ from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import TIMES
+from .distinct_rows import TIMES
 from .guarding import unguarded
 from .option_columns import OPTION
 from .tally import Tally, total_of

@@ -16,8 +16,8 @@ from hushpoll_client import Survey
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import COMPLETE, times_of
 from .columns import find_column, is_randomized
+from .distinct_rows import COMPLETE, times_of
 from .row_order import in_row_order
 
 __all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "complete", "names_in", "takes_missing"]

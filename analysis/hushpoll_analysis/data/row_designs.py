@@ -16,7 +16,7 @@ from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.table import TableView
-from hushpoll_analysis.channel.unknown import PartlyKnown
+from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .alike import COMPLETE, HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
+from .distinct_rows import COMPLETE, HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
 from .engine_sums import check_present, check_sums, engine_sums, is_engine_table, weighed, without_gaps
 from .files import column_names, wanted_blocks
 from .link_groups import folded_frame

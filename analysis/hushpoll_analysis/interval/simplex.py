@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
-from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, constrained_shares
+from hushpoll_analysis.channel.multinomial import kernel
 from hushpoll_analysis.channel.newton import newton
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import (
     Mechanisms,
     check_frame,
@@ -19,6 +18,7 @@ from hushpoll_analysis.data.columns import (
     refuse_skipped,
 )
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.distinct_rows import times_of
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.data.row_designs import Designs, with_designs

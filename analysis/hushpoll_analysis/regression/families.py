@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.unknown import PartlyKnown
+from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.columns import (
     Codes,

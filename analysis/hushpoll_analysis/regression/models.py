@@ -9,7 +9,6 @@ import pandas as pd
 from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_analysis.data.alike import TIMES, AlikeRows, each_row, put_together, times_of
 from hushpoll_analysis.data.columns import (
     Mechanisms,
     check_frame,
@@ -19,6 +18,7 @@ from hushpoll_analysis.data.columns import (
     refuse_skipped,
 )
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.distinct_rows import TIMES, AlikeRows, each_row, put_together, times_of
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, is_column, with_designs
 from hushpoll_analysis.data.streams import takes_streams

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.alike import AlikeRows
 from hushpoll_analysis.data.columns import check_frame
+from hushpoll_analysis.data.distinct_rows import AlikeRows
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.design import SampleDesign
 

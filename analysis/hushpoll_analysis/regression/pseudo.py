@@ -11,7 +11,7 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.table import TableView
-from hushpoll_analysis.channel.unknown import PartlyKnown
+from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.channel.view import ChannelView, channel_view
 from hushpoll_analysis.data.columns import randomized_variable, read_column, report_codes
 from hushpoll_analysis.data.listed_sets import read_listed

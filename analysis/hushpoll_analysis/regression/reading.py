@@ -15,7 +15,6 @@ from hushpoll_client.mechanism import Mechanism
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler
-from hushpoll_analysis.data.alike import AlikeRows
 from hushpoll_analysis.data.columns import (
     Codes,
     Mechanisms,
@@ -25,6 +24,7 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_column,
 )
+from hushpoll_analysis.data.distinct_rows import AlikeRows
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
 

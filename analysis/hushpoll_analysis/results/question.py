@@ -16,9 +16,9 @@ from hushpoll_analysis.channel.view import set_view
 from hushpoll_analysis.data.option_columns import OPTION
 from hushpoll_analysis.data.released import AT_ONCE
 from hushpoll_analysis.data.tally import Tally, total_of
-from hushpoll_analysis.designing.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.planning.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.result import Drawn, as_json
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.numbers import design_sample

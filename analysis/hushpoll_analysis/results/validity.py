@@ -12,8 +12,8 @@ from hushpoll_client import Survey
 from hushpoll_client.messages import constant, joined, msg
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import randomized_variable, read_variable
+from hushpoll_analysis.data.distinct_rows import times_of
 from hushpoll_analysis.data.members import refuse_together
 from hushpoll_analysis.data.tally import Tally, question_of
 from hushpoll_analysis.errors import AnalysisError

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import mechanisms
 
-from hushpoll_analysis.channel.simulation import simulate
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import Drawn, as_json
 from hushpoll_analysis.shares.estimation import estimate
+from hushpoll_analysis.simulation.draws import simulate
 
 from .bisection import Bisection, bisect
 

@@ -16,8 +16,8 @@ from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, nearest_on_simplex
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
-from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import Codes, read_column, report_codes
+from hushpoll_analysis.data.distinct_rows import times_of
 from hushpoll_analysis.data.option_columns import part_codes
 from hushpoll_analysis.errors import NotIdentifiedError
 from hushpoll_analysis.estimates import Estimate

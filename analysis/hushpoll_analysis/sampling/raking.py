@@ -10,8 +10,8 @@ import pandas as pd
 
 from hushpoll_analysis.arguments import number, whole_number
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import check_frame, read_column
+from hushpoll_analysis.data.distinct_rows import times_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .weights import Column, read_weights

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.alike import MOST, POSITIVE, SQUARES, TIMES, times_of
 from hushpoll_analysis.data.columns import check_frame
+from hushpoll_analysis.data.distinct_rows import MOST, POSITIVE, SQUARES, TIMES, times_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .design import SampleDesign, SingleWeights

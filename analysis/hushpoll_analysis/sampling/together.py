@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hushpoll_analysis.data.alike import AlikeRows
 from hushpoll_analysis.data.columns import Codes
+from hushpoll_analysis.data.distinct_rows import AlikeRows
 
 from .design import SampleDesign, SingleWeights
 

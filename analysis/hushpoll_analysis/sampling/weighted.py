@@ -15,9 +15,9 @@ import pandas as pd
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Part
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
-from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.distinct_rows import times_of
 from hushpoll_analysis.data.members import asked_in_block
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes, with_yes_no

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.alike import POSITIVE, times_of
 from hushpoll_analysis.data.columns import Codes, read_column
+from hushpoll_analysis.data.distinct_rows import POSITIVE, times_of
 from hushpoll_analysis.data.row_order import in_row_order
 from hushpoll_analysis.errors import AnalysisError
 

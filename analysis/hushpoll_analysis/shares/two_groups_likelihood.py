@@ -9,8 +9,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chi2
 
-from hushpoll_analysis.channel.kernel import kernel
 from hushpoll_analysis.channel.maximum_likelihood import maximise
+from hushpoll_analysis.channel.multinomial import kernel
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval import crossings
 from hushpoll_analysis.interval.adaptive import frequency_limits

@@ -13,7 +13,6 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import sampler
-from hushpoll_analysis.data.alike import TIMES
 from hushpoll_analysis.data.columns import (
     ExactView,
     Mechanisms,
@@ -24,6 +23,7 @@ from hushpoll_analysis.data.columns import (
     read_variable,
 )
 from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.data.distinct_rows import TIMES
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import with_options, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, in_columns, with_designs

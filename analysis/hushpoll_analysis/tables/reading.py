@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
 
-from hushpoll_analysis.data.alike import times_of
 from hushpoll_analysis.data.columns import (
     MAX_GROUPS,
     ExactView,
@@ -19,6 +18,7 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_variable,
 )
+from hushpoll_analysis.data.distinct_rows import times_of
 from hushpoll_analysis.data.members import pair_of, refuse_together
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign

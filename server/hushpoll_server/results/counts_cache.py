@@ -96,7 +96,7 @@ def _state(store: Store, survey: Survey) -> SurveyState:
 
 def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
     """Make a tally of what is kept; None where these two questions are not, or where counts are missing."""
-    from hushpoll_analysis.data.kept import kept_tally
+    from hushpoll_analysis.data.stored_tally import kept_tally
 
     second = None if by == FIELD and survey.groups else by
     entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)} if second else set()

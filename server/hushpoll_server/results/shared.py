@@ -122,7 +122,7 @@ def results_of(
     needed: Mapping[str, float] | None = None,
 ) -> SurveyResults:
     """Estimate the survey's questions from what is sealed."""
-    from hushpoll_analysis.data.kept import GroupCounts
+    from hushpoll_analysis.data.stored_tally import GroupCounts
     from hushpoll_analysis.results.survey import report
 
     tallies: CountsCache = current_app.extensions["hushpoll_counts"]

@@ -22,7 +22,7 @@ from .forms import RevisionForm
 from .pages import Page, bp, designer, open_draft, posted_revision
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.designing.blocks import BlockPlan
+    from hushpoll_analysis.planning.blocks import BlockPlan
 
 CROSS_TABLES = "cross_tables"
 
@@ -131,7 +131,7 @@ def _show(draft: Draft, form: BlockForm, number: int | None, status: int = 200, 
 
 def _plan(draft: Draft, form: BlockForm) -> BlockPlan | None:
     """Compare the ways to ask what is chosen; None while there is too little to compare."""
-    from hushpoll_analysis.designing.blocks import plan_block
+    from hushpoll_analysis.planning.blocks import plan_block
 
     sizes = []
     for question in draft.questions:

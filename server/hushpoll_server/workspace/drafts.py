@@ -157,7 +157,7 @@ class Draft:
 
 def compiled(document: Document) -> Survey:
     """Compile a draft's document, without languages that are not finished; the analysis computes channels."""
-    from hushpoll_analysis.designing.resolving import read_draft
+    from hushpoll_analysis.planning.draft_resolution import read_draft
 
     return read_draft(about_rules.compilable(document))
 
@@ -424,7 +424,7 @@ def _is_recommended(question: Question) -> bool:
     mechanism = question.mechanism
     if question.block is not None or "epsilon" not in mechanism.parameters:
         return False
-    from hushpoll_analysis.designing.precision import recommended
+    from hushpoll_analysis.planning.precision import recommended
 
     advised = recommended(question, mechanism.parameters["epsilon"])
     return advised.name == mechanism.name and advised.device == question.channel

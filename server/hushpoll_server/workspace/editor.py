@@ -31,7 +31,7 @@ from .kinds import EDITORS, EditorKind
 from .pages import Page, bp, designer, open_draft, posted_revision
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.designing.recommending import Recommendation
+    from hushpoll_analysis.planning.recommendation import Recommendation
 
 
 @bp.route("/drafts/<draft_id>/questions/new", methods=["GET", "POST"])
@@ -230,7 +230,7 @@ def _decoy_given(form: QuestionForm) -> bool:
 
 def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recommendation | None:
     """Return why the recommended mechanism is recommended for what the form holds now; None while it is incomplete."""
-    from hushpoll_analysis.designing.recommending import recommend_for
+    from hushpoll_analysis.planning.recommendation import recommend_for
 
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
     try:

@@ -310,7 +310,7 @@ def plan_form(questions: int) -> type[PlanForm]:
 
 
 def _is_lock(form: FlaskForm, field: StringField) -> None:
-    from hushpoll_analysis.designing.spending import read_lock
+    from hushpoll_analysis.planning.epsilon_search import read_lock
 
     if field.process_errors:
         return  # said already

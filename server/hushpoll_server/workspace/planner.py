@@ -1,4 +1,4 @@
-"""What the privacy and accuracy screen shows. Every number comes from `hushpoll_analysis.designing.planning`.
+"""What the privacy and accuracy screen shows. Every number comes from `hushpoll_analysis.planning.margins`.
 
 The analysis is imported inside the functions: a worker that only collects never loads it.
 """
@@ -21,8 +21,8 @@ from .drafts import Draft
 from .kinds import EDITORS, margin_text
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.designing.budgeting import Budget
-    from hushpoll_analysis.designing.planning import Plan
+    from hushpoll_analysis.planning.budgets import Budget
+    from hushpoll_analysis.planning.margins import Plan
 
 LEVEL = 0.95
 WARN_FROM = 5.0
@@ -37,7 +37,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 14.0, 42.0
 
 def stops() -> tuple[str, ...]:
     """Return the slider's stops, spelled as the survey document spells numbers."""
-    from hushpoll_analysis.designing.planning import SLIDER_STOPS
+    from hushpoll_analysis.planning.margins import SLIDER_STOPS
 
     return tuple(f"{stop:g}" for stop in SLIDER_STOPS)
 
@@ -163,7 +163,7 @@ def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
 
 
 def _plan(question: Question, **target: Any) -> Plan:
-    from hushpoll_analysis.designing.planning import plan
+    from hushpoll_analysis.planning.margins import plan
 
     at_most = question.answers.about().get("at_most")
     return plan(
@@ -187,7 +187,7 @@ def _answers_for(question: Question, margin: float) -> int | None:
 
 def _moved(plan: QuestionPlan, epsilon: float) -> Question:
     """Return the question with another epsilon: the recommended mechanism there, or the same one."""
-    from hushpoll_analysis.designing.precision import recommended
+    from hushpoll_analysis.planning.precision import recommended
 
     question = plan.question
     mechanism = recommended(question, epsilon) if plan.recommended else question.mechanism.at(epsilon)
@@ -208,7 +208,7 @@ def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
     While somebody types, channels that are long to compute stand at the slider's stops; `designs` of them are computed
     in between where somebody asks for it.
     """
-    from hushpoll_analysis.designing.budgeting import budget
+    from hushpoll_analysis.planning.budgets import budget
 
     free = [question for question in draft.questions if draft.follows_slider(question)]
     moved = {free_question["id"] for free_question in free} | set(block_rules.epsilons(draft.document))
@@ -297,7 +297,7 @@ class Curve:
 
 def curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     """Draw the figure of one question; None where its mechanism has no epsilon to vary."""
-    from hushpoll_analysis.designing.planning import SLIDER_STOPS
+    from hushpoll_analysis.planning.margins import SLIDER_STOPS
 
     mechanism = focus.question.mechanism
     if not _can_move(focus):

@@ -93,7 +93,7 @@ def _margin(key: str, value: Any) -> float:
 
 
 def _lock(key: str, value: Any) -> str:
-    from hushpoll_analysis.designing.spending import read_lock
+    from hushpoll_analysis.planning.epsilon_search import read_lock
 
     try:
         if not isinstance(value, str) or not math.isfinite(float(read_lock(value))):

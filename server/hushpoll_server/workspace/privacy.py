@@ -25,7 +25,7 @@ from .pages import Page, bp, designer, open_draft
 from .planner import QuestionPlan
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.designing.budgeting import Budget
+    from hushpoll_analysis.planning.budgets import Budget
 
 MOST_SHOWN = 24  # options of one question in a list of questions
 
@@ -39,7 +39,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     """Return one line per question for lists: what is asked, how it is randomized and why."""
     if not draft.questions:
         return []
-    from hushpoll_analysis.designing.recommending import recommend_for
+    from hushpoll_analysis.planning.recommendation import recommend_for
 
     rows, survey = [], draft.compiled()
     by_id = {question.id: question for question in survey.questions}
@@ -163,7 +163,7 @@ OWN = "own"  # where the slider stands when questions have epsilons of their own
 
 def _with_plan(draft: Draft, form: PlanForm) -> Draft:
     """Return the draft as the form has it: a lock holds at once, and the slider moves everything else."""
-    from hushpoll_analysis.designing.spending import read_lock
+    from hushpoll_analysis.planning.epsilon_search import read_lock
 
     margins, locks, in_blocks = {}, {}, block_rules.epsilons(draft.document)
     for index, question in enumerate(draft.questions):

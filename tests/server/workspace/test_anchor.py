@@ -6,7 +6,7 @@ import re
 
 from flask.testing import FlaskClient
 from hushpoll_analysis import report
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts

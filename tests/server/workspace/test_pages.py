@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
-from hushpoll_analysis.designing.planning import plan
+from hushpoll_analysis.planning.margins import plan
 from hushpoll_client import Survey
 from hushpoll_client.cli import hushpoll
 from hushpoll_client.formatting import about_of_100

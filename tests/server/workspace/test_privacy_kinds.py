@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 from hushpoll_analysis import plan
-from hushpoll_analysis.designing import optimal
-from hushpoll_analysis.designing.planning import SLIDER_STOPS
+from hushpoll_analysis.planning import optimal
+from hushpoll_analysis.planning.margins import SLIDER_STOPS
 from hushpoll_client import formatting
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace import drafts, planner

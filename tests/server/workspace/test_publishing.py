@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.designing.planning import plan
+from hushpoll_analysis.planning.margins import plan
 from hushpoll_client import HushpollError, Report, Survey, mechanisms
 from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts, log

@@ -13,8 +13,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis import simulate
-from hushpoll_analysis.channel.population import simulate_survey
-from hushpoll_analysis.designing.shuffle import shuffled_epsilon
+from hushpoll_analysis.planning.shuffle import shuffled_epsilon
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey, SurveyError
 from hushpoll_client.cli import main
 from hushpoll_server.collect.seal import seal_due

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import resolve
-from hushpoll_analysis.channel.grouped import simulate_columns
-from hushpoll_analysis.channel.population import simulate_survey
+from hushpoll_analysis.simulation.groups import simulate_columns
+from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.store.surveys import Store

@@ -20,7 +20,7 @@ from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
+from hushpoll_analysis.channel.variance import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
 
 __all__ = [
@@ -140,7 +140,7 @@ def best_channel(options: int, epsilon: Number, target: str, worst: bool = False
         found = best(options, epsilon, target)
         if found.bound is not None and found.n_variance <= PROVEN * found.bound:
             return designed(found.channel, epsilon)
-    from .best_channel import design
+    from hushpoll_analysis.planning.best_channel import design
 
     return design(options=options, epsilon=epsilon, target=target).mechanism
 
@@ -152,7 +152,7 @@ def recommended(question: Question, epsilon: Number) -> Mechanism:
 
 def recommended_for(kind: Kind, answers: Answers, rows: int, epsilon: Number) -> Mechanism:
     """Return the same for answers with this number of rows."""
-    from .resolving import advised
+    from .draft_resolution import advised
 
     named = kind.recommend(answers, rows, epsilon)
     try:

@@ -11,12 +11,12 @@ from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.optimal.integers import Table, as_columns, as_matrix, integers
+from hushpoll_analysis.planning.optimal.problem import Problem, Target
+from hushpoll_analysis.planning.optimal.program import Progress, solve
+from hushpoll_analysis.planning.optimal.reduce import reduced
 
 from . import Found
-from .integers import Table, as_columns, as_matrix, integers
-from .problem import Problem, Target
-from .program import Progress, solve
-from .reduce import reduced
 from .worst_case import least_worst, worst_bound, worst_variance
 
 __all__ = ["search_best", "search_worst_case"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hushpoll_client import HushpollError
 from hushpoll_client.mechanism import Member, sampled
 
-from .spending import Spender
+from .epsilon_search import Spender
 
 __all__ = ["BlockSpender"]
 

@@ -16,7 +16,7 @@ from typing import Any
 from hushpoll_client import Channel, Survey, randomize
 from hushpoll_client.randomize import Source
 
-from .view import sampler
+from hushpoll_analysis.channel.view import sampler
 
 __all__ = ["ChannelAudit", "audit_channel", "audit_survey", "audited_answers", "buffered", "lower_bound"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_analysis.channel.spread import DecoyVariance, spread
+from hushpoll_analysis.channel.variance import DecoyVariance, spread
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import Drawn
 

@@ -12,12 +12,12 @@ from hushpoll_client.formatting import at_most, epsilon_text
 from hushpoll_client.messages import msg, sentence
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.requests import Asked, AskedBlock
 from hushpoll_analysis.result import Drawn
 
-from .asking import Asked, AskedBlock
+from .epsilon_search import HIGH_TOTAL, QuestionBudget, Spender
 from .precision import read_number, read_whole
 from .remedies import remedies
-from .spending import HIGH_TOTAL, QuestionBudget, Spender
 
 if TYPE_CHECKING:
     import pandas as pd

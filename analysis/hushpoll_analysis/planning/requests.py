@@ -12,8 +12,8 @@ from hushpoll_client.messages import Message, joined, msg
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .block_spending import BlockSpender
-from .spending import QuestionBudget, Spender, margin_words, read_lock
+from .block_epsilon import BlockSpender
+from .epsilon_search import QuestionBudget, Spender, margin_words, read_lock
 
 __all__ = ["Asked", "AskedBlock"]
 

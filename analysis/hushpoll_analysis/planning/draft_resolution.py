@@ -19,7 +19,7 @@ from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.spread import spread
+from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.errors import NotIdentifiedError
 
 __all__ = ["advised", "check_targets", "read_draft", "resolve"]
@@ -109,7 +109,7 @@ def advised(answers: Answers, rows: int, epsilon: str, designed: bool = False) -
 
 @lru_cache(maxsize=512)
 def _best(rows: int, epsilon: str, target: str, worst: bool, designed: bool) -> Mechanism:
-    from .best_channel import design
+    from hushpoll_analysis.planning.best_channel import design
 
     found = design(options=rows, epsilon=epsilon, target=target, worst=worst)
     if designed:

@@ -22,10 +22,10 @@ from hushpoll_client.delivery.report import Report
 from hushpoll_client.randomize import Source
 from hushpoll_client.survey import Question
 
-from .audit import buffered
-from .base import Floats
-from .person import PersonAudit
-from .view import sampler
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.channel.view import sampler
+from hushpoll_analysis.simulation.epsilon_audit import buffered
+from hushpoll_analysis.simulation.whole_report import PersonAudit
 
 __all__ = ["MOST_DRAWS", "audit_drawn", "draw_whole", "three_people"]
 

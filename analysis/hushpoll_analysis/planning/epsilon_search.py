@@ -19,12 +19,11 @@ from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
-
-from .planning import SLIDER_STOPS
-from .precision import Precision, recommended_for
+from hushpoll_analysis.planning.margins import SLIDER_STOPS
+from hushpoll_analysis.planning.precision import Precision, recommended_for
 
 if TYPE_CHECKING:
-    from .block_spending import BlockSpender
+    from hushpoll_analysis.planning.block_epsilon import BlockSpender
 
 __all__ = ["HIGH_TOTAL", "QuestionBudget", "Spender", "krr_needed", "margin_words", "read_lock"]
 

@@ -16,7 +16,7 @@ from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.spread import TARGETS
+from hushpoll_analysis.channel.variance import TARGETS
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import Drawn
 

@@ -11,8 +11,7 @@ from hushpoll_client import Survey
 from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.errors import AnalysisError
-
-from .population import simulate_survey
+from hushpoll_analysis.simulation.respondents import simulate_survey
 
 __all__ = ["simulate_columns"]
 

@@ -15,12 +15,11 @@ from hushpoll_client.mechanism.sampled import PLANNING_SHARE, best_ask
 from hushpoll_client.messages import Message, constant, joined, msg
 
 from hushpoll_analysis.arguments import whole_number
-from hushpoll_analysis.channel.spread import TARGETS, spread
+from hushpoll_analysis.channel.variance import TARGETS, spread
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.margins import plan
+from hushpoll_analysis.planning.precision import PLANNED, build, recommended_for
 from hushpoll_analysis.result import Drawn
-
-from .planning import plan
-from .precision import PLANNED, build, recommended_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,7 +249,7 @@ def _designed(
     level: float,
     share: float | None,
 ) -> Recommendation:
-    from .best_channel import design
+    from hushpoll_analysis.planning.best_channel import design
 
     target, worst = optimum
     made = design(options=rows, epsilon=epsilon, target=target, worst=worst)

@@ -15,7 +15,7 @@ from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.channel.view import sampler
 
-from .alike import TIMES
+from .distinct_rows import TIMES
 from .link_groups import by_link, folded_tally
 from .members import with_member_counts
 from .tally import Counts, Tally, question_of, total_of

@@ -19,10 +19,9 @@ from hushpoll_client import Channel, Mechanism
 from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.arguments import seed_of
+from hushpoll_analysis.channel.base import Answers, Codes, Draws, OneDraw, Source
+from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
-
-from .base import Answers, Codes, Draws, OneDraw, Source
-from .view import analysis_channel, sampler
 
 __all__ = ["draw_codes", "draw_truth", "random_bytes", "reports_at", "simulate"]
 

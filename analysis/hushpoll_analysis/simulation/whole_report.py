@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from hushpoll_client import Survey
 from hushpoll_client.exact import log_below
 
-from .view import sampler
+from hushpoll_analysis.channel.view import sampler
 
 __all__ = ["MOST_CASES", "Part", "PersonAudit", "audit_person", "parts_of"]
 

@@ -14,11 +14,10 @@ import numpy.typing as npt
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.survey import Question
 
+from hushpoll_analysis.channel.base import Answers, Floats
+from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
-
-from .base import Answers, Floats
-from .simulation import draw_codes, draw_truth
-from .view import analysis_channel, sampler
+from hushpoll_analysis.simulation.draws import draw_codes, draw_truth
 
 __all__ = ["check_truth", "row_shares", "simulate_codes", "simulate_survey"]
 

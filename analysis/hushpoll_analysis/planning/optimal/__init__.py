@@ -19,7 +19,7 @@ from hushpoll_client.mechanism.base import positive_epsilon
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .kept import key, look_up, remember
+from .design_cache import key, look_up, remember
 
 if TYPE_CHECKING:
     from fractions import Fraction

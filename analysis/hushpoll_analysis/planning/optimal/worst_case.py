@@ -18,9 +18,8 @@ from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
-
-from .linear import beside, linear_program
-from .problem import points
+from hushpoll_analysis.planning.optimal.linear import beside, linear_program
+from hushpoll_analysis.planning.optimal.problem import points
 
 __all__ = ["GRID", "OUTPUTS", "least_worst", "worst_bound", "worst_of", "worst_variance"]
 

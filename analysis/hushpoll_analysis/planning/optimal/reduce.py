@@ -15,12 +15,11 @@ import numpy as np
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
-
-from .interior import Optimum, minimize, spanned
-from .linear import linear_program
-from .pricing import ENUMERATED
-from .problem import Masks, Problem
-from .program import Solution, priced
+from hushpoll_analysis.planning.optimal.interior import Optimum, minimize, spanned
+from hushpoll_analysis.planning.optimal.linear import linear_program
+from hushpoll_analysis.planning.optimal.pricing import ENUMERATED
+from hushpoll_analysis.planning.optimal.problem import Masks, Problem
+from hushpoll_analysis.planning.optimal.program import Solution, priced
 
 __all__ = ["MOST_OUTCOMES", "reduced"]
 

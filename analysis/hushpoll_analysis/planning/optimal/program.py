@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushpoll_analysis.channel.base import Floats
-
-from .interior import Optimum, minimize
-from .pricing import ENUMERATED, intervals, mirror, value_all, value_found
-from .problem import Masks, Problem
+from hushpoll_analysis.planning.optimal.interior import Optimum, minimize
+from hushpoll_analysis.planning.optimal.pricing import ENUMERATED, intervals, mirror, value_all, value_found
+from hushpoll_analysis.planning.optimal.problem import Masks, Problem
 
 __all__ = ["GAP", "Progress", "Solution", "priced", "solve"]
 

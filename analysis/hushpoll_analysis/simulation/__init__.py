@@ -1,0 +1,1 @@
+"""Simulated respondents, the audit of epsilon, and whole reports enumerated."""
