@@ -1,12 +1,13 @@
-"""A database that version 0.1 wrote keeps working: surveys, reports, ids, invitations, accounts, drafts.
+"""What version 0.1 wrote keeps working: surveys, reports, ids, invitations, accounts, drafts.
 
-tests/fixtures/0.1 holds what `sqlite3 .dump` printed of it: one survey with 60 sealed reports and 7 waiting, one by
-invitation, one draft.
+tests/fixtures/0.1 holds what `sqlite3 .dump` printed of a database and of a backup of it: one survey with 60 sealed
+reports and 7 waiting, one by invitation, one draft.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,6 +20,7 @@ from hushpoll_analysis import report
 from hushpoll_server import create_app
 from hushpoll_server.collect import closing as closing_surveys
 from hushpoll_server.config import Config
+from hushpoll_server.store.restore import restore_backup
 from hushpoll_server.store.surveys import Store, open_store
 from hushpoll_server.workspace import drafts
 
@@ -28,15 +30,29 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "0.1"
 FACTS: dict[str, Any] = json.loads((FOLDER / "facts.json").read_text())
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Iterator[Flask]:
-    data = tmp_path / "data"
+def from_dump(name: str, path: Path) -> None:
+    """Write the SQLite file of which a dump was made."""
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript((FOLDER / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(
+    params=["database", "backup", pytest.param("backup to postgresql", marks=pytest.mark.postgres)]
+)
+def old(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Flask]:
+    """A server on that database, or on one that the backup was restored to."""
+    data, url = tmp_path / "data", ""
     data.mkdir(mode=0o700)
     (data / "secret.key").write_text(FACTS["secret"] + "\n")
     (data / "secret.key").chmod(0o600)
-    with closing(sqlite3.connect(data / "hushpoll.sqlite3")) as database:
-        database.executescript((FOLDER / "database.sql").read_text(encoding="utf-8"))
-    config = Config(data=data)
+    if "postgresql" in request.param:
+        url = request.getfixturevalue("postgres").create(f"restored_{secrets.token_hex(8)}")
+    config = Config(data=data, database_url=url)
+    if request.param == "database":
+        from_dump("database.sql", data / "hushpoll.sqlite3")
+    else:
+        from_dump("backup.sql", tmp_path / "backup")
+        restore_backup(config, tmp_path / "backup")
     open_store(config).close()
     app = create_app(config)
     yield app
@@ -44,9 +60,9 @@ def old(tmp_path: Path) -> Iterator[Flask]:
 
 
 def store_of(app: Flask) -> Store:
-    found = app.extensions["hushpoll"]
-    assert isinstance(found, Store)
-    return found
+    store = app.extensions["hushpoll"]
+    assert isinstance(store, Store)
+    return store
 
 
 def send(app: Flask, survey_hash: str, body: str) -> int:
@@ -73,7 +89,7 @@ def test_its_reports_are_counted_and_estimated(old: Flask) -> None:
     assert survey is not None
     results = report(survey, [sealed_records(store, name)])
     assert results.n == FACTS["sealed"] + FACTS["waiting"]
-    assert [part.n for part in results.questions] == [results.n] * 3
+    assert [question.n for question in results.questions] == [results.n] * 3
 
 
 def test_what_was_sent_before_is_known_again(old: Flask) -> None:

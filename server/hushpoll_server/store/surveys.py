@@ -409,7 +409,7 @@ def _open(config: Config, new_key: bool) -> Store:
         refuse_half_restored(store.database)
         if not new_key:
             key.refuse_another(config, store.secret, store.database)
-        upgrade(store.database, secret=store.secret)
+        upgrade(store.database)
         if new_key:
             key.forget(store.database)
             _drop_unreadable(store)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _LOCK = 0x68757368
 
 
-def upgrade(database: Database, revision: str = "head", secret: bytes | None = None) -> None:
-    """Bring the tables up to date; data stay. Reports that wait unlocked are locked with the server's `secret`."""
+def upgrade(database: Database, revision: str = "head") -> None:
+    """Bring the tables up to date; data stay."""
     with database.read() as connection:
         if revision == "head" and current_revision(connection) == newest():
             return
@@ -30,7 +30,7 @@ def upgrade(database: Database, revision: str = "head", secret: bytes | None = N
     settings = _settings()
     with database.turn(), database.engine.begin() as connection:
         if not database.is_sqlite:
-            # However long the other one takes: it has begun what this one would begin again.
+            # However long another node takes: it has begun what this one would begin again.
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SET LOCAL statement_timeout = 0"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -38,7 +38,6 @@ def upgrade(database: Database, revision: str = "head", secret: bytes | None = N
         database.allow_pauses(connection)
         _refuse_newer(settings, connection)
         settings.attributes["connection"] = connection
-        settings.attributes["secret"] = secret
         command.upgrade(settings, revision)
 
 
