@@ -31,10 +31,11 @@ from hushpoll_server import create_app
 from hushpoll_server.collect import invitations
 from hushpoll_server.collect.seal import read_sealed
 from hushpoll_server.config import Config
+from hushpoll_server.current_store import get_store
 from hushpoll_server.people import accounts, tokens
 from hushpoll_server.store import key
 from hushpoll_server.store.schema import inbox
-from hushpoll_server.store.surveys import Store, get_store, open_store
+from hushpoll_server.store.surveys import Store, open_store
 from sqlalchemy import func, select
 
 from tests.app_cache import share_compiled_code

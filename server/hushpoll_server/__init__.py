@@ -16,7 +16,7 @@ def create_app(config: Config | None = None) -> Flask:
     # No module with a blueprint imports the analysis when it is loaded: that would cost a collecting worker 150 MB.
     from flask import Flask
 
-    from . import files, problems, security
+    from . import current_store, files, problems, security
     from .collect import api, management_api
     from .collect.report_writer import Writer
     from .config import Config
@@ -33,7 +33,7 @@ def create_app(config: Config | None = None) -> Flask:
     app.url_map.merge_slashes = False
     store = surveys.Store(config, Writer)
     app.config.update(HUSHPOLL=config, SECRET_KEY=store.secret, TESTING=config.testing)
-    surveys.init_app(app, store)
+    current_store.init_app(app, store)
     problems.init_app(app)
     files.init_app(app)
     for module in (api, management_api, respond, people, workspace, results, manual):

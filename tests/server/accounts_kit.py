@@ -15,10 +15,11 @@ from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_server import create_app
 from hushpoll_server.config import Config
+from hushpoll_server.current_store import get_store
 from hushpoll_server.people import accounts, sharing
 from hushpoll_server.people.log import now
 from hushpoll_server.people.sessions import digest
-from hushpoll_server.store.surveys import Store, get_store
+from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import sessions
 from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft

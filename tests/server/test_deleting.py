@@ -11,6 +11,7 @@ from hushpoll_server.collect import closing, scrubbing
 from hushpoll_server.collect.retention import delete_due, delete_reports
 from hushpoll_server.collect.scrubbing import ADDRESSES, DELETED, SOON, is_left
 from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.collect.sealing_state import sealing_state
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import mailings
@@ -68,7 +69,7 @@ def test_no_deleted_report_stays_however_long_somebody_read(client: FlaskClient,
         assert delete_reports(store, place.survey.hash, "test") == 60
         assert place.found() == 60
         assert is_left(store, DELETED)
-    store.tidy_after.clear()  # as after the pause
+    sealing_state(store).scrub_at.clear()  # as after the pause
     seal_due(store)
     assert not is_left(store, DELETED)
     assert place.found() == 0
@@ -91,7 +92,7 @@ def test_a_full_disk_puts_the_removal_off(
         assert delete_reports(store, place.survey.hash, "test") == 60
     assert "dead rows were not removed yet: DiskFull" in caplog.text
     assert is_left(store, DELETED)
-    store.tidy_after.clear()
+    sealing_state(store).scrub_at.clear()
     seal_due(store)
     assert place.found() == 0
 
@@ -126,7 +127,7 @@ def remove_dead_rows(store: Store, what: str) -> None:
     """
     deadline = time.monotonic() + LONGEST
     while True:
-        store.tidy_after.clear()
+        sealing_state(store).scrub_at.clear()
         seal_due(store)
         if not is_left(store, what):
             return
@@ -148,10 +149,10 @@ def test_addresses_that_an_autovacuum_kept_are_removed_soon_after_it(store: Stor
         delete_due(store)
         seal_due(store)
         assert is_left(store, ADDRESSES), "it is marked, and whoever comes next removes it"
-        assert store.tidy_after[ADDRESSES] - time.monotonic() <= SOON
-        store.tidy_after[ADDRESSES] = time.monotonic() - 1
+        assert sealing_state(store).scrub_at[ADDRESSES] - time.monotonic() <= SOON
+        sealing_state(store).scrub_at[ADDRESSES] = time.monotonic() - 1
         seal_due(store)
-        assert store.tidy_after[ADDRESSES] - time.monotonic() > SOON, (
+        assert sealing_state(store).scrub_at[ADDRESSES] - time.monotonic() > SOON, (
             "a long reader is not asked again and again"
         )
     remove_dead_rows(store, ADDRESSES)

@@ -13,6 +13,7 @@ from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing, invitations
 from hushpoll_server.collect.scrubbing import COMPANIONS, is_left
 from hushpoll_server.collect.seal import seal_due
+from hushpoll_server.collect.sealing_state import sealing_state
 from hushpoll_server.store.counts import read_counts
 from hushpoll_server.store.schema import inbox, sealed, seen, surveys
 from hushpoll_server.store.surveys import Store
@@ -262,7 +263,7 @@ def test_no_dead_companion_stays_however_long_somebody_read(client: FlaskClient,
         assert is_left(store, COMPANIONS)
     seal_due(store)
     assert dead_rows(store) >= 45  # not at every look: a vacuum costs
-    store.tidy_after.clear()
+    sealing_state(store).scrub_at.clear()
     seal_due(store)
     assert dead_rows(store) == 0
     assert not is_left(store, COMPANIONS)
@@ -374,11 +375,11 @@ def test_a_log_that_could_not_be_truncated_is_truncated_later(client: FlaskClien
     with store.read() as reader:
         reader.execute(select(sealed)).all()
         assert seal_due(store) == 50
-        assert store.wal_holds_order
+        assert sealing_state(store).log_holds_order
         assert wal.stat().st_size > 0
-    store.tidy_after.clear()
+    sealing_state(store).scrub_at.clear()
     assert seal_due(store) == 0
-    assert not store.wal_holds_order
+    assert not sealing_state(store).log_holds_order
     assert wal.stat().st_size == 0
 
 

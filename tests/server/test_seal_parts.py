@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing, invitations, scrubbing, seal
 from hushpoll_server.collect.scrubbing import INBOX, is_left, lock_inbox, mark
+from hushpoll_server.collect.sealing_state import sealing_state
 from hushpoll_server.store.counts import Recount, read_counts
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
@@ -185,7 +186,7 @@ def test_a_dump_that_reads_the_inbox_stops_nobody_who_reads_results(
         dump.execute(text("LOCK TABLE inbox IN ACCESS SHARE MODE"))
         assert list(seal.read_sealed(store, survey.hash)) == []
         assert is_left(store, INBOX)
-    store.tidy_after.clear()
+    sealing_state(store).scrub_at.clear()
     assert list(seal.read_sealed(store, survey.hash)) == []
     assert not is_left(store, INBOX)
 
@@ -206,7 +207,7 @@ def test_readers_of_results_do_not_stop_those_who_send_while_a_dump_runs(
     for module in (seal, scrubbing):
         monkeypatch.setattr(module, "lock_inbox", counted)
     for worn in (False, True):
-        store.seal_after = 0.0
+        sealing_state(store).retry_at = 0.0
         with store.engine.begin() as dump:
             dump.execute(text("LOCK TABLE inbox IN ACCESS SHARE MODE"))
             if worn:
@@ -216,8 +217,8 @@ def test_readers_of_results_do_not_stop_those_who_send_while_a_dump_runs(
             for _ in range(5):
                 assert seal.seal_due(store, wait=False) == 0
         assert len(attempts) == 1 + worn
-    store.seal_after = 0.0
-    store.tidy_after.clear()
+    sealing_state(store).retry_at = 0.0
+    sealing_state(store).scrub_at.clear()
     assert seal.seal_due(store, wait=False) == 65
     closing.close(store, survey.hash)
     check_all_sealed(store, survey, reports)
@@ -229,7 +230,7 @@ def test_what_one_process_leaves_behind_another_removes(
     """A command seals while a backup holds the lock that tidying asks for, and is over."""
     arrive(client, store, survey, 75)
     server = Store(store.config)
-    server.wal_holds_order = False
+    sealing_state(server).log_holds_order = False
     seal.seal_due(server)
     with monkeypatch.context() as patch:
         patch.setattr(scrubbing, "_write_inbox_again", lambda _store: False)

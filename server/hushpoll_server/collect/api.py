@@ -13,10 +13,10 @@ from hushpoll_client.survey.group import check_group
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.compression import compressible
+from hushpoll_server.current_store import get_store
 from hushpoll_server.people.access import needed_account
 from hushpoll_server.problems import Problem, unavailable
 from hushpoll_server.security import Throttle
-from hushpoll_server.store.surveys import get_store
 
 from .health import Readiness
 from .intake import Answer, Intake, read_body, unknown

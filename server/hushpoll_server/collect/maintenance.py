@@ -16,6 +16,7 @@ from hushpoll_server.store.surveys import Store
 from .closing import Steadiness, close_due
 from .retention import delete_due, is_day_believed, may_delete
 from .seal import seal_due
+from .sealing_state import sealing_state
 
 __all__ = ["Maintenance"]
 
@@ -71,7 +72,7 @@ class Maintenance:
         if is_right and is_steady:
             self._keep_to_dates(clock)
         seal_due(self._store, wait=False, over=self._over, by_day=is_steady)
-        if time.monotonic() >= self._store.seal_after:
+        if time.monotonic() >= sealing_state(self._store).retry_at:
             note_sealing()
 
     def _keep_to_dates(self, clock: Steadiness) -> None:

@@ -11,9 +11,9 @@ from hushpoll_client import HushpollError, strict_json
 from hushpoll_client.delivery.link import fingerprint, survey_link
 from hushpoll_client.survey.group import named_group
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.people.access import audit, can_edit, needed_account
 from hushpoll_server.problems import Problem
-from hushpoll_server.store.surveys import get_store
 from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
 
 from . import invitations

@@ -22,6 +22,8 @@ from hushpoll_server.store.schema import PLACES, binary, counts, inbox, invitati
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import mailings, server_state
 
+from .sealing_state import sealing_state
+
 __all__ = [
     "ADDRESSES",
     "COMPANIONS",
@@ -110,21 +112,25 @@ def tidy(store: Store) -> None:
             with store.write() as tx:
                 mine = (server_state.c.name == what, server_state.c.value == value)
                 tx.execute(delete(server_state).where(*mine))
-    if store.wal_holds_order:
-        store.wal_holds_order = not _try(store, _LOG, store.database.empty_log)
+    state = sealing_state(store)
+    if state.log_holds_order:
+        state.log_holds_order = not _try(store, _LOG, store.database.empty_log)
 
 
 def _try(store: Store, what: str, remove: Callable[[], bool]) -> bool:
-    """Try to remove something, unless that was tried in vain a moment ago: whoever sends a report waits meanwhile."""
-    if time.monotonic() < store.tidy_after.get(what, 0.0):
+    """Try to remove a leftover, unless that failed a moment ago: reports that arrive wait meanwhile."""
+    scrub_at = sealing_state(store).scrub_at
+    if time.monotonic() < scrub_at.get(what, 0.0):
         return False
-    has_failed = store.tidy_after.get(what, 0.0) > 0.0
-    done = remove()
-    if done:
-        store.tidy_after[what] = 0.0
-    else:
-        store.tidy_after[what] = time.monotonic() + (PAUSES[what] if has_failed else min(SOON, PAUSES[what]))
-    return done
+    has_failed = scrub_at.get(what, 0.0) > 0.0
+    if remove():
+        scrub_at[what] = 0.0
+        return True
+    pause = PAUSES[what]
+    if not has_failed:
+        pause = min(SOON, pause)
+    scrub_at[what] = time.monotonic() + pause
+    return False
 
 
 def _write_inbox_again(store: Store) -> bool:

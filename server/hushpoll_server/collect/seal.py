@@ -22,6 +22,7 @@ from hushpoll_server.store.schema import PLACES, binary, inbox, sealed, spent, s
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today
 
 from .scrubbing import COMPANIONS, INBOX, is_read_by_somebody, lock_inbox, mark, tidy, write_again
+from .sealing_state import sealing_state
 from .spent_invitations import marked
 
 log = logging.getLogger(__name__)
@@ -59,19 +60,20 @@ def seal_due(store: Store, wait: bool = True, over: Event | None = None, by_day:
     is set. Not `by_day`: nothing that is released once a day, because nobody knows which day it is.
     """
     # What waits is opened once, however many people open a page of results at that moment.
-    if not store.sealing.acquire(timeout=-1 if wait else _PATIENCE):
+    state = sealing_state(store)
+    if not state.lock.acquire(timeout=-1 if wait else _PATIENCE):
         return 0
     try:
         moved = _seal_all(store, wait, over or Event(), by_day)
         tidy(store)
         return moved
     finally:
-        store.sealing.release()
+        state.lock.release()
 
 
 def _seal_all(store: Store, wait: bool, over: Event, by_day: bool) -> int:
     moved = 0
-    if not wait and time.monotonic() < store.seal_after:
+    if not wait and time.monotonic() < sealing_state(store).retry_at:
         return moved
     while batches := _ready(store, by_day):
         try:
@@ -79,7 +81,7 @@ def _seal_all(store: Store, wait: bool, over: Event, by_day: bool) -> int:
         except OperationalError as error:
             if not is_read_by_somebody(error):
                 raise
-            store.seal_after = time.monotonic() + _PUT_OFF
+            sealing_state(store).retry_at = time.monotonic() + _PUT_OFF
             break
         moved += done
         if not wait or over.is_set() or done == sum(len(batch.reports) for batch in batches):
@@ -107,7 +109,7 @@ def _seal_parts(store: Store, batches: list[_Part], wait: bool, over: Event) -> 
             mark(tx, INBOX)
             if batch.state.was_closed:
                 mark(tx, COMPANIONS)
-            store.wal_holds_order = store.database.is_sqlite
+            sealing_state(store).log_holds_order = store.database.is_sqlite
         yield len(batch.reports)
 
 

@@ -18,10 +18,10 @@ from sqlalchemy import Connection
 from werkzeug.local import LocalProxy
 
 from hushpoll_server.compression import compress
+from hushpoll_server.current_store import get_store
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
 from hushpoll_server.spoken import WORKSPACE_LANGUAGES, language
-from hushpoll_server.store.surveys import get_store
 
 from . import log, sharing, tokens
 from .accounts import ROLES, User

@@ -11,10 +11,10 @@ from wtforms import PasswordField, SelectMultipleField, StringField
 from wtforms.validators import EqualTo, InputRequired, Length
 from wtforms.widgets import CheckboxInput
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import accounts, resetting, second_factor, sessions, tokens
 from .access import current_user, login_required

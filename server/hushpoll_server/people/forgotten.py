@@ -13,9 +13,9 @@ from wtforms import PasswordField, StringField
 from wtforms.validators import EqualTo, InputRequired, Length
 
 from hushpoll_server import mail
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import get_store
 
 from . import resetting
 from .access import unencrypted_from_elsewhere

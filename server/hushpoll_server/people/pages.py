@@ -10,10 +10,10 @@ from wtforms import HiddenField, PasswordField, SelectField, StringField
 from wtforms.validators import InputRequired, Length
 
 from hushpoll_server import mail
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import (
     account_pages,

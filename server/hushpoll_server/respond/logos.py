@@ -8,8 +8,9 @@ from flask import Blueprint, Response, url_for
 from hushpoll_client import HushpollError
 from sqlalchemy import insert, select
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.problems import Problem
-from hushpoll_server.store.surveys import Store, get_store, is_hash
+from hushpoll_server.store.surveys import Store, is_hash
 from hushpoll_server.store.workspace_schema import logos
 
 bp = Blueprint("logos", __name__)

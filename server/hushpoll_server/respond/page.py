@@ -20,10 +20,11 @@ from werkzeug.wrappers import Response as BaseResponse
 from hushpoll_server.collect.intake import unknown
 from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.compression import compressible
+from hushpoll_server.current_store import get_store
 from hushpoll_server.files import FOR_EVER
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.schema import surveys
-from hushpoll_server.store.surveys import get_store, is_hash
+from hushpoll_server.store.surveys import is_hash
 
 from . import languages, logos, paper
 from .assets import on_demand, preloads, shell, start

@@ -22,13 +22,13 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey.group import FIELD, OTHER
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.files import serve
 from hushpoll_server.people.access import audit, can_edit, signed_in
 from hushpoll_server.respond.languages import language
 from hushpoll_server.said.speech import speech
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import public, waves  # noqa: F401  (their pages belong to the same blueprint)
 from .minimum import refuse_small_export

@@ -16,13 +16,14 @@ from hushpoll_client import Survey
 from hushpoll_client.survey.group import FIELD
 from hushpoll_client.survey.series import changed_groups
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import option
 from hushpoll_server.people.access import can_read_survey, signed_in
 from hushpoll_server.problems import Problem
 from hushpoll_server.respond.languages import language
 from hushpoll_server.said.speech import speech
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import SurveyState, get_store
+from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache
 from .shared import (

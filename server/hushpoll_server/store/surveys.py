@@ -6,13 +6,11 @@ import datetime
 import hmac
 import json
 import math
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
-from flask import Flask, current_app
 from hushpoll_client import HushpollError, Survey, SurveyError
 from hushpoll_client.delivery.link import SHORT
 from hushpoll_client.delivery.record import RecordFormat
@@ -44,7 +42,6 @@ class ReportWriter(Protocol):
         """Store what waits, then end."""
 
 
-_EXTENSION = "hushpoll"
 # The cap of the day of publishing counted; lowering it later must not make old surveys unreadable.
 _ANY_EPSILON = "80"
 
@@ -141,14 +138,6 @@ class Store:
         self.read = self.database.read
         self.write = self.database.write
         self._published: dict[str, Published] = {}
-        # One sealing of this process at a time, and when it may be tried again after somebody was in its way.
-        self.sealing = threading.Lock()
-        self.seal_after = 0.0
-        # SQLite's log keeps the order of arrival until it is truncated, which has to wait for readers; a process that
-        # was killed may have left one.
-        self.wal_holds_order = self.database.is_sqlite
-        # When to try again to remove what sealing left behind; that something is left stands in the database.
-        self.tidy_after: dict[str, float] = {}
 
     @cached_property
     def writer(self) -> ReportWriter:
@@ -369,18 +358,6 @@ class Store:
 @lru_cache(maxsize=1024)
 def _keyed(secret: bytes, survey_hash: str) -> hmac.HMAC:
     return hmac.new(secret, b"seen:" + bytes.fromhex(survey_hash), "sha256")
-
-
-def init_app(app: Flask, store: Store) -> None:
-    """Attach a store to an application."""
-    app.extensions[_EXTENSION] = store
-
-
-def get_store() -> Store:
-    """Return the store of the running application."""
-    store = current_app.extensions[_EXTENSION]
-    assert isinstance(store, Store)
-    return store
 
 
 def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:

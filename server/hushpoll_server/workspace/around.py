@@ -17,11 +17,11 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.wrappers import Response
 from wtforms import BooleanField, RadioField, SelectField, StringField, TextAreaField
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, choices, sentence
 from hushpoll_server.respond import logos
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, ngettext
-from hushpoll_server.store.surveys import get_store
 
 from . import drafts
 from .autosave import errors_of, kept

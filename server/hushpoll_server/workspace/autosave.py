@@ -7,7 +7,7 @@ from typing import Any
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 
-from hushpoll_server.store.surveys import get_store
+from hushpoll_server.current_store import get_store
 
 from . import drafts
 from .drafts import Draft, StaleDraft

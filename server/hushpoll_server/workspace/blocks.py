@@ -11,10 +11,10 @@ from hushpoll_client import HushpollError, SurveyError
 from werkzeug.wrappers import Response
 from wtforms import BooleanField, SelectMultipleField, StringField
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, choices, decimal, sentence
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import block_rules, drafts
 from .drafts import Document, Draft, StaleDraft

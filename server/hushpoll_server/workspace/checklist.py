@@ -9,10 +9,10 @@ from typing import Any
 from hushpoll_client import Survey, SurveyError
 from hushpoll_client.delivery.report import FEWEST_REPORTS
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, quoted
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words, ngettext
-from hushpoll_server.store.surveys import get_store
 
 from . import about_rules, drafts, planner
 from .drafts import Draft

@@ -8,10 +8,10 @@ from flask import flash, redirect, request, url_for
 from hushpoll_client import SurveyError
 from werkzeug.wrappers import Response
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import together
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import ngettext
-from hushpoll_server.store.surveys import get_store
 
 from . import block_rules, drafts
 from .drafts import Document, Draft, StaleDraft

@@ -17,12 +17,12 @@ from hushpoll_client.messages import msg
 from werkzeug.wrappers import Response
 from wtforms import SelectChoice
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import about_rules, block_rules, drafts, mechanisms, rules
 from .drafts import Document, Draft, StaleDraft

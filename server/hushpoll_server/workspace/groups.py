@@ -12,10 +12,11 @@ from hushpoll_client.survey.group import LARGEST_GROUP
 from hushpoll_client.survey.series import changed_groups
 from wtforms.validators import NumberRange, Optional
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
-from hushpoll_server.store.surveys import SurveyState, get_store
+from hushpoll_server.store.surveys import SurveyState
 
 __all__ = ["chosen_group", "group_items", "handouts", "read_lines", "sizes_form"]
 

@@ -16,12 +16,13 @@ from hushpoll_client import HushpollError, Survey, SurveyError
 from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import decimal
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
-from hushpoll_server.store.surveys import Store, get_store
+from hushpoll_server.store.surveys import Store
 from hushpoll_server.weakness import is_weak
 
 from . import (

@@ -14,10 +14,10 @@ from hushpoll_client.messages import msg
 
 from hushpoll_server import mail
 from hushpoll_server.collect import invitations
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.people.access import audit, current_user
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import get_store
 
 from . import mailing
 from .letters import LetterForm, MergeForm, with_groups

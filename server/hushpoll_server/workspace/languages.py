@@ -17,11 +17,11 @@ from hushpoll_client.survey.translations import MAX_LANGUAGES, read_language, re
 from werkzeug.wrappers import Response
 from wtforms import StringField, TextAreaField
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words, ngettext, pgettext
 from hushpoll_server.spoken import language as spoken
-from hushpoll_server.store.surveys import get_store
 
 from . import about_rules, drafts, originals
 from .about_rules import Path

@@ -7,8 +7,8 @@ from typing import Any
 from flask import flash, jsonify, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import get_store
 
 from . import drafts, planner
 from .autosave import errors_of, kept

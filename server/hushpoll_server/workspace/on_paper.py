@@ -15,11 +15,11 @@ from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import Instruction
 from wtforms import SelectField
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence, together
 from hushpoll_server.respond.paper import by_hand
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words, ngettext
-from hushpoll_server.store.surveys import get_store
 
 from . import drafts
 from .drafts import Document, Draft, StaleDraft

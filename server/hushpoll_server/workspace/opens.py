@@ -15,7 +15,8 @@ from flask import Flask, Response, g, request
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from hushpoll_server.store.surveys import Store, get_store, is_hash, today
+from hushpoll_server.current_store import get_store
+from hushpoll_server.store.surveys import Store, is_hash, today
 from hushpoll_server.store.workspace_schema import opens
 
 PAUSE = 10.0

@@ -17,12 +17,12 @@ from jinja2.runtime import Context
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as BaseResponse
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, sentence
 from hushpoll_server.people.access import can_edit, current_user, guard_forms, keep_private, role_required
 from hushpoll_server.problems import respond
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import drafts, history, opens
 from .drafts import Draft, DraftIsPublished

@@ -10,10 +10,10 @@ from flask import current_app, flash, jsonify, redirect, render_template, reques
 from hushpoll_client import Survey, SurveyError
 from werkzeug.wrappers import Response
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import block_rules, drafts, planner
 from .autosave import errors_of, kept

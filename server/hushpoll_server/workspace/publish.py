@@ -5,9 +5,9 @@ from __future__ import annotations
 from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.people.access import can_read_survey, current_user
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import get_store
 from hushpoll_server.weakness import weakness
 
 from . import drafts

@@ -18,11 +18,11 @@ from wtforms.validators import InputRequired, Length, NumberRange, Regexp
 
 from hushpoll_server.collect import invitations
 from hushpoll_server.collect.accept import Outcome
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
 from hushpoll_server.people.access import audit
 from hushpoll_server.respond import paper
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import get_store
 
 from .pages import Page, address, bp, designer, editable_survey
 from .printed import printed

@@ -6,9 +6,10 @@ from flask import flash, redirect, request, url_for
 from sqlalchemy import delete, insert, select
 from werkzeug.wrappers import Response
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.people.access import current_user
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import Store, get_store
+from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import archived
 
 from . import drafts

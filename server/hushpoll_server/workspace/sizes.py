@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import abort, flash, redirect, url_for
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.people.access import audit
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import get_store
 
 from .groups import sizes_form
 from .pages import Page, bp, designer, editable_survey

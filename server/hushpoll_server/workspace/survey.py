@@ -18,6 +18,7 @@ from werkzeug.wrappers import Response
 from hushpoll_server import mail
 from hushpoll_server.collect import closing, invitations, retention
 from hushpoll_server.config import LOOPBACK
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
@@ -25,7 +26,7 @@ from hushpoll_server.people.errors import AccountError
 from hushpoll_server.respond import paper
 from hushpoll_server.spoken import day
 from hushpoll_server.spoken import gettext as _
-from hushpoll_server.store.surveys import SurveyState, get_store
+from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.weakness import is_weak
 
 from . import drafts, mailing, opens, planner
