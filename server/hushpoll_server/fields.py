@@ -86,7 +86,7 @@ class DecimalField(FloatField):  # type: ignore[misc]
     widget = TextInput()
 
     def _value(self) -> str:
-        """Write the number as the language does, unless somebody typed it."""
+        """Write the number as the language does, unless it was typed."""
         return super()._value() if self.raw_data else in_digits(super()._value())
 
     def process_formdata(self, valuelist: list[str]) -> None:
@@ -120,7 +120,7 @@ def choices(pairs: Iterable[tuple[str, object]]) -> list[SelectChoice]:
 
 
 def quoted(text: str) -> str:
-    """Put what somebody wrote into quotation marks."""
+    """Put a text that a person typed into quotation marks."""
     return _("“%(text)s”", text=text)
 
 
@@ -142,11 +142,11 @@ def together(texts: Sequence[str]) -> str:
 
 
 def both(error: HushpollError) -> str:
-    """Return what is wrong and what to do, without the place: the field beside is the place."""
+    """Return the problem and the remedy, without the place: the message stands next to its field."""
     return f"{in_words(error.problem)}; {in_words(error.remedy)}"
 
 
 def sentence(msg: object) -> str:
-    """Write an error, or what is wrong, as a sentence for beside a field."""
+    """Write an error, or a problem, as a sentence to show next to a field."""
     text = in_words(msg)
     return f"{text[:1].upper()}{text[1:]}."

@@ -63,7 +63,7 @@ class Files:
 
 
 def _report_style() -> Path:
-    """Find the rules of results beside the analysis, without importing it: a collecting worker does without."""
+    """Find the style sheet of results in the analysis package without importing it: a collecting worker must not."""
     package = find_spec("hushpoll_analysis")
     assert package is not None
     assert package.origin is not None

@@ -61,7 +61,7 @@ class GunicornLogger(Logger):  # type: ignore[misc]
         super().exception(msg, *args, **kwargs)
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
-        """Write nothing: who asked for what, and when, is nobody's business."""
+        """Write nothing: the server keeps no record of who requested what, and when."""
 
 
 def configure(level: str) -> None:

@@ -55,7 +55,7 @@ def document(status: int, detail: str, extra: dict[str, Any] | None = None) -> b
 def respond(
     status: int, detail: str, headers: dict[str, str] | None = None, extra: dict[str, Any] | None = None
 ) -> Response:
-    """Answer a browser with a page and everybody else with a problem document."""
+    """Answer a browser with a page and other clients with a problem document."""
     if _wants_page():
         response = Response(_page(status, detail), status)
         response.vary.add("Accept-Language")
@@ -67,7 +67,7 @@ def respond(
 
 
 def _page(status: int, detail: str) -> str:
-    """Return a person what happened and what to do in their own language; the detail is for whoever can mend it."""
+    """Return the page that says what happened and what to do, in the reader's language."""
     with force_locale(of_problems()):
         # What werkzeug says of itself is what the page says already, in English.
         text = "" if detail in _STANDARD else in_words(detail)

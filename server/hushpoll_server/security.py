@@ -113,7 +113,7 @@ class PathPrefix:
 
 
 def check_host(host: str, config: Config) -> None:
-    """Refuse a request for somebody else's name."""
+    """Refuse a request for a host name that is not this server's."""
     if not host_is_ours(host, config):
         detail = "this server does not answer under that host name; its owner can set TRUSTED_HOSTS"
         raise Problem(400, detail)

@@ -1,4 +1,4 @@
-"""Which language to speak to whoever reads a page, and how to say in it what was said in English elsewhere.
+"""The language of a page, and how English messages from elsewhere are translated into it.
 
 Respondents' pages and public results speak the language in the address, else the browser's, else English. The workspace
 has languages of its own: the one that somebody chose there (a cookie), else the one in the address, else the browser's,
@@ -67,7 +67,7 @@ def init_app(app: Flask) -> Babel:
 
 
 def _here() -> str:
-    """Speak the reader's language on pages for everybody, the workspace's in the workspace, English to programs."""
+    """Use the reader's language on public pages, the workspace's in the workspace, English for programs."""
     if not has_request_context():
         return "en"
     if _for_everybody():
@@ -184,7 +184,7 @@ class _Filled(Formatter):
 def in_digits(text: str) -> str:
     """Write a number that was written in English with the signs of the reader's language: 1,234.5 as 1.234,5.
 
-    What is no number ("unbounded") is said in words.
+    A value that is not a number ("unbounded") is written in words.
     """
     if isinstance(text, Message) or not any(sign.isdigit() for sign in text):
         return in_words(text)

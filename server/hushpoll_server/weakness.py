@@ -1,4 +1,4 @@
-"""What is said of a survey that protects its respondents little: in the workspace, on the command line, to programs."""
+"""The warning about a survey that protects its respondents little: in the workspace, commands and the API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROTECTS_LITTLE = "This survey protects its respondents little, and they are tol
 
 
 def is_weak(survey: Survey) -> bool:
-    """Return whether respondents are told that a survey protects little."""
+    """Return whether the respondents' page says that a survey protects little."""
     return assurance(survey).tier == TIERS[-1]
 
 

@@ -1,4 +1,4 @@
-"""`hushpoll demo`: a whole study in a minute, with estimates beside a truth that only the demo knows."""
+"""`hushpoll demo`: a whole study in a minute, with estimates next to a truth that only the demo knows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def demo(number: int, port: int, stay: bool | None, as_json: bool) -> None:
     """Let made-up respondents answer the demo survey through a real server, then estimate.
 
     A server starts on this machine with an empty data folder. Every respondent fetches the survey, randomizes on this
-    side and sends one report over HTTP. The survey is closed, and the estimates are printed beside the hidden truth.
+    side and sends one report over HTTP. The survey is closed, and the estimates are printed next to the hidden truth.
     Nothing is left behind.
 
     \b
@@ -103,7 +103,7 @@ def _print(rows: list[demo_study.Comparison], n: int, seconds: float) -> None:
 
 @contextmanager
 def own_server(folder: Path, port: int) -> Iterator[str]:
-    """Run a server of its own in a fresh folder; give its address, and stop it at the end."""
+    """Run a separate server in a new folder, yield its address and stop it at the end."""
     environment = {
         name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "PUBLIC_URL")
     }

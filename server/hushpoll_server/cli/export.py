@@ -37,9 +37,9 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
     """Write the sealed reports of the survey HASH as CSV and Parquet, in random order, with a codebook.
 
     With fewer than 50 reports nothing is written, and the command says how many there are. Columns end in _reported;
-    where the survey has groups, a column group names them, small ones together as other. Beside them: survey.json, .sav
-    and .dta files, a Frictionless data package, a DDI codebook, label scripts for SPSS, Stata and R, and reproduce.py
-    and reproduce.R, which repeat the table of estimates.
+    where the survey has groups, a column group names them, small ones together as other. Also written: survey.json,
+    .sav and .dta files, a Frictionless data package, a DDI codebook, label scripts for SPSS, Stata and R, and the
+    scripts reproduce.py and reproduce.R, which repeat the table of estimates.
 
     \b
     Examples:

@@ -313,7 +313,7 @@ def _draw(results: SurveyResults, folder: str) -> None:
 
 
 def _say_what_waits(store: Store, survey_hash: str) -> None:
-    """Tell, beside the report, why reports that have arrived are not in it."""
+    """Print to stderr why some reports that have arrived are not in the report."""
     state = store.state(survey_hash)
     waiting = store.count(survey_hash) - state.sealed_n if state else 0
     if state and state.was_closed:

@@ -50,7 +50,7 @@ def refuse_missing(config: Config) -> None:
 
 
 def _has_tables_in_file(path: Path) -> bool:
-    """Look without changing the file; what cannot be read is left to whoever opens it, and says why."""
+    """Look without changing the file. A file that cannot be read is left to the code that opens it, which says why."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

@@ -269,7 +269,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class _Server:
-    """A server that may be slow, or hostile: nobody waits for it for longer than is said above."""
+    """Fetch from a server that may be slow or hostile, within the limits stated above."""
 
     def __init__(self, base: str) -> None:
         self.base = base

@@ -108,7 +108,7 @@ def wait_for_storing(tx: Connection) -> None:
 
     Whoever closes a survey asks for it first. On PostgreSQL a report whose statement began before the closing could
     otherwise come to the inbox after it was read for the last time, to be released alone. Those who waited take their
-    snapshot afterwards and find the survey closed. A dump only reads and is in nobody's way.
+    snapshot afterwards and find the survey closed. A dump only reads and blocks nothing.
     """
     if tx.dialect.name == "postgresql":
         tx.execute(_WAIT_FOR_STORING)
@@ -211,7 +211,7 @@ def _forget(added: list[_New], snapshot: _Snapshot) -> None:
 def _look_up(tx: Connection, cipher: InboxCipher, reports: list[Incoming]) -> _Snapshot:
     """Read what is known, on PostgreSQL under locks that two nodes take in the same order.
 
-    The locks come first: whoever waited for another node's transaction must then see what it stored.
+    The locks come first: a transaction that waited for another node's must then see what that one stored.
     """
     if tx.dialect.name == "postgresql":
         # Waits while reports are being sealed: the sealing transaction truncates this table.

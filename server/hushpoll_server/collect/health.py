@@ -20,9 +20,9 @@ _ROW = "health"
 
 
 class Readiness:
-    """Looks at the store for everybody who asks, in a thread of its own.
+    """Checks the store in a separate thread, on behalf of all probes.
 
-    A frozen database answers nothing, not even a timeout set in it; only somebody who does not wait for it notices.
+    A frozen database answers nothing, not even a timeout set in it; only a thread that does not wait for it notices.
     """
 
     def __init__(self, store: Store) -> None:
@@ -50,7 +50,7 @@ class _Look:
         threading.Thread(target=self._run, name="hushpoll-health", daemon=True).start()
 
     def is_stale(self) -> bool:
-        """Return whether it failed or was long ago; one that hangs is not begun again beside itself."""
+        """Return whether the last check failed or is too old. A check that hangs is not started a second time."""
         is_old = time.monotonic() - self._began > FRESH_SECONDS
         return self._over.is_set() and (is_old or not self._succeeded)
 

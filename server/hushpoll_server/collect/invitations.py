@@ -65,7 +65,7 @@ def invite(store: Store, survey_hash: str, n: int, group: int | None = None) -> 
 def may_be_used(store: Store, survey_hash: str, code: str, group: int | None = None) -> bool:
     """Return whether a code is known and no sealed report has spent it; looking leaves no trace.
 
-    While its report waits a code looks unused: otherwise whoever handed it out would see who answers, and when.
+    While its report waits a code looks unused: otherwise the person who handed it out would see who answers, and when.
     """
     published = store.published(survey_hash)
     if published is None:

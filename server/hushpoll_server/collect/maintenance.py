@@ -1,4 +1,4 @@
-"""Beside the writer: close surveys when their day is over, seal reports, keep SQLite's log short."""
+"""Background work: close surveys when their day is over, seal reports, keep SQLite's log short."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 class Maintenance:
     """The thread that closes surveys when their day is over, seals reports, and empties SQLite's log meanwhile.
 
-    None of this can wait in the writer: everybody who sends a report would wait with it.
+    None of this may run in the writer's thread: every report that arrives would wait for it.
     """
 
     def __init__(self, store: Store) -> None:

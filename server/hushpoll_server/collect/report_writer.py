@@ -43,7 +43,7 @@ class _Job:
 
 
 class Writer:
-    """The one thread of a process that writes reports, with a keeper beside it that tidies up."""
+    """The one thread of a process that writes reports, and the maintenance thread that it starts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -84,12 +84,12 @@ def _left(store: Store) -> dict[str, str]:
 
 
 def is_read_by_somebody(error: OperationalError) -> bool:
-    """Return whether a table could not be locked, because somebody reads it for long: a dump perhaps."""
+    """Return whether a table could not be locked because another session, perhaps a dump, reads it for long."""
     return getattr(error.orig, "sqlstate", None) == _LOCK_NOT_AVAILABLE
 
 
 def lock_inbox(store: Store, tx: Connection, wait: bool) -> bool:
-    """Keep everybody else from storing and sealing until this transaction is over; False where another node seals."""
+    """Block storing and sealing elsewhere until this transaction ends; return False if another node is sealing."""
     if store.database.is_sqlite:
         return True
     if wait:
@@ -154,7 +154,7 @@ def _write_inbox_again(store: Store) -> bool:
 
 
 def _write_waiting_again(tx: Connection) -> None:
-    """Write the waiting reports again, those of a survey in one statement: everybody who sends one waits meanwhile."""
+    """Rewrite the waiting reports, those of a survey in one statement: reports that arrive wait meanwhile."""
     rows = tx.execute(select(inbox).order_by(*inbox.primary_key.columns)).all()
     _empty(tx, inbox)
     # Boxes of a survey are all as long; an older version's need not be.
@@ -175,7 +175,7 @@ def _write_waiting_again(tx: Connection) -> None:
 
 
 def write_again(tx: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Write a table again, so that no row has a history of its own."""
+    """Rewrite a table, so that no row keeps its own history."""
     _empty(tx, table)
     if rows:
         tx.execute(insert(table), rows)
@@ -211,7 +211,7 @@ def _remove_dead_rows(store: Store, tables: tuple[Table, ...]) -> bool:
 
 
 def _dead_rows(tx: Connection, table: Table) -> int:
-    """Vacuum a table and count the dead rows that PostgreSQL still keeps for somebody.
+    """Vacuum a table and count the dead rows that PostgreSQL still keeps for another session.
 
     Its sessions report what they deleted up to some seconds later, and rows that are gone are counted then: a second
     vacuum corrects that.

@@ -125,7 +125,7 @@ def _state(tx: Connection, number: int) -> SurveyState | None:
 
 
 def _due(tx: Connection, by_day: bool) -> list[SurveyState]:
-    """List the surveys that may be sealed now, as far as can be told without opening what waits."""
+    """List the surveys that may be sealed now, as far as is visible without opening the waiting reports."""
     waiting = select(inbox.c.survey, func.count().label("n")).group_by(inbox.c.survey).subquery()
     query = select(*SURVEY_STATE, waiting.c.n).join(waiting, waiting.c.survey == surveys.c.number)
     waiting_surveys = [(SurveyState.of(row), row.n) for row in tx.execute(query.order_by(surveys.c.number))]
@@ -137,10 +137,10 @@ def _due(tx: Connection, by_day: bool) -> list[SurveyState]:
 
 
 def _ready(store: Store, by_day: bool) -> list[_Part]:
-    """Open and draw what is to be sealed, in parts, while everybody goes on storing.
+    """Open and draw the reports to seal, in parts, while other threads and nodes keep storing.
 
-    What comes from now on stays for the next time. Nothing but sealing and deleting takes reports out of the inbox, and
-    both change their survey's state.
+    Reports that arrive from here on stay for the next time. Nothing but sealing and deleting takes reports out of the
+    inbox, and both change their survey's state.
     """
     with store.read() as tx:
         due = _due(tx, by_day)
@@ -233,7 +233,7 @@ def _seal_part(store: Store, tx: Connection, batch: _Part) -> None:
 
 
 def _open_all(store: Store, state: SurveyState, rows: Sequence[Any]) -> list[_Opened]:
-    """Open a survey's boxes; rows that do not open or fit stay where they are, nobody throws them away."""
+    """Open a survey's boxes. Rows that do not open or fit stay where they are; nothing is thrown away."""
     published = store.published(state.hash)
     assert published is not None
     boxes = [(bytes(digest), bytes(box)) for digest, box in rows]
@@ -264,8 +264,8 @@ def _open_all(store: Store, state: SurveyState, rows: Sequence[Any]) -> list[_Op
 def _drawn(state: SurveyState, reports: list[_Opened], width: int) -> list[list[_Opened]]:
     """Draw those that are sealed now, group by group: of an open survey's all but the minimum, which one being chance.
 
-    Whoever sends 49 reports of his own does not learn the fiftieth, and closing never releases fewer than the minimum
-    (the rule of Janus). Everybody can tell groups apart, so the rule holds within each.
+    A person who sends 49 reports does not learn the fiftieth, and closing never releases fewer than the minimum
+    (the rule of Janus). Reports name their group openly, so the rule holds within each group.
     """
     drawn_groups: list[list[_Opened]] = []
     for group in _by_group(reports, width).values():

@@ -18,7 +18,7 @@ class SealingState:
     lock : Lock
         Held by the thread that seals: one at a time in a process.
     retry_at : float
-        Monotonic time before which sealing is not tried again, because somebody was reading the inbox.
+        Monotonic time before which sealing is not tried again, because another session was reading the inbox.
     log_holds_order : bool
         Whether SQLite's log may still show the order of arrival. It does until it is truncated, which waits for
         readers; a process that was killed may have left one.

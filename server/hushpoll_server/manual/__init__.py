@@ -1,1 +1,1 @@
-"""The documentation, served by the server itself: nobody has to look elsewhere, and nothing is loaded from there."""
+"""The documentation, served by the server itself, so that nothing is loaded from elsewhere."""

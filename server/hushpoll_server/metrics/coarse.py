@@ -14,7 +14,7 @@ STEP = FEWEST_REPORTS
 class CoarseCount:
     """A count of reports as it is published: a multiple of 50 that changes only after 50 to 99 more arrivals.
 
-    Rounding alone is not enough: somebody who sends 49 reports would see the fiftieth. So both the number of arrivals
+    Rounding alone is not enough: a person who sends 49 reports would see the fiftieth. So both the number of arrivals
     until the next change and the point at which the count is rounded down are drawn anew for each change. Of two
     counts that differ by one arrival, what is published next differs with a chance of at most 2/50.
     """

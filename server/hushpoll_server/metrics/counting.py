@@ -1,4 +1,4 @@
-"""What the workers count, in files in memory that a process of its own reads (see exposition.py).
+"""What the workers count, in files in memory that a separate process reads (see exposition.py).
 
 Nothing here is per survey, invitation or address. Without METRICS_PORT nothing is counted and prometheus-client is not
 loaded.
@@ -46,7 +46,7 @@ class _Instruments(NamedTuple):
 
 @cache
 def _instruments() -> _Instruments | None:
-    """Return what to count with, None where nobody asks for metrics."""
+    """Return the counters, or None where metrics are off."""
     if not os.environ.get(FOLDER):
         return None
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram

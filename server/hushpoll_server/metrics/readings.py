@@ -73,7 +73,7 @@ class Meter:
 
 
 class InboxCount:
-    """Counts the inbox in a thread of its own: a frozen database answers nothing, not even a timeout."""
+    """Counts the inbox in a separate thread: a frozen database answers nothing, not even a timeout."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

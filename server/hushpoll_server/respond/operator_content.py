@@ -27,7 +27,7 @@ class OperatorContent(NamedTuple):
     delete_on: datetime.date | None = None
 
     def lines(self) -> list[str]:
-        """Return it, for somebody who compares a page with the release."""
+        """Return it as lines for a person who compares a page with the release."""
         lines = []
         if self.imprint or self.imprint_url:
             imprint = f"{self.imprint} {self.imprint_url}".strip()

@@ -53,7 +53,7 @@ def static_file(folder: str, name: str, release: str = "") -> BaseResponse:
 @bp.get("/static/words/<language>.json")
 @bp.get("/static/<release>/words/<language>.json")
 def words(language: str, release: str = "") -> BaseResponse:
-    """Serve the sentences of the whole explanation, which the page fetches when somebody asks for it."""
+    """Serve the sentences of the full explanation, which the page fetches when a respondent opens it."""
     if language not in languages.LANGUAGES:
         raise Problem(404, "there are no sentences in this language; check the address")
     return _send(_why_in(language), release)
@@ -180,7 +180,7 @@ def _modules(survey: Survey) -> list[str]:
 
 
 def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
-    """Name the groups of sentences that this survey's page needs beside those that every page has."""
+    """Return the groups of sentences that this survey's page needs in addition to those of every page."""
     plain = all(
         question.kind.widget == KINDS[DEFAULT].widget
         and len(question.options) <= languages.LONG_LIST

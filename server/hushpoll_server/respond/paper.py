@@ -248,7 +248,7 @@ def incoming(
 
 
 def rule(survey: Survey, question: Question, texts: Texts) -> str | None:
-    """Return whom a question with a skip rule is for, and what everybody else does."""
+    """Return who should answer a question with a skip rule, and what all others do."""
     if question.after is None:
         return None
     number, decider = next(
@@ -309,7 +309,7 @@ def _own_name(tag: str) -> str:
 
 
 def _lead(survey: Survey) -> str:
-    """Return what may be promised to somebody who follows the steps: as strong as the odds allow."""
+    """Return the promise to a person who follows the steps: as strong as the odds allow."""
     promised = assurance(survey)
     return str(_LEADS["open" if promised.one_sided and promised.tier != "weak" else promised.tier])
 

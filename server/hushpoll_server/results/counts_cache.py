@@ -41,7 +41,7 @@ class CountsCache:
         self._scanned: OrderedDict[tuple[str, str | None], tuple[int, Tally]] = OrderedDict()
 
     def get(self, store: Store, survey: Survey, by: str | None, keep: bool = False) -> Tally:
-        """Return the counts of the sealed reports, by a question or by group; whoever reads seals nothing.
+        """Return the counts of the sealed reports, by a question or by group; reading seals nothing.
 
         Two questions that were not asked for before are counted by a scan; `keep` them from then on.
         """

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @bp.get("/results/<survey_hash>")
 def public(survey_hash: str) -> Page:
-    """Show the results for everybody, where the owner has published them."""
+    """Show the results to the public, where the owner has published them."""
     state = _public_state(survey_hash)
     survey = survey_of(survey_hash)
     page_questions = shown_page(survey)

@@ -72,7 +72,7 @@ def state_of(survey_hash: str) -> SurveyState:
 
 
 def turned_away(state: SurveyState, public_counts: bool = True) -> BaseResponse | None:
-    """Return where to send somebody who may not read the report; None for those who may."""
+    """Return a redirect for a person who may not read the report; None for one who may."""
     user = signed_in()
     if can_read_survey(user, state.hash):
         return None
@@ -230,7 +230,7 @@ def as_download(response: Response, survey_hash: str, form: str) -> Response:
 
 
 def private(page: str, status: int = 200) -> Response:
-    """Let nobody between here and the reader keep a page."""
+    """Forbid caches between the server and the reader to keep a page."""
     response = Response(page, status)
     response.headers["Cache-Control"] = "no-store"
     return response

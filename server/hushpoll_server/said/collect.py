@@ -201,7 +201,7 @@ class _Module:
                         self.given.setdefault(target.id, []).append(node.value)
 
     def texts(self) -> Iterator[str]:
-        """Yield what calls say, each text as often as it is said."""
+        """Yield the texts of calls, each as often as it occurs."""
         for node in self.nodes:
             if isinstance(node, ast.Call):
                 for argument in self._arguments(node):

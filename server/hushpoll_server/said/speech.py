@@ -13,7 +13,7 @@ __all__ = ["speech"]
 
 
 def speech() -> Speech:
-    """Let sentences be said in this response's language; in English where nobody translated them."""
+    """Translate sentences into this response's language; untranslated ones stay English."""
     from hushpoll_analysis.results.rendering import Speech
 
     spoken = language()

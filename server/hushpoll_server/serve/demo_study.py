@@ -34,7 +34,7 @@ SENDERS = 8
 
 @dataclass(frozen=True)
 class Comparison:
-    """One option: the hidden truth beside what was estimated from randomized reports."""
+    """One option: the hidden truth next to the estimate from randomized reports."""
 
     question: str
     option: str
@@ -63,7 +63,7 @@ def respondents(n: int) -> list[dict[str, Any]]:
 
 
 def true_share(people: list[dict[str, Any]], question: str, option: str) -> float:
-    """Return the share of an option among these people: what nobody outside this study knows."""
+    """Return the true share of an option among these people, which only this study knows."""
     chosen = [person[question] for person in people]
     hits = sum(
         bool((answer["answer"] if isinstance(answer, dict) else answer) == option) for answer in chosen

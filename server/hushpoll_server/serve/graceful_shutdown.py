@@ -28,7 +28,7 @@ _DROP_NEW = (
 
 
 def shut_for_new(listener: Any) -> None:
-    """Let nobody new in; connections that are there or on their way are not touched. Does nothing except on Linux."""
+    """Accept no new connections; those that are open or on their way are not touched. Does nothing except on Linux."""
     if sys.platform != "linux":
         return
     program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in _DROP_NEW))

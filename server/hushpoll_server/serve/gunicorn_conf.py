@@ -80,7 +80,7 @@ limit_request_field_size = 8190
 
 
 def when_ready(server: Any) -> None:
-    """Let nobody in who would not be answered, when the server is told to stop."""
+    """Accept no connection that would not be answered, once the server is asked to stop."""
     shut_when_told_to_stop(server)
     _publisher.append(metrics_process.start(_config))
 
@@ -97,7 +97,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the writer, which also seals and closes when nobody sends anything."""
+    """Start the writer, which also seals and closes when no reports arrive."""
     # Python lets a busy thread keep the interpreter for 5 ms; the writer, on which all others wait, asks for it several
     # times per commit.
     sys.setswitchinterval(0.0005)

@@ -1,11 +1,11 @@
-"""gunicorn's thread worker, in which whoever is slow makes nobody else wait.
+"""gunicorn's thread worker, in which a slow client makes no other client wait.
 
 A browser opens connections that it may never use, a phone loses its network in the middle of a request, and some do
 such things on purpose. gunicorn gives each of them a thread for seconds; a few dozen stop the server. Here a request is
 collected by the poller and gets a thread when all of it has come. It has one deadline, from its first byte to its last:
 a client that sends a byte now and then does not extend it. Bodies too long to be collected are read by threads of
 which there are only a few, so that they can stop each other and nothing else. What a client has not read of its answer
-the poller sends, as long as the client goes on reading.
+the poller sends, as long as the client keeps reading.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     # The poller -------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Collect requests and hand them to threads until told to stop, then finish what has begun."""
+        """Collect requests and hand them to threads until asked to stop, then finish those that have begun."""
         queue = self.method_queue
         self.poller.register(queue.fileno(), selectors.EVENT_READ, queue.run_callbacks)
         while self.alive and self.is_parent_alive():
@@ -205,7 +205,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     # Answers that are not read at once --------------------------------------------------------------------------
 
     def _watch_reading(self, conn: Connection) -> None:
-        """Send what is left of an answer when there is room for it; nobody listens to the client meanwhile."""
+        """Send the rest of an answer when there is room for it; the client's requests are not read meanwhile."""
         self._unpoll(conn)
         self._poll(conn, selectors.EVENT_WRITE, self._send_kept)
         self._give_time(conn)
@@ -226,7 +226,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._end_answer(conn)
 
     def _give_time(self, conn: Connection) -> None:
-        """Wait on for somebody who reads: those who have not for longest come first."""
+        """Keep waiting for a client that reads; those that have not read for longest come first."""
         self.reading.pop(conn, None)
         self.reading[conn] = time.monotonic() + REQUEST_SECONDS
         conn.unread = conn.sock.unread()

@@ -102,7 +102,7 @@ def _make_ready(draft: Path) -> None:
 
 
 def _is_sound(draft: Path) -> bool:
-    """Return whether a draft can be gone on with: whole, and with no table or column but today's."""
+    """Return whether a partial backup can be resumed: intact, and with no table or column but today's."""
     engine = create_engine(URL.create("sqlite", database=str(draft)))
     try:
         with engine.connect() as tx:

@@ -98,7 +98,7 @@ def verify(engine: Engine, path: Path) -> dict[str, tuple[int, str]]:
 def _is_account(facts: dict[str, Any], tables: list[Table]) -> bool:
     """Return whether a file speaks of itself as a backup does: of our tables, of all that it has, and of its version.
 
-    A newer version may have tables that nobody knows here.
+    A newer version may have tables that this version does not know.
     """
     names = {table.name for table in tables}
     return (

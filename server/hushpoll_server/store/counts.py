@@ -167,7 +167,7 @@ def read_counts(tx: Connection, number: int, by: Iterable[str] | None = None) ->
 
 
 def write_counts(tx: Connection, number: int, cells: Mapping[Place, Sequence[int]]) -> None:
-    """Write counts in the place of what stood there."""
+    """Write counts over those that are stored."""
     for key in cells:
         here = [counts.c[name] == value for name, value in key._asdict().items()]
         tx.execute(delete(counts).where(counts.c.survey == number, *here))

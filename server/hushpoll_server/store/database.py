@@ -89,7 +89,7 @@ class Database:
             yield connection
 
     def autocommit(self) -> Connection:
-        """Return a connection on which every statement is a transaction of its own; for reports."""
+        """Return a connection on which every statement is a separate transaction; for reports."""
         connection = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         if not self.is_sqlite:
             # Its limit ends with it: it never goes back to the others.
@@ -127,7 +127,7 @@ class Database:
             self._checkpoint("PASSIVE")
 
     def truncate_wal(self) -> bool:
-        """Empty SQLite's write-ahead log, which keeps the order of arrival; False while somebody still reads it."""
+        """Empty SQLite's write-ahead log, which keeps the order of arrival; False while another connection reads it."""
         return not self.is_sqlite or not self._log_size() or self._checkpoint("TRUNCATE")
 
     def empty_log(self) -> bool:
@@ -171,7 +171,7 @@ def _tune_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Switch the journal mode; wait here where somebody else does the same, because SQLite refuses at once."""
+    """Switch the journal mode; wait while another process does the same, because SQLite refuses at once."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -27,7 +27,7 @@ class InboxCipher:
         self._ciphers: dict[int, AESGCM] = {}
 
     def tag(self, survey: int, code: bytes) -> bytes:
-        """Return what stands beside a waiting report for its code's hash: useless to whoever has only the database."""
+        """Return the keyed tag stored with a waiting report in place of its code's hash: useless without the key."""
         return hmac.digest(self._secret, b"hushpoll: waiting code %d " % survey + code, "sha256")[:16]
 
     def lock(self, survey: int, digest: bytes, record: bytes, position: int | None = None) -> bytes:

@@ -26,7 +26,7 @@ _HOW = (
 
 
 def fingerprint(secret: bytes) -> str:
-    """Return what the database may know of a key: a keyed hash, from which nobody finds the key."""
+    """Return the part of a key that the database may hold: a keyed hash that does not reveal the key."""
     return hmac.digest(secret, b"hushpoll: fingerprint of the key", "sha256").hex()
 
 

@@ -61,7 +61,7 @@ def restore_backup(config: Config, source: Path, progress: Progress = lambda nam
 
 
 def give_to_owner(config: Config) -> list[Path]:
-    """Return what root has written to whoever owns the data folder, as whom the server runs; list these files."""
+    """Hand files that root has written to the owner of the data folder, as whom the server runs; return these files."""
     if os.geteuid() != 0:
         return []
     files = [*config.data.glob(f"{SQLITE_FILE}*"), config.key_path]
@@ -75,7 +75,7 @@ def _owner(folder: Path) -> tuple[int, int]:
 
 
 def _give(path: Path, user: int, group: int) -> bool:
-    """Return a file to somebody, unless it is theirs; a link that they put there leads to a file of somebody else's."""
+    """Hand a file to a user, unless it is theirs. A link is not followed: it may lead to another user's file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

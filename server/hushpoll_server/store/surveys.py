@@ -33,7 +33,7 @@ from .schema import inbox, surveys
 
 
 class ReportWriter(Protocol):
-    """What stores reports for a process; made by whoever collects."""
+    """The object that stores reports for a process."""
 
     def submit(self, reports: Sequence[Any]) -> list[Any]:
         """Store reports of one survey, all or none; returns when they are on the disk."""
@@ -87,7 +87,7 @@ class SurveyState:
         return self.closed_on is not None
 
     def group_sizes(self, survey: Survey) -> dict[str, int] | None:
-        """Return how many people each group has; None where nobody said."""
+        """Return how many people each group has; None where that was not stated."""
         listed = json.loads(self.populations) if self.populations else []
         return dict(zip(survey.groups, listed, strict=True)) if listed else None
 
@@ -287,7 +287,7 @@ class Store:
             return [SurveyState.of(row) for row in tx.execute(query).all()]
 
     def set_results_public(self, survey_hash: str, public: bool, live: bool = False) -> None:
-        """Let everybody read the results when the survey is closed, or also `live`, or only accounts with access."""
+        """Publish the results when the survey is closed, or also `live`, or keep them to accounts with access."""
         self._update(survey_hash, results_public=public, results_live=public and live)
 
     def set_group_sizes(self, survey_hash: str, sizes: Mapping[str, int] | None) -> None:
@@ -348,7 +348,7 @@ class Store:
             yield from sealed_parts(tx, published.number, rows)
 
     def id_digest(self, survey_hash: str, report_id: bytes) -> bytes:
-        """Return what is kept of a report's id: a keyed hash, useless to whoever has only the database."""
+        """Return the keyed hash that is stored for a report's id: useless without the key."""
         # A copy goes on from where the key and the survey were read: half the work of beginning anew.
         mine = _keyed(self.secret, survey_hash).copy()
         mine.update(report_id)

@@ -103,7 +103,7 @@ class AroundForm(RevisionForm):
 
 
 def around_form(draft: Draft, data: Any, blank: int = 1) -> AroundForm:
-    """Make the form of a draft, with fields for its sections and for so many more."""
+    """Return the form of a draft, with fields for its sections and for `blank` more."""
     document, fields = draft.document, {}
     sections = document.get("sections", [])
     offered = choices(
@@ -256,7 +256,7 @@ def _check_section(row: int, section: Document, used: list[str], order: list[str
 
 
 def _place(form: AroundForm, error: SurveyError) -> None:
-    """Show what is wrong beside the field it is about."""
+    """Show a mistake next to the field it is about."""
     head, *rest = error.path
     where = ""
     if head == "sections" and len(rest) == 2:

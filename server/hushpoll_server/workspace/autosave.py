@@ -1,4 +1,4 @@
-"""Forms that save by themselves while somebody types: the page is told the new revision, or what is wrong."""
+"""Forms that save while they are typed into: the page gets the new revision, or what is wrong."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ def block_at(document: Document, question_id: str) -> int | None:
 
 
 def can_be_member(question: Document) -> bool:
-    """Return whether a question may be asked in a block: its kind fits, and nothing of its own stands in the way."""
+    """Return whether a question may be asked in a block: its kind fits, and it has no skip rule."""
     return KINDS[question["kind"]].in_blocks and "after" not in question
 
 
 def with_block(
     document: Document, chosen: Sequence[str], ask: Any, epsilon: str, instead_of: int | None, slider: str
 ) -> Document:
-    """Make a block of questions, or put it in the place of another; members lose the mechanism of their own."""
+    """Make a block of questions, or replace another block; its members lose their own mechanisms."""
     changed = document if instead_of is None else dissolved(document, instead_of, slider)
     changed = {**changed, "questions": [dict(question) for question in changed["questions"]]}
     order = [question["id"] for question in changed["questions"]]

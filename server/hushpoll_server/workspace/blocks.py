@@ -188,7 +188,7 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
 
 
 def _place(form: BlockForm, error: SurveyError) -> None:
-    """Show what the survey's own check said, beside the field it is about."""
+    """Show the message of the survey's own check next to the field it is about."""
     fields = {"ask": form.ask, "epsilon": form.epsilon}
     field = next((fields[str(key)] for key in reversed(error.path) if key in fields), form.questions)
     message = in_words(error) if error.path[:1] == ("questions",) else both(error)

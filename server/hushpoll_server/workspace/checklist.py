@@ -128,7 +128,7 @@ def _wave_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _rule_items(survey: Survey) -> list[tuple[str, str]]:
-    """Return what questions that are not asked of everybody cost: one answer more, and fewer people who can answer."""
+    """Return the price of skip rules: one more possible answer, and fewer people who answer."""
     numbers = {question.id: number for number, question in enumerate(survey.questions, 1)}
     items = []
     for question in survey.questions:

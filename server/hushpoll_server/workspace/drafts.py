@@ -215,7 +215,7 @@ def of_published(store: Store, survey_hash: str) -> Draft | None:
 
 
 def unpublished(store: Store, owner: str | None) -> list[Draft]:
-    """Drafts of an owner (None: of everybody) that are not published, the last touched first."""
+    """Return the unpublished drafts of an owner (None: of all), the last changed first."""
     query = select(drafts).where(drafts.c.published_hash.is_(None)).order_by(drafts.c.updated_at.desc())
     if owner is not None:
         query = query.where(drafts.c.owner == owner)
@@ -335,7 +335,7 @@ def free_id(document: Document) -> str:
 
 
 def with_question(document: Document, question: Document, instead_of: str | None = None) -> Document:
-    """Add a question at the end, or put it in the place of another; refused unless the survey stays sound."""
+    """Add a question at the end, or replace another; raise SurveyError unless the survey stays sound."""
     changed = copy.deepcopy(document)
     if instead_of is None:
         changed["questions"].append(question)

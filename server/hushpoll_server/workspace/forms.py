@@ -1,5 +1,5 @@
 """The forms of the workspace. Limits of a survey are checked where they are defined, in the client: `place_error`
-puts what it says beside the field it is about."""
+shows its message next to the field it is about."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class DetailsForm(RevisionForm):
     )
 
     def offer_anchors(self, questions: Iterable[Mapping[str, Any]]) -> None:
-        """List the answers that everybody can give and whose share may be known."""
+        """List the answers that every respondent can give and whose share may be known."""
         self.anchor_question.choices = choices([("", later("Nothing")), *anchors.offered(questions)])
 
 
@@ -298,7 +298,7 @@ class PlanForm(RevisionForm):
 
 
 def plan_form(questions: int) -> type[PlanForm]:
-    """Return the form with a margin and a lock for each of so many questions."""
+    """Return the form with a margin and a lock for each question."""
     fields: dict[str, Any] = {}
     for index in range(questions):
         fields[f"margin_{index}"] = DecimalField(
@@ -424,7 +424,7 @@ _FIELD_OF = {
 
 
 def place_error(form: FlaskForm, error: SurveyError, index: int | None = None) -> None:
-    """Show what the survey's own check said, beside the field it is about; `place` is the form's own question."""
+    """Show the message of the survey's own check next to the field it is about; `place` is the form's own question."""
     if index is not None and "after" in error.path and error.path[1] != index:
         _place_elsewhere(form, error)
         return

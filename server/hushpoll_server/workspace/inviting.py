@@ -149,7 +149,7 @@ def _letter_is_whole(form: LetterForm) -> bool:
 
 
 def _writer(survey_hash: str, form: LetterForm) -> Callable[[Person], mail.Letter]:
-    """Return what writes a person's letter; it must need no request, for it runs beside."""
+    """Return the function that writes a person's letter. It runs in another thread and must need no request."""
     # Never the name that the request asked for: it could be somebody else's server.
     base = current_app.config["HUSHPOLL"].address
     text, subject, reply_to = form.text.data, form.subject.data, form.reply_to.data

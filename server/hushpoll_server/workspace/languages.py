@@ -1,4 +1,4 @@
-"""The languages of a survey: every text beside its original, how much of each is done, files in and out."""
+"""The languages of a survey: every text next to its original, how much of each is done, files in and out."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ def _limit(at: Path) -> int:
 @bp.route("/drafts/<draft_id>/languages/<tag>", methods=["GET", "POST"])
 @designer
 def language(draft_id: str, tag: str) -> Page:
-    """Show every text of a language beside its original; what is open yet may stay so."""
+    """Show every text of a language next to its original; texts may stay open."""
     draft = open_draft(draft_id)
     if request.method == "GET":
         return _show_table(draft, tag, _table_form(draft, tag, None))
@@ -367,7 +367,7 @@ def _with_typed(draft: Draft, tag: str, form: RevisionForm) -> Draft:
 
 
 def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
-    """Show what is wrong beside the text it is about."""
+    """Show a mistake next to the text it is about."""
     at = error.path[2:]
     listed = about_rules.pieces(document)
     index = next((n for n, (path, _) in enumerate(listed) if at[: len(path)] == path), 0)
@@ -400,7 +400,7 @@ def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, s
 @bp.get("/drafts/<draft_id>/languages/<tag>/texts.json")
 @designer
 def language_file(draft_id: str, tag: str) -> Response:
-    """Send a language as a file, with every text that it needs beside its original; those that are open are empty."""
+    """Send a language as a file, with every text next to its original; open texts are empty."""
     draft = open_draft(draft_id)
     _texts_of(draft, tag)
     shaped = about_rules.beside_originals(draft.document, tag)

@@ -37,7 +37,7 @@ def live_question(draft_id: str) -> Response:
 
 
 def margin_line(draft: Draft, written: Document) -> str:
-    """Return how precise a question will be, beside what is needed."""
+    """Return how precise a question will be, and how precise it needs to be."""
     question = draft.compiled().question(written["id"])
     margin, margin_needed = (
         planner.margin_at(question, draft.expected_n),

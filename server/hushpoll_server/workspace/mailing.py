@@ -41,7 +41,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who is invited: the address, the code, the group, and the last round in which a letter was taken."""
+    """A person who is invited: the address, the code, the group, and the last round in which a letter was accepted."""
 
     to: str
     code: str
@@ -123,7 +123,7 @@ def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | N
 def start(
     store: Store, survey_hash: str, write: Callable[[Person], Letter], remind: bool, actor: str
 ) -> threading.Thread:
-    """Send what is to be sent, beside everything else: first letters, or reminders to those whose code is unused."""
+    """Send letters in the background: first letters, or reminders to people whose code is unused."""
     with store.write() as tx:
         mine = (mailings.c.hash == survey_hash) & (mailings.c.busy_until < now())
         if not tx.execute(update(mailings).where(mine).values(busy_until=now() + _BUSY_SECONDS)).rowcount:
@@ -175,7 +175,7 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
 
 
 def _send_part(store: Store, survey_hash: str, letters: dict[Letter, Person]) -> None:
-    """Send a few letters, and keep who got one also where sending breaks off, so that nobody gets it twice."""
+    """Send a few letters, and record who got one even if sending breaks off, so that no one gets it twice."""
     results: dict[str, bool] = {}
     try:
         for letter, is_taken in send(store.config, letters):

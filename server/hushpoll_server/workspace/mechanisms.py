@@ -67,7 +67,7 @@ def fields_of(name: str) -> set[str]:
 
 
 def excluded_by_slider(name: str) -> set[str]:
-    """Return the parameters that a mechanism cannot have beside an epsilon, which the slider may give it."""
+    """Return the parameters that a mechanism cannot have together with an epsilon from the slider."""
     pairs = MECHANISMS[name].one_of if name in MECHANISMS else ()
     return {key for pair in pairs if "epsilon" in pair for key in pair if key != "epsilon"}
 
@@ -183,7 +183,7 @@ def _written(parameter: Parameter, text: str) -> Any:
 
 
 def _share(text: Any) -> Any:
-    """Read 25% as the 0.25 that it means; what is not a number stays as typed and is refused beside its field."""
+    """Read 25% as the 0.25 that it means; any other text stays as typed and is refused next to its field."""
     if not isinstance(text, str) or not text.endswith("%"):
         return text
     try:

@@ -57,7 +57,7 @@ class Point:
 
 
 def tools_of(how: Instruction) -> str:
-    """Return what somebody needs who answers on paper."""
+    """Return the tools that a person needs to answer on paper."""
     return str(_COINS[how.coins] if how.coins else _ROLLS.get(how.rolls, _("nothing but a pencil")))
 
 

@@ -26,7 +26,7 @@ def fitting(document: Document) -> dict[str, list[str]]:
 
 
 def outdated(document: Document, fitting: Fitting, tag: str) -> set[Path]:
-    """Return the places of a language whose original changed after they were translated; none where nobody knows."""
+    """Return the places of a language whose original changed after they were translated; none where that is unknown."""
     if tag not in fitting:
         return set()
     return {at for at, _, pair in _pairs(document, tag) if pair not in fitting[tag]}

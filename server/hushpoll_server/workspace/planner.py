@@ -115,7 +115,7 @@ class QuestionPlan:
         }
 
     def _epsilon_text(self) -> str:
-        """Write the epsilon; that of a block once, beside its first question."""
+        """Write the epsilon; that of a block once, next to its first question."""
         if self.leads_block is None:
             return epsilon_text(self.question.epsilon)
         if not self.leads_block:

@@ -1,4 +1,4 @@
-"""The plan of a draft as an exported file carries it: what the survey is for, beside what it asks."""
+"""The plan of a draft as an exported file carries it: how many people, which margins and locks."""
 
 from __future__ import annotations
 

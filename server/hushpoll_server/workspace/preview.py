@@ -39,7 +39,7 @@ def _spoken() -> str:
 @bp.get("/drafts/<draft_id>/preview")
 @designer
 def preview(draft_id: str) -> Response:
-    """Show the respondents' page of a draft, in a phone's frame or in a tab of its own."""
+    """Show the respondents' page of a draft, in a phone's frame or in a separate tab."""
     from hushpoll_server.respond.page import render_preview
 
     document = url_for("workspace.preview_document", draft_id=draft_id)
@@ -74,7 +74,7 @@ def preview_document(draft_id: str) -> Response:
 @bp.get("/drafts/<draft_id>/phone")
 @designer
 def phone(draft_id: str) -> str:
-    """Show the preview at a phone's width, on a page of its own."""
+    """Show the preview at a phone's width, on a separate page."""
     g.csp = {"frame-src": "'self'"}
     draft = own_draft(draft_id)
     done = about_rules.compilable(draft.document)

@@ -272,7 +272,7 @@ def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200,
 
 
 def _named(field: str) -> str:
-    """Name a field of the plan where it is not beside what is said of it."""
+    """Return the name of a field of the plan, for messages that do not stand next to it."""
     what, _line, index = field.rpartition("_")
     if index.isdecimal():
         n = int(index) + 1

@@ -79,7 +79,7 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What a simulated survey gives: the rows of every question beside its truth, and the report itself."""
+    """What a simulated survey gives: the rows of every question next to its truth, and the report itself."""
 
     parts: list[dict[str, Any]]
     body: str

@@ -52,7 +52,7 @@ def archive_draft(draft_id: str) -> Response:
 @bp.post("/surveys/<survey_hash>/archive")
 @designer
 def archive_survey(survey_hash: str) -> Response:
-    """Put a survey away, or take it back; it goes on as it is."""
+    """Archive a survey, or take it out of the archive; nothing else about it changes."""
     return _archive(survey_hash, editable_survey(survey_hash).title)
 
 

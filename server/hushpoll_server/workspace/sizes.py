@@ -1,4 +1,4 @@
-"""How many people each group of a published survey has, for whoever may edit it."""
+"""The form for how many people each group of a published survey has."""
 
 from __future__ import annotations
 

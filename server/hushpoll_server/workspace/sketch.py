@@ -1,4 +1,4 @@
-"""A question as it is typed, for the preview beside the editor: what is missing or wrong yet has a stand-in.
+"""A question as it is typed, for the preview next to the editor: missing or wrong parts have a stand-in.
 
 Only the preview uses it. What is saved is what the survey's own check accepts.
 """

@@ -147,7 +147,7 @@ def unshare(survey_hash: str) -> Response:
 @bp.post("/surveys/<survey_hash>/results")
 @designer
 def publish_results(survey_hash: str) -> Response:
-    """Let everybody read the results, when the survey is closed or at once, or only accounts with access."""
+    """Publish the results, when the survey is closed or at once, or keep them to accounts with access."""
     editable_survey(survey_hash)
     choice = request.form.get("public")
     public, live = choice in ("yes", "live"), choice == "live"

@@ -52,7 +52,7 @@ class Builder:
         self._known: dict[str, tuple[str, dict[str, str]]] = {}
 
     def name(self, label: str) -> str:
-        """Make an id of letters, digits and underscores that nobody has yet."""
+        """Make an id of letters, digits and underscores that no other question has."""
         base = re.sub(r"[^A-Za-z0-9_]+", "_", label).strip("_").lower() or "question"
         base = (base if base[0].isalpha() else f"q_{base}")[:40]
         name, number = base, 2
@@ -92,7 +92,7 @@ class Builder:
         self._notes = []
 
     def add_ticks(self, name: str, text: str, options: list[str], most: int | None) -> bool:
-        """Add options to tick, at most so many; say whether that limit makes sense."""
+        """Add options to tick, with a maximum number of ticks if that limit makes sense."""
         limited = most is not None and 1 <= most <= len(options)
         keys: dict[str, Any] = {"at_most": most} if limited else {}
         self.add("multiple", name, text, options=options, **keys)

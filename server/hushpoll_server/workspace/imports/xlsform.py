@@ -167,7 +167,7 @@ def _question(
 
 
 def _rest(builder: Builder, row: dict[str, str], where: str, used: set[str]) -> None:
-    """Set the skip rule, and list what the question has beside what was used."""
+    """Set the skip rule, and list the cells of the question that were not used."""
     other_labels = [key for key in row if key.startswith("label:") and key != _label_column(row)]
     builder.leave(where, row, {"type", "name", "relevant", _label_column(row), *other_labels, *used})
     if row.get("relevant"):

@@ -56,7 +56,7 @@ def enough_options(typed: str) -> str:
 
 
 def whole_or_text(text: str) -> int | str:
-    """Read a whole number; what is none stays as it was typed and is refused beside its field."""
+    """Read a whole number; any other text stays as typed and is refused next to its field."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
@@ -106,7 +106,7 @@ class EditorKind(ABC):
 
     @property
     def help(self) -> str:
-        """One sentence beside the name."""
+        """One sentence next to the name."""
         return in_words(self.kind.help)
 
     @property
@@ -157,7 +157,7 @@ class EditorKind(ABC):
         return fields
 
     def fitting(self, answers: int) -> tuple[type[Mechanism], ...]:
-        """Return the mechanisms for a question with so many answers, "Prefer not to say" among them."""
+        """Return the mechanisms for a question with this number of answers, "Prefer not to say" among them."""
         return self.kind.fitting(answers)
 
     def margin(self, question: Question, fraction: float | None) -> str:

@@ -56,7 +56,7 @@ class MultipleEditor(EditorKind):
         return {"sets": [[question.options[index] for index in indices] for indices in sets], "shares": sizes}
 
     def balanced(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
-        """Return percentages that people who may tick only so many can have."""
+        """Return percentages that are possible with the maximum number of ticks."""
         most = question.answers.about().get("at_most")
         shares = [typed[str(index)] / 100 for index in range(len(question.options)) if str(index) in typed]
         return {str(index): round(100 * share, 1) for index, share in enumerate(_within(shares, most))}
@@ -68,7 +68,7 @@ class MultipleEditor(EditorKind):
     def rows(
         self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
     ) -> list[Row]:
-        """Put the share of each option beside the truth."""
+        """Put the share of each option next to the truth."""
         if isinstance(truth, list):
             return share_rows(figures["estimates"], dict(zip(question.options, truth, strict=True)))
         pairs = list(zip(truth["sets"], truth["shares"], strict=True))

@@ -101,7 +101,7 @@ class NumberEditor(EditorKind):
     def rows(
         self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
     ) -> list[Row]:
-        """Put the average, or median and quartiles, beside the truth."""
+        """Put the average, or median and quartiles, next to the truth."""
         shape = question.answers.document()
         ends, unit = [float(Fraction(shape[key])) for key in ("min", "max")], shape.get("unit", "")
         values = [float(Fraction(value)) for value in truth["values"]]

@@ -1,4 +1,4 @@
-"""A made-up truth to rehearse with, and the rows that put the report's figures beside it."""
+"""A made-up truth to rehearse with, and the rows that put the report's figures next to it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TruthProblem(ValueError):
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of the report beside the truth that was set; `low_end` and `high_end` are the ends of its axis."""
+    """One figure of the report next to the truth that was set; `low_end` and `high_end` are the ends of its axis."""
 
     label: str
     truth: float
@@ -158,7 +158,7 @@ def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float])
 
 
 def mean_row(figures: Mapping[str, Any], truth: float, values: Sequence[float], unit: str = "") -> Row:
-    """Put an average beside the truth."""
+    """Put an average next to the truth."""
     mean = figures["mean"]
     label = _("%(figure)s, in %(unit)s", figure=_("Average"), unit=unit) if unit else _("Average")
     return Row(

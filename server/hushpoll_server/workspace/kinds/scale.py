@@ -61,7 +61,7 @@ class ScaleEditor(EditorKind):
     def rows(
         self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
     ) -> list[Row]:
-        """Put what will be reported beside the truth: the average, shares from each point upwards, or all shares."""
+        """Put the reported figures next to the truth: the average, shares from each point upwards, or all shares."""
         if question.answers.target == "mean":
             values = [float(value) for value in question.answers.values or ()]
             return [mean_row(figures, sum(v * share for v, share in zip(values, truth, strict=True)), values)]
