@@ -40,7 +40,7 @@ def draw(
 
 def dense(data: pd.DataFrame, table: np.ndarray, theta: np.ndarray) -> float:
     """Sum the shift out on a fine grid."""
-    grid = np.linspace(-8, 8, 801)
+    grid = np.linspace(-8, 8, 161)
     weight = stats.norm.pdf(grid) * (grid[1] - grid[0])
     eta = theta[0] + theta[1] * data["x"].to_numpy()[:, None] + np.exp(theta[2]) * grid
     mu = special.expit(eta)

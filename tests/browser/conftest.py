@@ -124,9 +124,11 @@ def designer(browser: Browser, server: LiveServer) -> Iterator[Page]:
         yield page
 
 
-@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
+@pytest.fixture(
+    params=[pytest.param((1280, "light"), marks=pytest.mark.long), (390, "dark")], ids=["wide", "phone"]
+)
 def either_designer(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
-    """The same at a desk, and on a phone in dark colours."""
+    """The same on a phone in dark colours and, with --long, at a desk too."""
     width, scheme = request.param
     with signed_in_page(browser, server, width=width, scheme=scheme) as page:
         yield page

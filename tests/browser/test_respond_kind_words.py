@@ -151,7 +151,7 @@ def test_a_number_is_never_said_to_be_recorded_as_chosen(page: Page, page_server
 # Everybody --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["light en", "dark en", "light ar"])
+@pytest.fixture(params=["dark en", "light ar"])
 def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
     """Readers with different screens and languages."""
     scheme, language = request.param.split()
@@ -241,6 +241,7 @@ def test_every_kind_speaks_every_language_within_320_pixels(
     context.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
     """Not a check by itself: the pictures go to artefacts/ for a person to look at."""

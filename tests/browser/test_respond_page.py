@@ -258,7 +258,7 @@ def test_the_picture_is_grouped(page: Page, page_server: LiveServer) -> None:
     assert classes == ["kept"] * 75 + ["other"] * 25
 
 
-@pytest.fixture(params=["light en", "dark en", "light ar"])
+@pytest.fixture(params=["dark en", "light ar"])
 def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
     """Readers with different screens and languages."""
     scheme, language = request.param.split()
@@ -494,6 +494,7 @@ def test_everything_over_the_wire_weighs_what_it_may(
     assert loaded & extra == (extra if survey is ALL_KINDS else set())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
     """Not a check by itself: the pictures go to artefacts/ for a person to look at."""
