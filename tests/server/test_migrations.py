@@ -36,6 +36,17 @@ SINCE_LOCKS = [revision for revision in REVISIONS if revision not in BEFORE_LOCK
 COLLECTED = {"alembic_version", "surveys", "inbox", "invitations", "spent", "sealed", "seen"}
 
 
+def on_databases(revisions: list[str]) -> list[Any]:
+    """Every revision on SQLite; on PostgreSQL the first, the last and each third, and the others with --long."""
+    parameters: list[Any] = [("sqlite", revision) for revision in revisions]
+    for number, revision in enumerate(revisions):
+        marks = [pytest.mark.postgres]
+        if number % 3 and revision != revisions[-1]:
+            marks.append(pytest.mark.long)
+        parameters.append(pytest.param("postgresql", revision, marks=marks))
+    return parameters
+
+
 def test_migrations_make_the_schema(config: Config) -> None:
     store = open_store(config)
     # Both rooms' tables stand in one list, once both modules are loaded.
@@ -177,7 +188,7 @@ def old_database(config: Config, revision: str, survey: Survey, codes: list[str]
     return reports
 
 
-@pytest.mark.parametrize("revision", BEFORE_LOCKS)
+@pytest.mark.parametrize(("backend", "revision"), on_databases(BEFORE_LOCKS))
 def test_what_waited_in_an_older_database_is_locked_and_its_codes_stay_spent(
     backend: str, empty_url: str, folder: Path, revision: str
 ) -> None:
@@ -250,7 +261,7 @@ def locked_database(config: Config, revision: str, survey: Survey, codes: list[s
     return reports
 
 
-@pytest.mark.parametrize("revision", SINCE_LOCKS)
+@pytest.mark.parametrize(("backend", "revision"), on_databases(SINCE_LOCKS))
 def test_reports_and_codes_of_every_later_database_keep_their_meaning(
     empty_url: str, folder: Path, revision: str
 ) -> None:
@@ -287,7 +298,7 @@ def _value(column: Column[Any]) -> Any:
     return {str: "kept", int: 7, float: 0.5, bool: True, bytes: b"kept", datetime.date: today()}[kind]
 
 
-@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize(("backend", "revision"), on_databases(REVISIONS))
 def test_a_row_of_every_other_table_of_every_database_is_kept(
     empty_url: str, folder: Path, revision: str
 ) -> None:
