@@ -91,6 +91,16 @@ def page(context: BrowserContext) -> Page:
     return context.new_page()
 
 
+@pytest.fixture(params=["dark en", "light ar", pytest.param("light en", marks=pytest.mark.long)])
+def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    """Respondents on a phone: in dark and in light colours, and from right to left."""
+    scheme, language = request.param.split()
+    size = {"width": 390, "height": 844}
+    context = browser.new_context(color_scheme=scheme, locale=language, viewport=size)
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture(scope="session")
 def js_server() -> Iterator[str]:
     """Serve the js folder; gives its address without a slash at the end."""

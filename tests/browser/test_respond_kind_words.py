@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -149,16 +148,6 @@ def test_a_number_is_never_said_to_be_recorded_as_chosen(page: Page, page_server
 
 
 # Everybody --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["dark en", "light ar"])
-def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
-    """Readers with different screens and languages."""
-    scheme, language = request.param.split()
-    size = {"width": 390, "height": 844}
-    context = browser.new_context(color_scheme=scheme, locale=language, viewport=size)
-    yield context.new_page()
-    context.close()
 
 
 def test_axe_finds_nothing_in_any_state_of_any_kind(reader: Page, page_server: LiveServer) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -256,17 +255,6 @@ def test_the_picture_is_grouped(page: Page, page_server: LiveServer) -> None:
         "(all) => all.map((one) => one.getAttribute('class'))"
     )
     assert classes == ["kept"] * 75 + ["other"] * 25
-
-
-@pytest.fixture(params=["dark en", "light ar"])
-def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
-    """Readers with different screens and languages."""
-    scheme, language = request.param.split()
-    context = browser.new_context(
-        color_scheme=scheme, locale=language, viewport={"width": 390, "height": 844}
-    )
-    yield context.new_page()
-    context.close()
 
 
 def test_axe_finds_nothing_in_any_state(reader: Page, page_server: LiveServer) -> None:
