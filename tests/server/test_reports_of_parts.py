@@ -92,9 +92,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SIZES = "--group-size Science=900 --group-size Arts=900 --group-size Law=900"
 CASES = {
     "forms": [
-        "", "--by c[c3]", "--by group", "--anchor a=0", "--population 9000 --by h", "--weights w --strata site --by group",
-        "--clusters class", "--weights w --strata site --population size", SIZES, "--weights gap --na-action omit",
-        "--weights w --replicates rep",
+        "", "--by c[c3]", "--by group", "--anchor a=0", "--population 9000 --by h", SIZES,
+        "--weights w --strata site --by group", "--clusters class", "--weights w --strata site --population size",
+        "--weights gap --na-action omit", "--weights w --replicates rep",
     ],
     "kinds": ["", "--by used", "--weights w --by used[a]", "--population size --strata site --by cheated"],
 }  # fmt: skip
