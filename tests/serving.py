@@ -103,6 +103,10 @@ def close_store(store: Store) -> None:
     store.close()
 
 
+# For a test that proves the same on either database: on PostgreSQL it runs with --long.
+ON_ONE_DATABASE = ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.long])]
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def backend(request: pytest.FixtureRequest) -> str:
     """Runs a test once for each kind of database."""

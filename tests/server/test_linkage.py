@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from tests import linkage
-
-ON_ONE_DATABASE = [
-    "sqlite",
-    pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.long]),
-]
+from tests.serving import ON_ONE_DATABASE
 
 
 @pytest.fixture
