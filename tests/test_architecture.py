@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,15 +19,22 @@ MAY_IMPORT = {
 }
 
 
-def imports(file: Path) -> set[str]:
+@cache
+def tree_of(file: Path) -> ast.Module:
+    """A file's syntax, read once for all tests here."""
+    return ast.parse(file.read_text("utf-8"))
+
+
+@cache
+def imports(file: Path) -> frozenset[str]:
     """The top-level packages that a file imports, wherever the import stands."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
             found |= {name.name.split(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             found.add(node.module.split(".")[0])
-    return found
+    return frozenset(found)
 
 
 def files(room: str) -> list[Path]:
@@ -92,7 +100,7 @@ def test_all_lists_what_other_modules_import() -> None:
     for room in ROOMS:
         for file in files(room):
             name = ".".join(file.relative_to(ROOT / room).with_suffix("").parts).removesuffix(".__init__")
-            modules[name] = (file, ast.parse(file.read_text("utf-8")))
+            modules[name] = (file, tree_of(file))
     used: dict[str, set[str]] = {}
     for name, (file, tree) in modules.items():
         for source, what in imported_names(name, file, tree):

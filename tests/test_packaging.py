@@ -383,25 +383,37 @@ def test_the_build_machine_runs_every_test_once() -> None:
 
 # Without what is an extra ------------------------------------------------------------------------------------------
 
-WITHOUT = (
-    "import sys; sys.modules['pyarrow'] = None; from hushpoll_client.cli import main; main(sys.argv[1:])"
-)
+WITHOUT = "import sys; sys.modules['pyarrow'] = None; from hushpoll_client.cli import main; "
+# All commands in one process, which loads the libraries once.
+SEVERAL = """
+import contextlib, io, json
+results = []
+for command in json.loads(sys.argv[1]):
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(command)
+        except SystemExit as stop:
+            status = stop.code or 0
+    results.append((status, out.getvalue(), err.getvalue()))
+print(json.dumps(results))
+"""
 DRAFT = """{"hushpoll": 1, "title": "Exam", "questions": [{"id": "cheated", "kind": "yes_no", "text": "Did you?",
 "mechanism": {"name": "warner", "epsilon": 1}}]}"""
 
 
-def without_arrow(folder: Path, *arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process that cannot import pyarrow."""
+def without_arrow(folder: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
+    """Return exit status, stdout and stderr of each command in a process that cannot import pyarrow."""
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, *arguments],
+        [sys.executable, "-c", WITHOUT + SEVERAL, json.dumps(commands)],
         cwd=folder,
         env={**os.environ, "DATA": str(folder / "data")},
         capture_output=True,
         text=True,
         timeout=120,
+        check=True,
     )
-    assert done.returncode == status, done.stderr
-    return done
+    return [tuple(result) for result in json.loads(done.stdout)]
 
 
 def test_pyarrow_is_an_extra() -> None:
@@ -426,43 +438,51 @@ def closed_survey(data: Path) -> Survey:
 
 def test_csv_files_need_no_pyarrow(tmp_path: Path) -> None:
     (tmp_path / "survey.json").write_text(DRAFT, encoding="utf-8")
+    survey = closed_survey(tmp_path / "data")
     truth = ["--truth", '{"cheated": [0.7, 0.3]}', "--seed", "1"]
-    without_arrow(tmp_path, "simulate", "survey.json", "-n", "500", *truth, "--out", "reports.csv")
+    results = without_arrow(
+        tmp_path,
+        ["simulate", "survey.json", "-n", "500", *truth, "--out", "reports.csv"],
+        ["report", "survey.json", "--data", "reports.csv", "--format", "csv"],
+        ["report", "survey.json", "--data", "reports.csv"],
+        ["export", survey.hash, "--out", "out"],
+    )
+    for status, _, errors in results:
+        assert status == 0, errors
+    _, table, whole, exported = (printed for _, printed, _ in results)
     lines = (tmp_path / "reports.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == '"cheated_reported"'
     assert len(lines) == 501
-    told = without_arrow(tmp_path, "report", "survey.json", "--data", "reports.csv", "--format", "csv").stdout
-    assert told.splitlines()[1].startswith("cheated,Yes,")
+    assert table.splitlines()[1].startswith("cheated,Yes,")
     # What repeats a report names a file that is in the export.
-    whole = without_arrow(tmp_path, "report", "survey.json", "--data", "reports.csv").stdout
     assert 'report(survey, "reports.csv"' in whole
-    survey = closed_survey(tmp_path / "data")
-    out = without_arrow(tmp_path, "export", survey.hash, "--out", "out").stdout
-    assert "reports.csv" in out
-    assert "reports.parquet" not in out
+    assert "reports.csv" in exported
+    assert "reports.parquet" not in exported
     assert "reports.csv" in (tmp_path / "out" / "reproduce.py").read_text(encoding="utf-8")
 
 
 def test_a_parquet_file_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "survey.json").write_text(DRAFT, encoding="utf-8")
+    (tmp_path / "reports.parquet").write_bytes(b"PAR1")
     truth = ["--truth", '{"cheated": [0.7, 0.3]}']
-    for arguments in (
-        ["simulate", "survey.json", "-n", "5", *truth, "--out", "reports.parquet"],
+    results = without_arrow(
+        tmp_path,
         ["report", "survey.json", "--data", "reports.parquet"],
         ["report", "survey.json", "--data", "*.parquet"],
         ["report", "survey.json", "--data", "reports.parquet", "--weights", "w"],
-    ):
-        (tmp_path / "reports.parquet").write_bytes(b"PAR1")
-        done = without_arrow(tmp_path, *arguments, status=2)
-        assert "pyarrow" in done.stderr
-        assert 'pip install "hushpoll[parquet]"' in done.stderr
-        assert "Traceback" not in done.stderr
+        ["simulate", "survey.json", "-n", "5", *truth, "--out", "reports.parquet"],
+    )
+    for status, _, errors in results:
+        assert status == 2, errors
+        assert "pyarrow" in errors
+        assert 'pip install "hushpoll[parquet]"' in errors
+        assert "Traceback" not in errors
 
 
 def test_the_server_starts_without_pyarrow(tmp_path: Path) -> None:
     environment = {**os.environ, "DATA": str(tmp_path), "PORT": "0", "HOST": "127.0.0.1", "WORKERS": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-c", WITHOUT, "serve"],
+        [sys.executable, "-c", WITHOUT + "main(sys.argv[1:])", "serve"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -243,7 +243,9 @@ def test_the_figure_for_a_block_is_that_of_its_channel() -> None:
     assert epsilon < found.total
 
 
-@pytest.mark.parametrize("question", [DRUG, FACULTY, MOOD, HOURS, USED], ids=lambda one: one["id"])
+@pytest.mark.parametrize(
+    "question", [DRUG, FACULTY, MOOD, {**HOURS, "step": 4}, USED], ids=lambda question: question["id"]
+)
 def test_every_kind_is_planned_and_gets_advice(question: dict[str, Any]) -> None:
     found = planned(question, n=1500, margin=0.07)
     (one,) = found.questions

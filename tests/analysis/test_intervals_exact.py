@@ -178,9 +178,11 @@ def joint_coverage(options: int, epsilon: float, n: int, repetitions: int) -> fl
     probabilities = channel_view(mechanism).forward(shares)
     each = 1 - 0.05 / options
     assert estimate([n, *[0] * (options - 1)], mechanism, simultaneous=True).interval == "blaker"
-    low, high = np.array([Blaker().of(k, n, each) for k in range(n + 1)]).T
     counts = rng.multinomial(n, probabilities / probabilities.sum(), size=repetitions)
-    inside = (low[counts] <= probabilities) & (probabilities <= high[counts])
+    values, place = np.unique(counts, return_inverse=True)
+    low, high = Blaker().of_each(values, np.full(len(values), n), np.full(len(values), each))
+    place = place.reshape(counts.shape)
+    inside = (low[place] <= probabilities) & (probabilities <= high[place])
     return float(inside.all(axis=1).mean())
 
 

@@ -91,6 +91,16 @@ def page(context: BrowserContext) -> Page:
     return context.new_page()
 
 
+@pytest.fixture(params=["dark en", "light ar", pytest.param("light en", marks=pytest.mark.long)])
+def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+    """Respondents on a phone: in dark and in light colours, and from right to left."""
+    scheme, language = request.param.split()
+    size = {"width": 390, "height": 844}
+    context = browser.new_context(color_scheme=scheme, locale=language, viewport=size)
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture(scope="session")
 def js_server() -> Iterator[str]:
     """Serve the js folder; gives its address without a slash at the end."""
@@ -124,9 +134,11 @@ def designer(browser: Browser, server: LiveServer) -> Iterator[Page]:
         yield page
 
 
-@pytest.fixture(params=[(1280, "light"), (390, "dark")], ids=["wide", "phone"])
+@pytest.fixture(
+    params=[pytest.param((1280, "light"), marks=pytest.mark.long), (390, "dark")], ids=["wide", "phone"]
+)
 def either_designer(request: pytest.FixtureRequest, browser: Browser, server: LiveServer) -> Iterator[Page]:
-    """The same at a desk, and on a phone in dark colours."""
+    """The same on a phone in dark colours and, with --long, at a desk too."""
     width, scheme = request.param
     with signed_in_page(browser, server, width=width, scheme=scheme) as page:
         yield page

@@ -193,14 +193,9 @@ def test_at_most_90_words_of_ours_stand_before_start(
         at("1", "10"),
         at(*["1"] * 11),
     ]
-    for survey in surveys:
-        open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
-        assert page.locator(".bar button").is_visible()
-        count = ours(page)
-        print(language, survey.title, count)
-        assert count <= 90
-    # With what earlier surveys add up to, for somebody who has answered one.
+    # With what earlier surveys add up to, for somebody who has answered one: without it there are fewer words.
     open_page(page, address(page_server, draft(CHEATED, title="Before")).replace("#", f"?lang={language}#"))
+    assert ours(page) <= 90
     page.locator(".bar button").click()
     page.locator("input").first.check()
     page.locator("button[type=submit]").click()
@@ -208,6 +203,7 @@ def test_at_most_90_words_of_ours_stand_before_start(
     page.wait_for_function("localStorage.getItem('hushpoll:ledger')")
     for survey in surveys:
         open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
+        assert page.locator(".bar button").is_visible()
         expect(page.locator(".notice")).to_have_count(1)
         count = ours(page)
         print(language, survey.title, count, "with the ledger")

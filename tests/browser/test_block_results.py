@@ -6,8 +6,6 @@ import json
 import re
 import secrets
 import urllib.request
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,15 +14,12 @@ from hushpoll_analysis import simulate
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.workspace import drafts
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.pictures import keep_picture
-from tests.browser.workspace_kit import axe, signed_in_page
+from tests.browser.workspace_kit import check_readable, unfold
 from tests.serving import LiveServer, bearer
 
 pytestmark = pytest.mark.browser
-ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
-WIDTHS = [390, 1280]
 ASKED: list[dict[str, Any]] = [
     {"id": f"q{number}", "kind": "yes_no", "text": f"Did you do thing {number}?"} for number in range(1, 5)
 ]
@@ -53,33 +48,24 @@ def survey(server: LiveServer) -> Survey:
     return made
 
 
-@pytest.fixture(params=WIDTHS)
-def page(browser: Browser, server: LiveServer, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A signed-in designer at a phone's width and at a desk's, who hears of every error of the page."""
-    with signed_in_page(browser, server, width=request.param) as page:
-        yield page
-
-
-def looked_at(page: Page, name: str) -> None:
-    """Check that nothing is inaccessible or too wide, and keep a picture."""
-    width = page.viewport_size["width"]  # type: ignore[index]
-    axe(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    keep_picture(page, ARTEFACTS / f"{name}-{width}.png")
+@pytest.fixture
+def page(designer: Page) -> Page:
+    """A signed-in designer who hears of every error of the page."""
+    return designer
 
 
 def test_results_and_a_table_of_two_questions_of_a_block(
     page: Page, server: LiveServer, survey: Survey
 ) -> None:
     page.goto(f"{server.url}/surveys/{survey.hash}/report")
-    page.locator("details").evaluate_all("(all) => all.forEach((one) => (one.open = true))")
+    unfold(page)
     expect(page.get_by_text("people were asked this").first).to_be_visible()
     for one in ASKED:
         expect(page.get_by_role("heading", name=one["text"]).first).to_be_visible()
-    looked_at(page, "block-results")
+    check_readable(page, "block-results")
     page.goto(f"{server.url}/surveys/{survey.hash}/report/table?outcome=q1&by=q2")
     expect(page.get_by_text("randomized together").first).to_be_visible()
-    looked_at(page, "block-table")
+    check_readable(page, "block-table")
 
 
 def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveServer) -> None:
@@ -92,7 +78,7 @@ def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveSer
         expect(row.get_by_label("± margin")).to_be_visible()
     page.get_by_role("button", name="Find the privacy that fits").click()
     expect(page.locator(".notice-done")).to_contain_text("for the block of questions 1 to 4")
-    looked_at(page, "block-budget")
+    check_readable(page, "block-budget")
     rows.nth(2).get_by_label("Lock").fill("0.4")
     with page.expect_navigation():
         page.get_by_role("button", name="Find the privacy that fits").click()
@@ -109,9 +95,9 @@ def test_a_rehearsal_with_a_block_and_groups_and_paper_that_refuses_it(
     page.goto(f"{server.url}/drafts/{draft.id}/rehearsal")
     page.get_by_role("button", name=re.compile("^Rehearse")).click()
     expect(page.locator(".rehearsal-table").first).to_be_visible()
-    looked_at(page, "block-rehearsal")
+    check_readable(page, "block-rehearsal")
     asked = Survey.from_draft(given)
     server.store.publish(asked, "ines")
     page.goto(f"{server.url}/s/{asked.hash}/paper")
     expect(page.get_by_text("cannot be answered on paper").first).to_be_visible()
-    looked_at(page, "block-paper")
+    check_readable(page, "block-paper")

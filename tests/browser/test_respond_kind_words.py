@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -151,16 +150,6 @@ def test_a_number_is_never_said_to_be_recorded_as_chosen(page: Page, page_server
 # Everybody --------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["light en", "dark en", "light ar"])
-def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
-    """Readers with different screens and languages."""
-    scheme, language = request.param.split()
-    size = {"width": 390, "height": 844}
-    context = browser.new_context(color_scheme=scheme, locale=language, viewport=size)
-    yield context.new_page()
-    context.close()
-
-
 def test_axe_finds_nothing_in_any_state_of_any_kind(reader: Page, page_server: LiveServer) -> None:
     page = reader
     survey = draft(*EVERY_KIND, title="Axe for every kind")
@@ -241,6 +230,7 @@ def test_every_kind_speaks_every_language_within_320_pixels(
     context.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
     """Not a check by itself: the pictures go to artefacts/ for a person to look at."""

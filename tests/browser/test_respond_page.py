@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -258,17 +257,6 @@ def test_the_picture_is_grouped(page: Page, page_server: LiveServer) -> None:
     assert classes == ["kept"] * 75 + ["other"] * 25
 
 
-@pytest.fixture(params=["light en", "dark en", "light ar"])
-def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
-    """Readers with different screens and languages."""
-    scheme, language = request.param.split()
-    context = browser.new_context(
-        color_scheme=scheme, locale=language, viewport={"width": 390, "height": 844}
-    )
-    yield context.new_page()
-    context.close()
-
-
 def test_axe_finds_nothing_in_any_state(reader: Page, page_server: LiveServer) -> None:
     page = reader
     patient(page)  # it would send again by itself while axe looks
@@ -494,6 +482,7 @@ def test_everything_over_the_wire_weighs_what_it_may(
     assert loaded & extra == (extra if survey is ALL_KINDS else set())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [320, 390, 1280])
 def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
     """Not a check by itself: the pictures go to artefacts/ for a person to look at."""

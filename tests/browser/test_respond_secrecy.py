@@ -74,10 +74,10 @@ MONTH = {
 
 
 def test_200_submissions_carry_nothing_but_reports_from_the_channel(
-    page: Page, either_server: LiveServer
+    page: Page, page_server: LiveServer
 ) -> None:
     survey = draft(CHEATED, REASON, TAX, MONTH, title="Two hundred")
-    open_page(page, address(either_server, survey))
+    open_page(page, address(page_server, survey))
     requests: list[Request] = []
     page.on("request", lambda request: requests.append(request))
     page.evaluate(REPEAT, [200, [1, 3, 0, 1, 4]])
@@ -85,7 +85,7 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
     assert len(posted) == 200
     sent = []
     for request in posted:
-        assert request.url == f"{either_server.url}/api/surveys/{survey.hash}/reports"
+        assert request.url == f"{page_server.url}/api/surveys/{survey.hash}/reports"
         assert request.method == "POST"
         assert "cookie" not in request.headers
         assert not request.headers.get("referer")
@@ -93,9 +93,9 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
         assert re.fullmatch(r'\{"id":"[0-9a-f]{32}","reports":\[[01],[0-3],[01],(\d\]\} |1[01]\]\})', body)
         assert len(body) == len('{"id":"","reports":[0,0,0,11]}') + 32
         sent.append(json.loads(body))
-    reports = {kept_id(either_server, survey, record["id"]): tuple(record["reports"]) for record in sent}
+    reports = {kept_id(page_server, survey, record["id"]): tuple(record["reports"]) for record in sent}
     assert len(reports) == 200
-    assert stored(either_server, survey) == reports
+    assert stored(page_server, survey) == reports
     for index, chosen in enumerate([1, 3]):
         row = survey.questions[index].channel.row(chosen)
         counts = Counter(report[index] for report in reports.values())

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.accessibility import violations
 from tests.browser.pictures import keep_picture
+from tests.browser.waiting import resize
 from tests.serving import LiveServer, running_server
 
 ARTEFACTS = Path(__file__).parent.parent.parent / "artefacts" / "workspace"
@@ -97,6 +98,35 @@ def make_draft(store: Store, title: str, *questions: dict[str, object]) -> draft
 def unfold(page: Page) -> None:
     """Open every fold of the page, also those within others."""
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+
+
+_SIDEWAYS = "(tables) => tables.filter((table) => table.scrollWidth > table.clientWidth).length"
+
+
+def check_fits(page: Page, width: int, name: str) -> None:
+    """At this width neither the page nor a table in it is scrolled sideways."""
+    resize(page, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} at {width}"
+    assert page.locator(".table-responsive").evaluate_all(_SIDEWAYS) == 0, f"{name} at {width}"
+
+
+def check_readable(page: Page, name: str, narrowest: int = 390) -> None:
+    """Axe finds nothing on a page at a desk and on a phone in dark colours, and it fits both.
+
+    The page is loaded once, at a desk in light colours, and stays so for the next one.
+    """
+    unfold(page)
+    check_fits(page, 1280, name)
+    axe(page)
+    shoot(page, f"{name}-1280-light")
+    page.emulate_media(color_scheme="dark")
+    check_fits(page, 390, name)
+    axe(page)
+    shoot(page, f"{name}-390-dark")
+    if narrowest < 390:
+        check_fits(page, narrowest, name)
+    page.emulate_media(color_scheme="light")
+    resize(page, 1280)
 
 
 def axe(page: Page) -> None:

@@ -25,7 +25,7 @@ from hushpoll_server.workspace import drafts
 from hushpoll_server.workspace.drafts import Draft
 from sqlalchemy import insert
 
-from tests.serving import make_ready
+from tests.serving import close_store, make_ready
 
 PASSWORD = "correct horse battery"
 # Who asks, and the role of the account: the analyst has nothing shared, the reader has everything.
@@ -56,7 +56,7 @@ def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
         store = get_store()
     add_people(store)
     yield app, store
-    store.close()
+    close_store(store)
 
 
 def add_people(store: Store) -> None:

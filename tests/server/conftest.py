@@ -55,9 +55,13 @@ def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def cheap_passwords() -> Iterator[None]:
-    """Hash passwords by argon2id at its lowest cost; `test_passwords.py` tests the cost that the server uses."""
+    """Hash passwords by argon2id at its lowest cost; `test_passwords.py` tests the cost that the server uses.
+
+    Refused sign-ins take a whole number of milliseconds instead of quarters of a second.
+    """
     cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passwords, "EVEN_SECONDS", 0.001)
         patch.setattr(passwords, "_hasher", cheap)
         patch.setattr(passwords, "needs_rehash", cheap.check_needs_rehash)
         patch.setattr(passwords, "NOBODY", cheap.hash("nobody"))

@@ -1,4 +1,4 @@
-"""A survey with a question of every form, in groups and with a block, and its simulated reports."""
+"""A survey with a question of every form, in groups and with a block, and simulated reports of its questions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ TRUTH: dict[str, Any] = {
 
 def send(client: FlaskClient, survey: Survey, n: int, seed: int = 1) -> None:
     """Send simulated reports, every third to the last group."""
-    columns = [codes.tolist() for _, codes in simulate_survey(survey, n, TRUTH, seed)]
+    truth = {question.id: TRUTH[question.id] for question in survey.questions}
+    columns = [codes.tolist() for _, codes in simulate_survey(survey, n, truth, seed)]
     lines = []
     for place, row in enumerate(zip(*columns, strict=True)):
         group = {"group": place % 3} if survey.groups else {}

@@ -253,6 +253,7 @@ def test_the_command_names_a_survey_that_is_not_here(
     assert stopped.value.code == 2
 
 
+@pytest.mark.parametrize("backend", ["sqlite"])
 def test_a_page_keeps_what_its_owner_asked_for(
     app: Flask, client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:

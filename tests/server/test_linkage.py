@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests import linkage
+from tests.serving import ON_ONE_DATABASE
 
 
 @pytest.fixture
@@ -30,6 +31,7 @@ def test_codes_and_reports_are_linked_at_chance_at_every_moment(make: Callable[[
     assert all(looks[moment].pairs for moment in linkage.MOMENTS[1:])
 
 
+@pytest.mark.parametrize("backend", ON_ONE_DATABASE)
 def test_within_a_group_they_are_linked_at_chance_too(make: Callable[[], Any]) -> None:
     """A report names its group openly, and a code belongs to one; which of its reports a code gave stays unknown."""
     looks = linkage.attack(make, 160, signed=linkage.GROUPED)
@@ -78,14 +80,26 @@ def test_chance_is_no_leak_and_a_slight_one_is(monkeypatch: pytest.MonkeyPatch) 
         assert all(linkage.ARRIVAL in {one.reports for one in look.leaks} for look in looks.values())
 
 
+@pytest.mark.parametrize("backend", ON_ONE_DATABASE)
 def test_planted_leaks_show_in_a_group(make: Callable[[], Any], backend: str) -> None:
     with linkage.planted("unlocked"):
         (look,) = linkage.attack(make, 80, linkage.MOMENTS[:1], linkage.GROUPED).values()
     assert look.leaks
 
 
-def test_the_same_script_catches_planted_leaks(make: Callable[[], Any], backend: str) -> None:
-    for leak in linkage.PLANTS[backend]:
+@pytest.mark.parametrize(
+    ("backend", "leaks"),
+    [
+        ("sqlite", linkage.PLANTS["sqlite"]),
+        # "rewritten" is planted below.
+        pytest.param("postgresql", ("touched",), marks=pytest.mark.postgres),
+        pytest.param(
+            "postgresql", linkage.PLANTS["postgresql"], marks=[pytest.mark.postgres, pytest.mark.long]
+        ),
+    ],
+)
+def test_the_same_script_catches_planted_leaks(make: Callable[[], Any], leaks: tuple[str, ...]) -> None:
+    for leak in leaks:
         with linkage.planted(leak):
             looks = linkage.attack(make, 80, linkage.looked_for(leak))
         assert all(look.leaks for look in looks.values()), leak

@@ -254,7 +254,8 @@ def test_a_whole_list_makes_a_table_for_each_option(
     client: FlaskClient, store: Store, ada: FlaskClient
 ) -> None:
     """Those who ticked an option and those who did not; no option is compared with another."""
-    survey = Survey.from_draft({key: value for key, value in EVERY_FORM.items() if key != "groups"})
+    asked = [question for question in EVERY_FORM["questions"] if question["id"] in ("c", "g", "h")]
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Lists", "questions": asked})
     store.publish(survey, "ada")
     send(client, survey, 600)
     seal.seal_due(store)

@@ -19,7 +19,15 @@ from hushpoll_server.store.schema import inbox, sealed, seen, surveys
 from hushpoll_server.store.surveys import Store
 from sqlalchemy import func, insert, select, text, update
 
-from tests.serving import DRAFT, make_survey, new_report, post, sealed_records, waiting_records
+from tests.serving import (
+    DRAFT,
+    ON_ONE_DATABASE,
+    make_survey,
+    new_report,
+    post,
+    sealed_records,
+    waiting_records,
+)
 
 # Two questions with 256 outcomes: a report can carry its own number, so that the attacker's success can be counted.
 MARKED = Survey.from_draft(
@@ -297,6 +305,7 @@ def test_a_release_leaves_the_minimum_behind_and_closing_has_as_many(
     assert (store.sealed_count(survey.hash), waiting_records(store, survey.hash)) == (219, {})
 
 
+@pytest.mark.parametrize("backend", ON_ONE_DATABASE)
 def test_the_victim_among_49_fakes_is_released_as_often_as_not(client: FlaskClient, store: Store) -> None:
     """Fifty honest reports wait; the attacker adds 49 to one victim's. One release tells nothing about the victim's."""
     released = 0

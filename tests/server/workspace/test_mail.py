@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from itertools import product
 from pathlib import Path
 from smtplib import SMTP
+from types import SimpleNamespace
 
 import pytest
 from flask import Flask
@@ -187,9 +188,10 @@ def asked(store: Store, given: str) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def fresh_limits() -> None:
-    """Links that earlier tests asked for do not count."""
+def fresh_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links that earlier tests asked for do not count, and letters are written at once."""
     resetting._limits.clear()
+    monkeypatch.setattr(resetting, "time", SimpleNamespace(sleep=lambda seconds: None))
 
 
 def test_a_flood_of_names_is_refused_and_leaves_no_rows(
@@ -247,6 +249,7 @@ def test_a_refused_sign_in_takes_a_whole_number_of_steps(
     assert sign_in(store, "nobody-of-that-name", "wrong password") is None
     assert len(evened) == 2
     monkeypatch.undo()
+    monkeypatch.setattr(passwords, "EVEN_SECONDS", 0.25)
     clock, slept = [100.043], []
     monkeypatch.setattr(passwords.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(passwords.time, "sleep", slept.append)
