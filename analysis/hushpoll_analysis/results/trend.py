@@ -148,11 +148,13 @@ def trend(
     Notes
     -----
     **Assumes** different people in each wave, drawn independently: errors of the waves are then independent. A change
-    has its interval from the limits of both waves at the level asked for (MOVER), and as its p-value the level at which
-    that interval reaches 0. The line is weighted least squares with weights 1/SE^2, and the tests of any change and of
-    bending are chi-square tests. Where waves have degrees of freedom :math:`\nu_i` (clusters), changes and slope use t
-    with :math:`(\sum a_i)^2 / \sum a_i^2/\nu_i` of them, :math:`a_i` being the waves' parts of the variance, the
-    slope's variance is that of Kenward and Roger, and both tests are F: Welch's for any change, Johansen's for bending.
+    has its interval from the limits of both waves at the level asked for (MOVER), and as its p-value the level at
+    which that interval reaches 0. The line is weighted least squares. Its weights are the inverse variances that the
+    waves would have if nothing changed: those of the single estimates follow the estimates where an answer is rare.
+    The test of bending takes the variances on the line; both tests are chi-square tests. Where waves have degrees of
+    freedom :math:`\nu_i` (clusters), changes and slope use t with :math:`(\sum a_i)^2 / \sum a_i^2/\nu_i` of them,
+    :math:`a_i` being the waves' parts of the variance, the slope's variance is that of Kenward and Roger, and both
+    tests are F: Welch's for any change, Johansen's for bending.
 
     References
     ----------

@@ -305,8 +305,7 @@ _STUDY = {
     "approval": _("Ethics approval"),
     "notice": _("Privacy notice"),
     "stop_any_time": _(
-        "You can stop at any time before you press Send. Nobody can tell afterwards which answers were yours, so they"
-        " cannot be withdrawn."
+        "You can stop at any time before you press Send. What has been sent cannot be taken back."
     ),
     "consent_open": _("Please tick this to start."),
     "next_step": _("Next"),
@@ -387,10 +386,7 @@ _WHY = {
     "paper": _("Answer with coins or dice on paper"),
     "only_mixed_fair": _("The mixed answer, which can hint at your own"),
     "only_mixed_weak": _("The mixed answer, which can give your own away"),
-    "withdraw": _(
-        "You can stop at any time before you press Send. After that nobody can tell which answers were yours, so they"
-        " cannot be found or taken back."
-    ),
+    "withdraw": _("You can stop at any time before you press Send. What has been sent cannot be taken back."),
 }
 
 GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "study": _STUDY, "why": _WHY}

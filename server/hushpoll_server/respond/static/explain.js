@@ -15,11 +15,11 @@ const announcer = document.getElementById("announcer");
 
 // SHA-256 of the sentences in each language. Written by pin_words.py.
 const PINNED = {
-  ar: "acdc5985bc2ce63775482c071d362b1b8fd4c60c1534ea3cd41123f643319b66",
-  de: "b6c53f638f19dfd981b2c75935401748c03f60e7aa4dcdc506fca959509deb89",
-  en: "a8f25722e6df7a38bbbe94540c3852be709c8da0dac4f1a2ddfe50532e7bbbb7",
-  es: "77f6f743e479f13710d4a99e297c703709e164ec756ac2ffcfaa81c7735b2d65",
-  fr: "0f77fb89c33717b25a5953c75989ade6589c1f35ceb70df93ef112927c431186",
+  ar: "959bbc5aaf7b4c210f4af069698db1a6bd6ab78075462214d9c5739b7650c0ea",
+  de: "fd567f281a2d4d22b8ca170ca429f6f29e9650fc2d53383f038ce9974a9faf5e",
+  en: "c19101bbe1121c65762c42d68f3dea27e885d9dfb7bad0515760e440995fb2d1",
+  es: "0d9baa997d6fffc6f62d1cdfd436e6f6d3cce56fe55a6df82f9b24fc1d7e1139",
+  fr: "2fa0c7aabd4e148781cd6ad83bb8729e088b48fe08b7bbe33ed833646019ee07",
 };
 const words = readWords(document.getElementById("words").textContent, PINNED[language]);
 // Sentences that only some surveys need.
