@@ -296,6 +296,7 @@ _KINDS = {
     "told_few": _("a set of {n} of {total} options: {list}"),
     "told_asked": _("asked about {list}; ticked: {ticked}"),
     "told_dummy": _("a placeholder that is not an option"),
+    "told_code": _("the number {n}, which is not an answer"),
 }
 
 # For surveys that say who asks, or go step by step, or thank.

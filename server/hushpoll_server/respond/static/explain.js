@@ -15,11 +15,11 @@ const announcer = document.getElementById("announcer");
 
 // SHA-256 of the sentences in each language. Written by pin_words.py.
 const PINNED = {
-  ar: "959bbc5aaf7b4c210f4af069698db1a6bd6ab78075462214d9c5739b7650c0ea",
-  de: "fd567f281a2d4d22b8ca170ca429f6f29e9650fc2d53383f038ce9974a9faf5e",
-  en: "c19101bbe1121c65762c42d68f3dea27e885d9dfb7bad0515760e440995fb2d1",
-  es: "0d9baa997d6fffc6f62d1cdfd436e6f6d3cce56fe55a6df82f9b24fc1d7e1139",
-  fr: "2fa0c7aabd4e148781cd6ad83bb8729e088b48fe08b7bbe33ed833646019ee07",
+  ar: "9c47df5161ae1c5976bf786210db04e043cfee84ab229b66b64ef25fb2d5e9cc",
+  de: "c365a1349ecbb23cb37ddc2fb50f685bb40b44af77adbb97797c691620f0c781",
+  en: "09bd86cd9021ae794a2e17353887d5f47c741f7fbeafe895d3965cbf903c94b9",
+  es: "57913b8b8797cf0ad3bca886a798c7b35f16064c504ea972647e2f97e738cb3b",
+  fr: "3558509be58fc781a0606ab542985bf16060da3b5212b9f3ebf213c0ac11f0ef",
 };
 const words = readWords(document.getElementById("words").textContent, PINNED[language]);
 // Sentences that only some surveys need.
@@ -163,7 +163,8 @@ export function reportLabel(question, report) {
   if (set) return say(set.length > FEW ? "told_set" : "told_few", { n: whole(set.length), total: whole(channel.options), list: names(set) });
   if (asked) return say("told_asked", { list: names(asked), ticked: names(asked.filter((_, place) => answers[place])) || "–" });
   if (item !== undefined) return item === null ? say("told_dummy") : names([item]);
-  return words[`report_${mechanism.combine}_${report}`] ?? String(report);
+  const code = anyAnswer(question) ? say("told_code", { n: report }) : String(report);
+  return words[`report_${mechanism.combine}_${report}`] ?? code;
 }
 
 /** What can be said of a report that stands for nothing but itself. */
