@@ -95,6 +95,21 @@ def test_json_keeps_estimates_and_adds_a_list_like_it(results: SurveyResults) ->
     assert (no["low"], no["high"]) == pytest.approx((1 - yes["high"], 1 - yes["low"]))
 
 
+def test_the_method_says_how_it_is_computed(results: SurveyResults) -> None:
+    title = "Share among those asked a follow-up question"
+    (step,) = [step for step in results.method.formulas if step.title == title]
+    again = results["again"]
+    everybody = {line.option: line.entry.estimate for line in again.lines}
+    assert step.formula == "ĝ_k = ĥ_k / (1 − ĥ_K)"
+    for one in again.among_asked:
+        expected = everybody[one.option] / (1 - everybody["does not apply"])
+        assert one.entry.estimate == pytest.approx(expected)
+    assert title in results.to_html()
+    alone = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [DECIDER]})
+    plain = report(alone, pd.DataFrame({"ever_reported": [0, 1] * 50}))
+    assert title not in [step.title for step in plain.method.formulas]
+
+
 def test_tables_and_files_have_it_first(results: SurveyResults) -> None:
     rows = [row for row in csv.DictReader(io.StringIO(results.to_csv())) if row["question"] == "again"]
     assert [row["quantity"] for row in rows] == ["share among asked"] * 2 + ["share"] * 3
