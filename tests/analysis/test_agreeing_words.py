@@ -151,6 +151,11 @@ def test_a_sentence_does_not_begin_with_a_number_after_a_number() -> None:
 
 def test_text_gives_each_number_one_interval() -> None:
     text = results(survey_of(CHEATED, WHY, STRESS), 800)
+    page = text.to_html()
+    tables = re.findall(r"<table.*?</table>", page, re.S)
+    assert not any("imultaneous" in table and "SE, sampling" in table for table in tables)
+    folds = page.split("Intervals that hold for all options at once</summary>")[1:]
+    assert [fold.split("</details>")[0].count("% interval, simultaneous") for fold in folds] == [2, 1]
     assert "  simultaneous" not in text.to_text(), "no column of its own"
     assert "simultaneous" in text.to_json(), "files have what holds together, marked"
 
