@@ -18,6 +18,8 @@ from hushpoll_analysis.estimates import Shown
 from hushpoll_analysis.plotting import draw_line
 from hushpoll_analysis.summary import Summary
 
+from .follow_up import OF_EVERYBODY
+from .survey import SurveyResults
 from .trend_line import change_between, line_through
 from .wave_values import MEAN, WaveValue, read_wave
 
@@ -181,6 +183,8 @@ def trend(
     notes = ["Waves are taken as independent samples: different people in each."]
     if spaced and len(found) > 2:
         notes.append("Waves are taken as equally spaced in time; if they are not, give times=.")
+    if any(_is_follow_up(one, question) for one in _values(waves)):
+        notes.append(OF_EVERYBODY)
     if any(one.se == 0.0 for one in found):
         notes.append("A wave has equal reports only; its interval stands for its standard error.")
     if any(one.freedom is not None and one.freedom < FEW for one in found) and len(found) > MANY:
@@ -189,6 +193,12 @@ def trend(
             "covers less often than it says (90 % in place of 95 % for 8 waves of 4 clusters)."
         )
     return Trend(found[0].option, wanted, rows, *line, tuple(notes))
+
+
+def _is_follow_up(wave: Any, question: str | None) -> bool:
+    if not isinstance(wave, SurveyResults) or question is None:
+        return False
+    return wave[question].question.after is not None
 
 
 def _plain(name: Any) -> Any:
