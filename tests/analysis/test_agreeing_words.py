@@ -151,6 +151,11 @@ def test_a_sentence_does_not_begin_with_a_number_after_a_number() -> None:
 
 def test_text_gives_each_number_one_interval() -> None:
     text = results(survey_of(CHEATED, WHY, STRESS), 800)
+    page = text.to_html()
+    tables = re.findall(r"<table.*?</table>", page, re.S)
+    assert not any("imultaneous" in table and "SE, sampling" in table for table in tables)
+    folds = page.split("Intervals that hold for all options at once</summary>")[1:]
+    assert [fold.split("</details>")[0].count("% interval, simultaneous") for fold in folds] == [2, 1]
     assert "  simultaneous" not in text.to_text(), "no column of its own"
     assert "simultaneous" in text.to_json(), "files have what holds together, marked"
 
@@ -226,6 +231,37 @@ def test_a_difference_of_one_point_has_its_decimal(language: str) -> None:
     (sentence,) = group_findings(table, texts_of(survey_of(CHEATED), language))
     assert wording(language).number(1.0, 1) in sentence
     assert wording(language).number(1.0, 1) in ("1.0", "1,0")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_difference_that_rounding_moves_is_explained(language: str) -> None:
+    """“43.8 points more” stood next to 0.9 % and 44.6 %."""
+    note = wording(language)("rounding_note")
+    apart = [yes for yes in range(60, 80) if by_site([yes, 84]).groups[0].rounds_apart]
+    assert 0 < len(apart) < 20
+    for yes in (apart[0], next(yes for yes in range(60, 80) if yes not in apart)):
+        data = by_site([yes, 84])
+        low, high = (round(100 * share.estimate, 1) for share in data.groups[0].of_option("Yes"))
+        agrees = round(high - low, 1) == round(100 * data.groups[0].told_differences[-1].difference, 1)
+        assert agrees == (yes not in apart)
+        assert (note in data.to_html(language)) != agrees
+        assert (wording("en")("rounding_note") in on_one_line(data.to_text())) != agrees
+
+
+def test_pairs_that_do_not_add_up_are_explained() -> None:
+    """Of options that people were asked about together, fewer reports tell: “only the second” was not the rest."""
+    used = {"id": "used", "kind": "multiple", "text": "Used?", "options": ["a", "b", "c", "d"]}
+    drawn, whole = (
+        survey_of({**used, "mechanism": {"name": "sampled", "epsilon": 2, "ask": ask}}) for ask in (2, 4)
+    )
+    told = "Pairs are estimated from the reports that speak of both options"
+    for survey, explained in ((drawn, True), (whole, False)):
+        columns = dict(simulate_survey(survey, 400, {"used": [0.4, 0.3, 0.2, 0.1]}, seed=1))
+        text = on_one_line(
+            report(survey, {f"{key}_reported": codes for key, codes in columns.items()}).to_text()
+        )
+        assert (told in text) == explained
+        assert ("50 % of the reports speak of any one of them" in text) == explained
 
 
 def test_one_report_weighs_as_much_as_an_honest_one() -> None:

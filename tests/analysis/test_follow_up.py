@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis import report, resolve
+from hushpoll_analysis import report, resolve, trend
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.results.follow_up import shares_among_asked
 from hushpoll_analysis.results.survey import SurveyResults
@@ -93,6 +93,28 @@ def test_json_keeps_estimates_and_adds_a_list_like_it(results: SurveyResults) ->
     assert yes["estimate"] == pytest.approx(everybody["Yes"] / asked)
     assert yes["low"] < 0.6 < yes["high"]
     assert (no["low"], no["high"]) == pytest.approx((1 - yes["high"], 1 - yes["low"]))
+
+
+def test_a_trend_says_whose_shares_it_follows(results: SurveyResults) -> None:
+    """The report opens with 60 % of those asked, and the trend followed 12 %, without a word."""
+    told = "Shares are of everybody, including people who were not asked this question."
+    assert told in trend([results, results], "Yes", question="again").notes
+    assert told not in trend([results, results], question="ever").notes
+
+
+def test_the_method_says_how_it_is_computed(results: SurveyResults) -> None:
+    title = "Share among those asked a follow-up question"
+    (step,) = [step for step in results.method.formulas if step.title == title]
+    again = results["again"]
+    everybody = {line.option: line.entry.estimate for line in again.lines}
+    assert step.formula == "ĝ_k = ĥ_k / (1 − ĥ_K)"
+    for one in again.among_asked:
+        expected = everybody[one.option] / (1 - everybody["does not apply"])
+        assert one.entry.estimate == pytest.approx(expected)
+    assert title in results.to_html()
+    alone = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [DECIDER]})
+    plain = report(alone, pd.DataFrame({"ever_reported": [0, 1] * 50}))
+    assert title not in [step.title for step in plain.method.formulas]
 
 
 def test_tables_and_files_have_it_first(results: SurveyResults) -> None:

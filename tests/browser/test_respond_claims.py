@@ -69,6 +69,8 @@ def test_an_invitation_is_said_to_wait_with_the_answers(page: Page, page_server:
     stored = page.locator("section", has_text="What is stored")
     expect(stored).to_contain_text("Your invitation code waits with your answers until they are shuffled")
     expect(stored).not_to_contain_text("not kept with your answers")
+    expect(page.locator("main")).to_contain_text("What has been sent cannot be taken back.")
+    expect(page.locator("main")).not_to_contain_text("which answers were yours")
 
 
 @pytest.mark.parametrize("kiosk", [False, True])

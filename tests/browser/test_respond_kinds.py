@@ -70,6 +70,12 @@ def test_a_survey_of_every_kind_is_sent_whole_and_stored_as_it_was_sent(
         r"Recorded as: asked about \w+ and \w+; ticked: (\w+ and \w+|\w+|–)\. What is sent", told[7]
     )
     assert re.search(r"Recorded as: (.+)\. What is sent could come from any answer", told[6])
+    # A bare “5” below a scale from 1 to 5 would read as the fifth point.
+    for place in (3, 5):
+        told_number = (
+            f"Recorded as: the number {body['reports'][place]}, which is not an answer. What is sent could"
+        )
+        assert told_number in told[place]
 
 
 def test_reload_back_and_double_click_are_one_randomization(page: Page, page_server: LiveServer) -> None:

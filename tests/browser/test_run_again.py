@@ -84,3 +84,26 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
     keep_picture(page, ARTEFACTS / "wave-survey-390.png")
     context.close()
     assert faults == []
+
+
+def test_three_waves_are_read_without_moving_the_table(browser: Browser, server: LiveServer) -> None:
+    """With two changes beside three waves the last column was cut on a screen of 1280 pixels."""
+    document = {
+        **drafts.blank("Three waves"),
+        "questions": [{**QUESTION, "mechanism": {"epsilon": "2"}}, REASON],
+    }
+    waves = [drafts.compiled(document)]
+    for wave in (2, 3):
+        series = {"name": "Three waves", "wave": wave, "previous": waves[-1].hash}
+        waves.append(drafts.compiled({**document, "series": series}))
+    for place, survey in enumerate(waves):
+        assert server.store.publish(survey, "ines")
+        fill(server, survey, 0.2, place)
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    sign_in(page, server, "ines")
+    page.goto(f"{server.url}/surveys/{waves[-1].hash}/report/trend")
+    expect(page.get_by_text("Wave 3:")).to_be_visible()
+    tables = page.locator(".table-responsive")
+    assert tables.evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)") == [0, 0]
+    context.close()

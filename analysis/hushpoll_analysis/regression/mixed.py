@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import optimize, special, stats
+from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Codes, read_column
@@ -35,6 +35,7 @@ from .likelihood import Likelihood
 from .outcomes import BinaryOutcome
 from .random_intercept import LEAST, STEP, RandomIntercept
 from .reading import ModelData
+from .sd_profile import StandardDeviationProfile
 
 __all__ = ["POINTS", "MixedFit", "RandomIntercept", "fit_mixed", "refuse_random"]
 
@@ -42,7 +43,6 @@ POINTS = 15
 _STARTS = (-1.5, 0.0)
 _FEW_ROWS = 20_000
 _SHARP = 0.05
-_NEAR_TOP = 5e-3  # of the logarithm of a standard deviation
 _FEW_GROUPS = 30
 
 
@@ -124,44 +124,14 @@ class MixedFit(ModelFit):
         error = float(self.se[-1]) / self.sd if self.sd > 0.0 else math.inf
         if error < _SHARP:
             return self.sd * math.exp(-z * error), self.sd * math.exp(z * error)
-        return self._profile_limits(z**2 / 2.0)
-
-    def _profile_limits(self, drop: float) -> tuple[float, float]:
-        """Return where the adjusted profile in the standard deviation has fallen by `drop`, from 0 on."""
-        estimate = math.log(self.sd) if self.sd > 0.0 else LEAST
-        ends = (max(estimate - 1.0, LEAST), max(estimate, -2.0) + 1.5)
-        found = optimize.minimize_scalar(
-            lambda log_sd: -self.adjusted_profile(log_sd),
-            bounds=ends,
-            method="bounded",
-            options={"xatol": _NEAR_TOP},
-        )
-        top, highest = float(found.x), -float(found.fun)
-
-        def fall(log_sd: float) -> float:
-            return highest - self.adjusted_profile(log_sd) - drop
-
-        low = 0.0
-        if fall(LEAST) > 0.0:
-            low = math.exp(optimize.brentq(fall, LEAST, top, xtol=1e-4))
-        near = top
-        for step in (0.3, 0.6, 1.2, 2.4, 4.8):
-            far = max(near, -2.0) + step
-            if fall(far) > 0.0:
-                return low, math.exp(optimize.brentq(fall, near, far, xtol=1e-4))
-            near = far
-        return low, math.inf
+        assert self.random is not None
+        profile = StandardDeviationProfile(self.random, self.theta, self.held)
+        return profile.limits(z, error)
 
     def adjusted_profile(self, log_sd: float) -> float:
         """Return the highest log-likelihood at a standard deviation, less half the log-information about the rest."""
         assert self.random is not None
-        last = len(self.theta) - 1
-        held = {place: value for place, value in self.held.items() if place != last}
-        start = self.theta.copy()
-        start[last] = log_sd
-        point, height = self.random.maximum(start, {**held, last: log_sd})
-        others = [place for place in range(last) if place not in held]
-        return height - float(np.linalg.slogdet(self.random.information(point, others))[1]) / 2.0
+        return StandardDeviationProfile(self.random, self.theta, self.held)(log_sd)
 
     def random_effects(self) -> pd.DataFrame:
         """Return each group's most likely shift, and its standard error given the coefficients."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats
@@ -17,7 +18,9 @@ from hushpoll_analysis.shares.sample import Sample
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["likeliest_among_asked", "shares_among_asked"]
+__all__ = ["OF_EVERYBODY", "likeliest_among_asked", "shares_among_asked"]
+
+OF_EVERYBODY = msg("Shares are of everybody, including people who were not asked this question.")
 
 
 def shares_among_asked(

@@ -148,6 +148,16 @@ class GroupTable:
         return any(share.outside for share in self.shares)
 
     @property
+    def rounds_apart(self) -> bool:
+        """Whether a difference, as it is rounded, is not that of the rounded shares next to it."""
+        shares = {(share.option, share.group): share.estimate for share in self.shares}
+        return any(
+            _tenths(gap.difference)
+            != _tenths(shares[gap.option, gap.group]) - _tenths(shares[gap.option, gap.reference])
+            for gap in self.told_differences
+        )
+
+    @property
     def test(self) -> str:
         """The test of independence in one line, or why there is none."""
         test = None if self.cross is None else self.cross.test
@@ -193,6 +203,11 @@ class GroupTable:
             "means": [_finite_only(vars(mean)) for mean in self.means],
             "mean_differences": [_finite_only(vars(one)) for one in self.mean_differences],
         }
+
+
+def _tenths(share: float) -> int:
+    """Return how many tenths of a percentage point a share is written with."""
+    return round(10 * float(f"{100 * share:.1f}"))
 
 
 def _finite_only(row: Any) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def method_of(
         paragraph = joined(" ", [paragraph, _estimated(survey, n, level, interval, sample)])
     return Method(
         paragraph,
-        tuple(_formulas(designs, estimated, by)),
+        (*_formulas(designs, estimated, by), *_among_asked(survey)),
         (*_references(designs, by, _has_quantiles(survey)), *((BINDER, KORN) if _weighted(sample) else ())),
     )
 
@@ -341,6 +341,18 @@ def _formulas(designs: list[Used], estimated: bool, by: str | None) -> Iterable[
             msg(
                 "F: joint report frequencies, A and B: the two randomization tables, H: joint true shares (rows: "
                 "groups)"
+            ),
+        )
+
+
+def _among_asked(survey: Survey) -> Iterable[Formula]:
+    if any(question.after is not None for question in survey.questions):
+        yield Formula(
+            msg("Share among those asked a follow-up question"),
+            "ĝ_k = ĥ_k / (1 − ĥ_K)",
+            msg(
+                "ĥ_K: the share to whom the question does not apply. The interval holds each ratio R for which 0 is "
+                "not rejected as the value of h_k − R (1 − h_K)"
             ),
         )
 

@@ -91,9 +91,9 @@ def _share_remarks(part: QuestionResults) -> list[str]:
     share = float(part.question.mechanism.asked) if part.question.block is not None else 1.0
     if share < 1.0:
         drawn = msg(
-            "{n:,} people were asked this: the device draws, by an open coin, {share:.0%} of the people for it.",
+            "{n:,} people were asked this: the device draws, by an open coin, {percent:.0f} % of the people for it.",
             n=part.n,
-            share=share,
+            percent=100 * share,
         )
         first = joined(" ", [drawn, first])
     # Rounded, so that of equal shifts the first option of the question is named.

@@ -189,7 +189,11 @@ def _number_text(numbers: Numbers, level: str) -> list[str]:
 
 def _group_notes(table: GroupTable) -> list[str]:
     """Return what to know about the sentences before."""
-    known = {"chance_note": leaves_doubt(table), "everybody_note": table.is_follow_up}
+    known = {
+        "chance_note": leaves_doubt(table),
+        "everybody_note": table.is_follow_up,
+        "rounding_note": table.rounds_apart,
+    }
     return [wording("en")(key) for key, applies in known.items() if applies]
 
 

@@ -18,6 +18,8 @@ from hushpoll_analysis.estimates import Shown
 from hushpoll_analysis.plotting import draw_line
 from hushpoll_analysis.summary import Summary
 
+from .follow_up import OF_EVERYBODY
+from .survey import SurveyResults
 from .trend_line import change_between, line_through
 from .wave_values import MEAN, WaveValue, read_wave
 
@@ -148,11 +150,13 @@ def trend(
     Notes
     -----
     **Assumes** different people in each wave, drawn independently: errors of the waves are then independent. A change
-    has its interval from the limits of both waves at the level asked for (MOVER), and as its p-value the level at which
-    that interval reaches 0. The line is weighted least squares with weights 1/SE^2, and the tests of any change and of
-    bending are chi-square tests. Where waves have degrees of freedom :math:`\nu_i` (clusters), changes and slope use t
-    with :math:`(\sum a_i)^2 / \sum a_i^2/\nu_i` of them, :math:`a_i` being the waves' parts of the variance, the
-    slope's variance is that of Kenward and Roger, and both tests are F: Welch's for any change, Johansen's for bending.
+    has its interval from the limits of both waves at the level asked for (MOVER), and as its p-value the level at
+    which that interval reaches 0. The line is weighted least squares. Its weights are the inverse variances that the
+    waves would have if nothing changed: those of the single estimates follow the estimates where an answer is rare.
+    The test of bending takes the variances on the line; both tests are chi-square tests. Where waves have degrees of
+    freedom :math:`\nu_i` (clusters), changes and slope use t with :math:`(\sum a_i)^2 / \sum a_i^2/\nu_i` of them,
+    :math:`a_i` being the waves' parts of the variance, the slope's variance is that of Kenward and Roger, and both
+    tests are F: Welch's for any change, Johansen's for bending.
 
     References
     ----------
@@ -179,6 +183,8 @@ def trend(
     notes = ["Waves are taken as independent samples: different people in each."]
     if spaced and len(found) > 2:
         notes.append("Waves are taken as equally spaced in time; if they are not, give times=.")
+    if any(_is_follow_up(one, question) for one in _values(waves)):
+        notes.append(OF_EVERYBODY)
     if any(one.se == 0.0 for one in found):
         notes.append("A wave has equal reports only; its interval stands for its standard error.")
     if any(one.freedom is not None and one.freedom < FEW for one in found) and len(found) > MANY:
@@ -187,6 +193,12 @@ def trend(
             "covers less often than it says (90 % in place of 95 % for 8 waves of 4 clusters)."
         )
     return Trend(found[0].option, wanted, rows, *line, tuple(notes))
+
+
+def _is_follow_up(wave: Any, question: str | None) -> bool:
+    if not isinstance(wave, SurveyResults) or question is None:
+        return False
+    return wave[question].question.after is not None
 
 
 def _plain(name: Any) -> Any:

@@ -16,6 +16,7 @@ from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.interval.mover import Part, difference_limits
 
 from .figures import Axis, NumberAxis, axis_for
+from .follow_up import OF_EVERYBODY
 from .numbers import rounded
 from .question import QuestionResults
 from .survey import SurveyResults
@@ -27,7 +28,6 @@ _ANSWER = msg("Answer")
 OUTSIDE = msg(
     "A share below 0 or above 100 % is chance. It is shown as estimated, so that changes agree with it."
 )
-OF_EVERYBODY = msg("Shares are of everybody, including people who were not asked this question.")
 _MOST_ROWS = 20  # answers of a long list, the largest in the last wave first
 
 

@@ -39,10 +39,10 @@ def heavy_notes(design: SampleDesign | None, allowed: bool) -> tuple[str, ...]:
 def _heavy(design: SampleDesign, asked: int) -> str:
     return msg(
         "The weights are heavy: {n:,} respondents are worth {effective:.0f} with equal weights, and one of them "
-        "carries {heaviest:.0%} of the estimate.",
+        "carries {heaviest:.0f} % of the estimate.",
         n=asked,
         effective=design.effective_n,
-        heaviest=design.heaviest / design.total,
+        heaviest=100 * design.heaviest / design.total,
     )
 
 

@@ -369,15 +369,22 @@ def asked_notes(whole: Sampler) -> tuple[str, ...]:
     if all(part.asked >= 1 for part in whole.parts):
         return ()
     told = msg(
-        "Each person is asked about some of the options, drawn by an open coin: {share:.0%} of the reports "
+        "Each person is asked about some of the options, drawn by an open coin: {percent:.0f} % of the reports "
         "speak of any one of them.",
-        share=float(whole.parts[0].asked),
+        percent=100 * float(whole.parts[0].asked),
     )
     return (told,)
 
 
 def _notes(whole: Sampler, found: Sequence[Estimate]) -> tuple[str, ...]:
     notes = [*asked_notes(whole)]
+    if whole.pairs and notes:
+        notes.append(
+            msg(
+                "Pairs are estimated from the reports that speak of both options, which are fewer: their sums need not "
+                "be the share of either option."
+            )
+        )
     if any(not 0 <= entry.estimate <= 1 for entry in found):
         notes.append(
             msg(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from hushpoll_client.messages import msg
 
 from .base import Answers, Kind
 
-__all__ = ["Choice", "ChoiceAnswers", "read_options"]
+__all__ = ["Choice", "ChoiceAnswers", "read_options", "refuse_alike"]
 
 _DECLINED = (msg("No"), msg("Yes"), msg("Prefer not to say"))
 """What a yes/no question offers that may be declined: words of ours, which every page says in its own language."""
@@ -85,17 +85,18 @@ def read_options(value: object, at: Place, published: bool) -> tuple[str, ...]:
         seen.add(option)
     # Published surveys keep their hash, whatever their options are.
     if not published:
-        _check_case(options, at)
+        refuse_alike(options, at)
     return options
 
 
-def _check_case(options: tuple[str, ...], at: Place) -> None:
+def refuse_alike(options: Sequence[str], at: Place) -> None:
+    """Refuse options that read the same: those that differ only in case or in how many spaces there are."""
     first: dict[str, str] = {}
     for index, option in enumerate(options):
-        other = first.setdefault(option.casefold(), option)
+        other = first.setdefault(" ".join(option.split()).casefold(), option)
         if other != option:
             raise SurveyError(
                 (*at, index),
-                msg('"{option}" and "{other}" differ only in case', option=option, other=other),
+                msg('"{option}" and "{other}" differ only in case or spaces', option=option, other=other),
                 "make every option different",
             )

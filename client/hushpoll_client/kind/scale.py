@@ -14,6 +14,7 @@ from hushpoll_client.mechanism.subset import recommended_subset
 from hushpoll_client.messages import msg
 
 from .base import Answers, Kind, read_target
+from .choice import refuse_alike
 
 __all__ = ["MAX_POINTS", "Scale", "ScaleAnswers"]
 
@@ -130,6 +131,9 @@ def _labels(value: object, at: Place, points: int, published: bool) -> tuple[str
             raise SurveyError(
                 (*at, index), msg('"{option}" appears twice', option=label), "make every label different"
             )
+    # Published surveys keep their hash, whatever their labels are.
+    if not published:
+        refuse_alike(labels, at)
     return labels
 
 

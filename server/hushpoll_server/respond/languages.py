@@ -296,6 +296,7 @@ _KINDS = {
     "told_few": _("a set of {n} of {total} options: {list}"),
     "told_asked": _("asked about {list}; ticked: {ticked}"),
     "told_dummy": _("a placeholder that is not an option"),
+    "told_code": _("the number {n}, which is not an answer"),
 }
 
 # For surveys that say who asks, or go step by step, or thank.
@@ -305,8 +306,7 @@ _STUDY = {
     "approval": _("Ethics approval"),
     "notice": _("Privacy notice"),
     "stop_any_time": _(
-        "You can stop at any time before you press Send. Nobody can tell afterwards which answers were yours, so they"
-        " cannot be withdrawn."
+        "You can stop at any time before you press Send. What has been sent cannot be taken back."
     ),
     "consent_open": _("Please tick this to start."),
     "next_step": _("Next"),
@@ -387,10 +387,7 @@ _WHY = {
     "paper": _("Answer with coins or dice on paper"),
     "only_mixed_fair": _("The mixed answer, which can hint at your own"),
     "only_mixed_weak": _("The mixed answer, which can give your own away"),
-    "withdraw": _(
-        "You can stop at any time before you press Send. After that nobody can tell which answers were yours, so they"
-        " cannot be found or taken back."
-    ),
+    "withdraw": _("You can stop at any time before you press Send. What has been sent cannot be taken back."),
 }
 
 GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "study": _STUDY, "why": _WHY}

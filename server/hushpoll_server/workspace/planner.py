@@ -84,7 +84,7 @@ class QuestionPlan:
     @property
     def reported(self) -> str:
         """What will be reported of the question."""
-        return EDITORS[self.question.kind.name].reported(self.question)
+        return EDITORS[self.question.kind.name].whose(self.question)
 
     def texts(self) -> dict[str, str]:
         """Return every figure of the question as the page words it."""
@@ -265,7 +265,9 @@ def _needs(budget: Budget) -> str:
         for spender in moved[:6]
     )
     if len(moved) > 6:
-        rest = ngettext("more for %(num)s other", "more for %(num)s others", len(moved) - 6)
+        rest = ngettext(
+            "another for %(num)s more question", "others for %(num)s more questions", len(moved) - 6
+        )
         epsilons = _("%(list)s and %(last)s", list=epsilons, last=rest)
     return _(
         "With %(n)s answers the margins need epsilon %(each)s: a total of %(total)s per person.",

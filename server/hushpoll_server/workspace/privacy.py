@@ -58,7 +58,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
                 "automatic": automatic,
                 "linked": draft.follows_slider(source),
                 "kind": EDITORS[editor_of(source)[0]].label,
-                "reported": EDITORS[question.kind.name].reported(question),
+                "reported": EDITORS[question.kind.name].whose(question),
                 "mechanism": in_words(question.mechanism.label),
                 "reason": in_words(advice.reason) if automatic else "",
                 "proof": in_words(advice.proof) if automatic else "",

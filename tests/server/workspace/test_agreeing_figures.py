@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from flask_babel import force_locale
+from hushpoll_server.respond.languages import GROUPS
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.kinds import points
 
@@ -125,3 +127,30 @@ def test_the_hint_about_scales_offers_points_from_1(owner: FlaskClient, store: S
     page = text_of(owner.get(f"/drafts/{draft.id}/questions/new?kind=scale").text)
     assert "1 to 10" in page
     assert "0 to 10" not in page
+
+
+def test_margins_of_a_follow_up_question_say_whose_they_are(owner: FlaskClient, store: Store) -> None:
+    """±7.8 points were planned of everybody, and the report opens with ±23 points among those asked."""
+    asked = {**FACULTY, "after": {"question": QUESTION["id"], "answers": ["Yes"]}}
+    draft = make_draft(store, "owner", QUESTION, asked)
+    for page in ("", "/privacy"):
+        text = text_of(owner.get(f"/drafts/{draft.id}{page}").text)
+        assert text.count("the share of each answer, of everybody") == 1
+        assert "the share of Yes, of everybody" not in text
+
+
+def test_what_many_questions_need_reads_well(owner: FlaskClient, store: Store) -> None:
+    """“… 5.6 for question 6 and more for 1 other” named no thing."""
+    questions = [{**QUESTION, "id": f"q{number}"} for number in range(7)]
+    text = text_of(owner.get(f"/drafts/{make_draft(store, 'owner', *questions).id}/privacy").text)
+    assert re.search(r"for question 6 and another for 1 more question: a total of", text)
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "ar"])
+def test_no_sentence_says_that_waiting_answers_cannot_be_told(owner: FlaskClient, language: str) -> None:
+    """“Nobody can tell which answers were yours” contradicted “your invitation code waits with your answers”."""
+    with owner.application.test_request_context(), force_locale(language):
+        said = {key: str(text) for group in ("why", "study") for key, text in GROUPS[group].items()}
+    assert said["withdraw"] == said["stop_any_time"]
+    assert (said["withdraw"].startswith("You can stop")) == (language == "en")
+    assert not re.search("nobody|niemand|nadie|personne|لأحد", said["withdraw"])

@@ -99,6 +99,24 @@ def test_options_that_differ_in_case_only_are_refused(owner: FlaskClient, store:
     assert '"yes" and "Yes" differ only in case' in text_of(refused.text)
 
 
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("choice", {"options": "Every day\nevery  day\nNever"}),
+        ("multiple", {"options": "A phone\nA  phone\nA friend"}),
+        ("scale", {"points": "3", "labels": "Often\noften\nNever"}),
+    ],
+)
+def test_answers_that_read_the_same_are_refused(
+    owner: FlaskClient, store: Store, kind: str, fields: dict[str, str]
+) -> None:
+    draft = make_draft(store)
+    fields = {"kind": kind, "id": "which", "text": "Which?", "mechanism": "", **fields}
+    refused = submit(owner, f"/drafts/{draft.id}/questions/new", **fields)
+    assert refused.status_code == 422
+    assert "differ only in case or spaces" in text_of(refused.text)
+
+
 def test_all_mistakes_around_the_questions_are_told_at_once(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store)
     refused = submit(

@@ -15,11 +15,11 @@ const announcer = document.getElementById("announcer");
 
 // SHA-256 of the sentences in each language. Written by pin_words.py.
 const PINNED = {
-  ar: "acdc5985bc2ce63775482c071d362b1b8fd4c60c1534ea3cd41123f643319b66",
-  de: "b6c53f638f19dfd981b2c75935401748c03f60e7aa4dcdc506fca959509deb89",
-  en: "a8f25722e6df7a38bbbe94540c3852be709c8da0dac4f1a2ddfe50532e7bbbb7",
-  es: "77f6f743e479f13710d4a99e297c703709e164ec756ac2ffcfaa81c7735b2d65",
-  fr: "0f77fb89c33717b25a5953c75989ade6589c1f35ceb70df93ef112927c431186",
+  ar: "9c47df5161ae1c5976bf786210db04e043cfee84ab229b66b64ef25fb2d5e9cc",
+  de: "c365a1349ecbb23cb37ddc2fb50f685bb40b44af77adbb97797c691620f0c781",
+  en: "09bd86cd9021ae794a2e17353887d5f47c741f7fbeafe895d3965cbf903c94b9",
+  es: "57913b8b8797cf0ad3bca886a798c7b35f16064c504ea972647e2f97e738cb3b",
+  fr: "3558509be58fc781a0606ab542985bf16060da3b5212b9f3ebf213c0ac11f0ef",
 };
 const words = readWords(document.getElementById("words").textContent, PINNED[language]);
 // Sentences that only some surveys need.
@@ -163,7 +163,8 @@ export function reportLabel(question, report) {
   if (set) return say(set.length > FEW ? "told_set" : "told_few", { n: whole(set.length), total: whole(channel.options), list: names(set) });
   if (asked) return say("told_asked", { list: names(asked), ticked: names(asked.filter((_, place) => answers[place])) || "–" });
   if (item !== undefined) return item === null ? say("told_dummy") : names([item]);
-  return words[`report_${mechanism.combine}_${report}`] ?? String(report);
+  const code = anyAnswer(question) ? say("told_code", { n: report }) : String(report);
+  return words[`report_${mechanism.combine}_${report}`] ?? code;
 }
 
 /** What can be said of a report that stands for nothing but itself. */

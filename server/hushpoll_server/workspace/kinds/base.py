@@ -177,6 +177,11 @@ class EditorKind(ABC):
         """Return what will be reported."""
         return _("the share of each answer")
 
+    def whose(self, question: Question) -> str:
+        """Return what will be reported, and of whom where some people are not asked: margins are of everybody."""
+        reported = self.reported(question)
+        return reported if question.after is None else _("%(reported)s, of everybody", reported=reported)
+
     def described(self, question: Question) -> tuple[str, ...]:
         """Return the answers as a list of questions shows them."""
         return () if question.kind.fixed_words else question.options
