@@ -84,6 +84,10 @@ class Config:
         host = "127.0.0.1" if self.host in ("0.0.0.0", "", "::") else self.host  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
+    def address_of(self, path: str) -> str:
+        """Return the whole address of a path that `url_for` gave: the prefix is in it already."""
+        return self.address.removesuffix(self.prefix) + path
+
     @property
     def prefix(self) -> str:
         """The path of PUBLIC_URL, such as /polls; empty where the server has a host name for itself."""
