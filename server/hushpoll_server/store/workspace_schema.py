@@ -71,6 +71,37 @@ recovery_codes = Table(
     Column("digest", String(64), primary_key=True),
 )
 
+# Whom an institution's provider vouches for: its address and its own name of the person lead to an account.
+identities = Table(
+    "identities",
+    metadata,
+    Column("issuer", String(255), primary_key=True),
+    Column("subject", String(255), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False, index=True),
+)
+
+# Public keys: whoever reads them can sign nothing. `id` is the authenticator's, in base 64 for addresses.
+passkeys = Table(
+    "passkeys",
+    metadata,
+    Column("id", String(1400), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False, index=True),
+    Column("public_key", LargeBinary, nullable=False),
+    Column("sign_count", BigInteger, nullable=False),
+    Column("label", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+# What a passkey is asked to sign, as a hash: each is good once, on whichever node the answer arrives.
+passkey_challenges = Table(
+    "passkey_challenges",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False),
+    Column("purpose", String(16), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)
+
 # By a token a program acts for an account; `scopes` are words with a space between.
 tokens = Table(
     "tokens",
