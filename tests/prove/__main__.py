@@ -14,6 +14,7 @@ HARNESSES = (
     "faults",
     "proxy",
     "nodes",
+    "upgrade",
     "trace",
     "machine",
     "requests",

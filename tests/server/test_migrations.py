@@ -362,7 +362,7 @@ def test_the_planner_keeps_nothing_of_what_people_sent(
         assert tx.execute(kept).scalar_one() == 1
         tx.execute(text(f"TRUNCATE {table}"))
         assert tx.execute(kept).scalar_one() == 1
-        tx.execute(text("DROP TABLE identities, passkeys, passkey_challenges"))
+        tx.execute(text("DROP TABLE identities, passkeys, passkey_challenges, releases"))
         tx.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": before})
     upgrade(store.database)
     with store.database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as tx:

@@ -203,6 +203,16 @@ audit_log = Table(
     Column("detail", Text, nullable=False),
 )
 
+# The files of the respondents' page of the last few releases, for pages that are still open.
+releases = Table(
+    "releases",
+    metadata,
+    Column("name", String(16), primary_key=True),
+    Column("number", Integer, nullable=False, unique=True),
+    Column("content", LargeBinary, nullable=False),
+    Column("mac", String(64), nullable=False),
+)
+
 # The fingerprint of the secret key, and what the last look at the server's health wrote.
 server_state = Table(
     "server_state",
