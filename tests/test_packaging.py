@@ -488,7 +488,11 @@ def test_the_commands_of_the_release_page_install_a_wheel(wheel: Path, tmp_path:
     tool = [sys.executable, "docs/tools/constraints.py", str(tmp_path / "constraints.txt")]
     subprocess.run(tool, cwd=ROOT, check=True, capture_output=True)
     programs = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    places = {"HOME": str(tmp_path), "PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+    places = {
+        "HOME": str(tmp_path),
+        "PIPX_HOME": str(tmp_path / "pipx"),
+        "PIPX_BIN_DIR": str(tmp_path / "bin"),
+    }
     version = f"hushpoll, version {wheel.name.split('-')[1]}"
     commands = [line.replace("hushpoll-0.1.0-py3-none-any.whl", wheel.name) for line in block.splitlines()]
     assert [line.split()[0] for line in commands] == ["pipx", "uvx"]

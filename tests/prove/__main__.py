@@ -15,6 +15,7 @@ HARNESSES = (
     "proxy",
     "nodes",
     "upgrade",
+    "restore",
     "trace",
     "machine",
     "requests",
@@ -22,6 +23,7 @@ HARNESSES = (
     "timing",
     "flood",
     "container",
+    "newcomer",
 )
 
 

@@ -1,4 +1,4 @@
-"""Two nodes behind the documented nginx are upgraded one after the other, under load, from the release before.
+"""Two nodes behind nginx, with HTTP/2 and below a path, are upgraded under load from the release before, in turn.
 
 `previous-release` names its commit. Then they are upgraded once more, to a release whose module differs: pages that are
 open get the files of their own release from every node. The old release's commit must be in the repository.
@@ -18,18 +18,21 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hushpoll_client import Survey
+from hushpoll_client import Report, Survey
 
 from tests.serving import LiveServer, Postgres, reserve
 
+from .crowd import fresh_report
 from .places import database, signed_survey
-from .proxy import BEHIND_A_PROXY, SecureCrowd, proxy, request
+from .proxy import BEHIND_A_PROXY, NAME, SecureCrowd, proxy, request
 
 ROOT = Path(__file__).parents[2]
 PREVIOUS = Path(__file__).with_name("previous-release")
 ROOMS = ("client", "analysis", "server")
 FOLDERS = (*ROOMS, "docs")
 """The server shows the documentation, too."""
+PREFIX = "/polls"
+SETTINGS = {**BEHIND_A_PROXY, "PUBLIC_URL": f"https://{NAME}{PREFIX}"}
 PAGE_MODULE = "server/hushpoll_server/respond/static/page.js"
 
 
@@ -110,15 +113,21 @@ class Upgradable(LiveServer):
             return False
 
 
+class CrowdBelowAPath(SecureCrowd):
+    """Clients of a server that is below a path."""
+
+    prefix = PREFIX
+
+
 class OpenPage:
     """The files that a page which is open may still ask for, as they were when it was opened."""
 
     def __init__(self, node: Upgradable, survey: Survey) -> None:
-        page = _get(node, f"/s/{survey.hash}").decode()
-        addresses = set(re.findall(r"/static/[0-9a-f]{16}/[\w./-]+", page))
+        page = _get(node, f"{PREFIX}/s/{survey.hash}").decode()
+        addresses = set(re.findall(PREFIX + r"/static/[0-9a-f]{16}/[\w./-]+", page))
         release = re.search(r"/static/([0-9a-f]{16})/", page)
         assert release, page
-        addresses.add(f"/static/{release[1]}/words/en.json")
+        addresses.add(f"{PREFIX}/static/{release[1]}/words/en.json")
         self.files = {address: _get(node, address) for address in sorted(addresses)}
 
     def check(self, *nodes: Upgradable) -> int:
@@ -143,6 +152,26 @@ def publish(node: Upgradable, survey: Survey, folder: Path) -> None:
     assert published["hash"] == survey.hash
 
 
+def over_http2(folder: Path, secure: int, survey: Survey) -> Report:
+    """Send one more report by a program that speaks HTTP/2, as browsers do."""
+    report, file = fresh_report(survey), folder / "report.json"
+    file.write_bytes(report.to_bytes())
+    options = {
+        "--cacert": str(folder / "nginx" / "certificate.pem"),
+        "--connect-to": f"{NAME}:443:127.0.0.1:{secure}",
+        "--header": "Content-Type: application/json",
+        "--data-binary": f"@{file}",
+        "--output": os.devnull,
+        "--write-out": "%{http_version} %{http_code}",
+    }
+    words = [word for option in options.items() for word in option]
+    address = f"https://{NAME}{PREFIX}/api/surveys/{survey.hash}/reports"
+    command = ["curl", "--silent", "--http2", *words, address]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "2 201", done
+    return report
+
+
 def upgrade_all(nodes: tuple[Upgradable, ...], release: Path, crowd: SecureCrowd, more: int) -> None:
     """Restart one node after the other with the code of a release, while reports come."""
     for node in nodes:
@@ -161,8 +190,8 @@ def roll(folder: Path, url: str, more: int, tell: Callable[[str], None]) -> str:
     today = present_release(folder / "today")
     after = present_release(folder / "after", "\n// Changed in the release after.\n")
     key = str(folder / "one" / "data" / "secret.key")
-    one = Upgradable(folder / "one", url, **BEHIND_A_PROXY)
-    two = Upgradable(folder / "two", url, **BEHIND_A_PROXY, SECRET_KEY_FILE=key)
+    one = Upgradable(folder / "one", url, **SETTINGS)
+    two = Upgradable(folder / "two", url, **SETTINGS, SECRET_KEY_FILE=key)
     nodes = (one, two)
     try:
         for node in nodes:
@@ -170,9 +199,11 @@ def roll(folder: Path, url: str, more: int, tell: Callable[[str], None]) -> str:
             node.start()
         survey = signed_survey("Upgraded under load")
         publish(one, survey, folder)
-        with proxy(folder / "nginx", (one.port, two.port)) as (secure, _, trust):
-            SecureCrowd.trust = trust
-            crowd = SecureCrowd(one, survey, clients=6, ports=(secure,), pause=0.01, allowed=lambda _: False)
+        with proxy(folder / "nginx", (one.port, two.port), http2=True, prefix=PREFIX) as (secure, _, trust):
+            CrowdBelowAPath.trust = trust
+            crowd = CrowdBelowAPath(
+                one, survey, clients=6, ports=(secure,), pause=0.01, allowed=lambda _: False
+            )
             tell("from the release before to this one")
             upgrade_all(nodes, today, crowd, more)
             opened = OpenPage(one, survey)
@@ -187,6 +218,7 @@ def roll(folder: Path, url: str, more: int, tell: Callable[[str], None]) -> str:
             upgrade_all((two,), after, crowd, more)
             opened.check(one, two)
             crowd.stop()
+            crowd.acknowledged.append(over_http2(folder, secure, survey))
         refused = [status for status in crowd.statuses if status not in (200, 201)]
         assert not refused, f"{len(refused)} reports were refused: {sorted(set(refused))}"
         one.use(today)
