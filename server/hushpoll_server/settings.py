@@ -281,7 +281,7 @@ def oidc_name(text: str) -> str:
     """Return the name of the institution, which stands on a button."""
     text = text.strip()
     if len(text) > _LONGEST_NAME or not text.isprintable():
-        raise UnusableError("cannot be shown", f"write at most {_LONGEST_NAME} characters", shown=40)
+        raise UnusableError("cannot be shown", f"write at most {_LONGEST_NAME} characters", length_shown=40)
     return text
 
 
