@@ -65,7 +65,7 @@ test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, 
 ELSEWHERE := tests/analysis/test_scale.py tests/analysis/test_packages.py
 
 prove: $(VENV)/.spark  ## Run promises at their full size: the long tests, other engines, R, Spark, and the harnesses of tests/prove
-	@sh tests/install-system.sh Rscript:r-base-core strace debootstrap nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
+	@sh tests/install-system.sh Rscript:r-base-core strace debootstrap ip:iproute2 nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
 	@date +%s > $(VENV)/prove-began
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v --ignore tests/analysis tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v $(ELSEWHERE)

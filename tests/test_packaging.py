@@ -497,3 +497,38 @@ def test_the_server_starts_without_pyarrow(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=120)
+
+
+@pytest.mark.long
+def test_the_commands_of_the_release_page_install_a_wheel(wheel: Path, tmp_path: Path) -> None:
+    """pipx and uvx, as the page writes them; libraries come from the package index of this machine."""
+    page = (ROOT / "docs" / "release.md").read_text("utf-8").partition("## Without a virtual environment")[2]
+    (block,) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    shutil.copy(wheel, tmp_path)
+    tool = [sys.executable, "docs/tools/constraints.py", str(tmp_path / "constraints.txt")]
+    subprocess.run(tool, cwd=ROOT, check=True, capture_output=True)
+    programs = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    places = {
+        "HOME": str(tmp_path),
+        "PIPX_HOME": str(tmp_path / "pipx"),
+        "PIPX_BIN_DIR": str(tmp_path / "bin"),
+    }
+    version = f"hushpoll, version {wheel.name.split('-')[1]}"
+    commands = [line.replace("hushpoll-0.1.0-py3-none-any.whl", wheel.name) for line in block.splitlines()]
+    assert [line.split()[0] for line in commands] == ["pipx", "uvx"]
+    for command in commands:
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=tmp_path,
+            env={**os.environ, **programs, **places},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == version
+    run_by_pipx = subprocess.run(
+        [tmp_path / "bin" / "hushpoll", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run_by_pipx.stdout.strip() == version

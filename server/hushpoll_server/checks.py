@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from . import mail
 from .config import LOOPBACK, Config
+from .people import openid
 from .store import key
 from .store.clock import MOST_DIFFERENCE, difference
 from .store.database import Database
@@ -42,6 +43,7 @@ def all_checks(config: Config, file: Path | None) -> Iterator[Check]:
     yield _key(config)
     yield _disk(config)
     yield _mail(config)
+    yield _institution(config)
     yield _proxies(config)
 
 
@@ -49,7 +51,8 @@ def _file(config: Config, file: Path | None) -> Iterator[Check]:
     """Check who can read a settings file that holds a password."""
     if file is None:
         return
-    holds_secret = ":" in config.database_url.partition("://")[2].rpartition("@")[0] or "@" in config.smtp_url
+    has_password = ":" in config.database_url.partition("://")[2].rpartition("@")[0]
+    holds_secret = has_password or "@" in config.smtp_url or bool(config.oidc_client_secret)
     mode = stat.S_IMODE(file.stat().st_mode)
     if holds_secret and mode & stat.S_IROTH and stat.S_ISREG(file.stat().st_mode):
         yield Check("file", FAILED, f"{file} holds a password and everybody can read it", f"chmod 640 {file}")
@@ -156,6 +159,17 @@ def _mail(config: Config) -> Check:
     except HushpollError as error:
         return Check("mail", FAILED, error.problem, error.remedy)
     return Check("mail", OK, "the mail server answers")
+
+
+def _institution(config: Config) -> Check:
+    """Check that the OpenID Connect provider describes itself; nobody signs in."""
+    if not openid.is_configured(config):
+        return Check("institution", OK, "off: OIDC_ISSUER is empty")
+    try:
+        openid.Provider(config, "").metadata()
+    except HushpollError as error:
+        return Check("institution", FAILED, error.problem, "check OIDC_ISSUER")
+    return Check("institution", OK, f"{config.oidc_issuer} answers")
 
 
 def _proxies(config: Config) -> Check:

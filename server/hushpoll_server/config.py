@@ -58,6 +58,14 @@ class Config:
     # Who runs this server, on every page: a line of text, and where more is told. Empty: nothing.
     imprint: str = ""
     imprint_url: str = ""
+    # Signing in at an institution by OpenID Connect: the provider, what it calls this server, and the button's name.
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = field(default="", repr=False)
+    oidc_name: str = ""
+    # The claim that gives roles, and which of its values gives which, such as staff=designer. Empty: an admin does.
+    oidc_role_claim: str = ""
+    oidc_roles: tuple[tuple[str, str], ...] = ()
     # The port of this machine alone where Prometheus finds the metrics; 0 means none.
     metrics_port: int = 0
     log_level: str = "info"
@@ -84,6 +92,10 @@ class Config:
         host = "127.0.0.1" if self.host in ("0.0.0.0", "", "::") else self.host  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
+    def address_of(self, path: str) -> str:
+        """Return the whole address of a path that `url_for` gave: the prefix is in it already."""
+        return self.address.removesuffix(self.prefix) + path
+
     @property
     def prefix(self) -> str:
         """The path of PUBLIC_URL, such as /polls; empty where the server has a host name for itself."""
@@ -100,6 +112,8 @@ class Config:
         setting = texts.read
         public_url = setting("public_url", settings.public_url)
         smtp_url = setting("smtp_url", settings.smtp_url(public_url))
+        oidc_issuer = setting("oidc_issuer", settings.oidc_issuer(public_url))
+        oidc_role_claim = setting("oidc_role_claim", str)
         return cls(
             data=setting("data", lambda text: Path(text or "data")),
             database_url=setting("database_url", settings.database_url),
@@ -120,6 +134,12 @@ class Config:
             mail_from=setting("mail_from", settings.mail_from(smtp_url)),
             imprint=setting("imprint", settings.imprint),
             imprint_url=setting("imprint_url", settings.imprint_url),
+            oidc_issuer=oidc_issuer,
+            oidc_client_id=setting("oidc_client_id", settings.needed_with("OIDC_ISSUER", oidc_issuer)),
+            oidc_client_secret=setting("oidc_client_secret", str),
+            oidc_name=setting("oidc_name", settings.oidc_name),
+            oidc_role_claim=oidc_role_claim,
+            oidc_roles=setting("oidc_roles", settings.oidc_roles(oidc_role_claim)),
             metrics_port=setting("metrics_port", whole(0, 0, 65535)),
             log_level=setting("log_level", settings.log_level),
         )

@@ -12,7 +12,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from hushpoll_client import HushpollError
-from hushpoll_client.delivery.link import split_address
+from hushpoll_client.delivery.link import LOOPBACK, split_address
 from hushpoll_client.survey.presentation import read_url
 
 SETTINGS_FILE = Path("/etc/hushpoll/hushpoll.toml")
@@ -21,9 +21,11 @@ DEFAULT = "default"
 ENVIRONMENT = "environment"
 
 _LONGEST_IMPRINT = 300
+_LONGEST_NAME = 80
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?")
 _PATHS = ("data", "secret_key_file")
-_LISTS = ("trusted_hosts",)
+_LISTS = ("trusted_hosts", "oidc_roles")
+_ROLES = ("analyst", "designer", "admin")
 OWN_PATHS = frozenset(
     [
         "account",
@@ -241,6 +243,66 @@ def mail_from(smtp: str) -> Callable[[str], str]:
         if address.count("@") != 1 or not text.isprintable() or not all(address.split("@")):
             raise UnusableError("must be an address", "write it like Surveys <surveys@example.org>")
         return text
+
+    return read
+
+
+def oidc_issuer(public: str) -> Callable[[str], str]:
+    """Return a reader of the address of an OpenID Connect provider."""
+
+    def read(text: str) -> str:
+        parts = split_address(text)
+        is_good = parts is not None and not parts.query and not parts.fragment
+        is_private = parts is not None and (parts.scheme == "https" or parts.hostname in LOOPBACK)
+        if text and not (is_good and is_private):
+            raise UnusableError("must be an https address", "write it like https://login.example.edu")
+        if text and not public:
+            raise UnusableError(
+                "signing in there needs PUBLIC_URL, the address that the provider sends people back to",
+                "set it like https://survey.example.org",
+            )
+        return text
+
+    return read
+
+
+def needed_with(other: str, value: str) -> Callable[[str], str]:
+    """Return a reader of a text that must not be empty where another setting has a value."""
+
+    def read(text: str) -> str:
+        if value and not text:
+            raise UnusableError(f"is empty, and {other} needs it", "set it, or leave both empty")
+        return text
+
+    return read
+
+
+def oidc_name(text: str) -> str:
+    """Return the name of the institution, which stands on a button."""
+    text = text.strip()
+    if len(text) > _LONGEST_NAME or not text.isprintable():
+        raise UnusableError("cannot be shown", f"write at most {_LONGEST_NAME} characters", length_shown=40)
+    return text
+
+
+def oidc_roles(claim: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """Return a reader of pairs of a claim's value and a role, with spaces between the pairs."""
+
+    def read(text: str) -> tuple[tuple[str, str], ...]:
+        pairs = []
+        for entry in text.split():
+            value, _, role = entry.rpartition("=")
+            if not value or role not in _ROLES:
+                raise UnusableError(
+                    f"{entry[:40]!r} gives no role",
+                    f"write it like staff=designer; roles are {', '.join(_ROLES)}",
+                )
+            pairs.append((value, role))
+        if bool(pairs) != bool(claim):
+            raise UnusableError(
+                "OIDC_ROLE_CLAIM and OIDC_ROLES belong together", "set both, or leave roles to the admins"
+            )
+        return tuple(pairs)
 
     return read
 

@@ -14,6 +14,8 @@ HARNESSES = (
     "faults",
     "proxy",
     "nodes",
+    "upgrade",
+    "restore",
     "trace",
     "machine",
     "requests",
@@ -21,6 +23,7 @@ HARNESSES = (
     "timing",
     "flood",
     "container",
+    "newcomer",
 )
 
 

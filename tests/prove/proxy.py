@@ -57,8 +57,19 @@ def certificate(folder: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=folder / "certificate.pem")
 
 
-def configuration(folder: Path, nodes: tuple[int, ...], secure: int, plain: int, http2: bool = False) -> str:
-    """Return the documented configuration with this machine's ports and paths; with HTTP/2 where asked for."""
+def configuration(
+    folder: Path,
+    nodes: tuple[int, ...],
+    secure: int,
+    plain: int,
+    *,
+    http2: bool = False,
+    prefix: str = "",
+) -> str:
+    """Return the documented configuration with this machine's ports and paths; with HTTP/2, or below a path, if asked.
+
+    The path stands in the patterns of the locations, as the page says.
+    """
     lines = DOCUMENTED.read_text("utf-8")
     live = f"/etc/letsencrypt/live/{NAME}"
     for old, new in {
@@ -73,6 +84,9 @@ def configuration(folder: Path, nodes: tuple[int, ...], secure: int, plain: int,
     }.items():
         assert lines.count(old) == 1, f"{DOCUMENTED.name} does not say {old!r} once"
         lines = lines.replace(old, new)
+    if prefix:
+        assert lines.count("location ~ ^/") == 3
+        lines = lines.replace("location ~ ^/", f"location ~ ^{prefix}/")
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     places = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     user = "user root;" if os.getuid() == 0 else ""
@@ -81,7 +95,7 @@ def configuration(folder: Path, nodes: tuple[int, ...], secure: int, plain: int,
 
 @contextmanager
 def proxy(
-    folder: Path, nodes: tuple[int, ...], http2: bool = False
+    folder: Path, nodes: tuple[int, ...], http2: bool = False, prefix: str = ""
 ) -> Iterator[tuple[int, int, ssl.SSLContext]]:
     """Run nginx in front of these nodes; give its secure and its plain port, and what trusts it."""
     program = nginx()
@@ -89,7 +103,9 @@ def proxy(
     folder.mkdir()
     trust, held = certificate(folder), (reserve(), reserve())
     secure, plain = (one.getsockname()[1] for one in held)
-    (folder / "nginx.conf").write_text(configuration(folder, nodes, secure, plain, http2))
+    (folder / "nginx.conf").write_text(
+        configuration(folder, nodes, secure, plain, http2=http2, prefix=prefix)
+    )
     command = [program, "-p", str(folder), "-c", str(folder / "nginx.conf")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -113,10 +129,11 @@ class SecureCrowd(Crowd):
 
     again = (502, 503, 504)  # nginx says so of a node that has just died; the page tries again then too
     trust: ssl.SSLContext
+    prefix = ""
 
     def post(self, report: Report, port: int, number: int) -> int:
         """Send a report of a client once, through the proxy."""
-        path = f"/api/surveys/{self.survey.hash}/reports"
+        path = f"{self.prefix}/api/surveys/{self.survey.hash}/reports"
         headers = {"Content-Type": "application/json"}
         return request(port, self.trust, "POST", path, report.to_bytes(), headers)[0]
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from flask import Flask
 from hushpoll_client import HushpollError
+from hushpoll_server import mail
 from hushpoll_server.config import Config
+from hushpoll_server.people import resetting
 from hushpoll_server.store.surveys import Store
+from hushpoll_server.workspace import sheets
+from hushpoll_server.workspace.survey import embed_code
 
 from tests.server.accounts_kit import PASSWORD, QUESTION, make_draft, make_published, signed_in
 from tests.serving import new_report
@@ -100,3 +105,35 @@ def test_a_path_that_begins_like_an_own_page_is_refused(place: tuple[Flask, Stor
         with pytest.raises(HushpollError, match="is the address of a page"):
             Config.from_environment({"PUBLIC_URL": f"https://example.org/{name}/x"})
     assert Config.from_environment({"PUBLIC_URL": "https://example.org/x/surveys"}).prefix == "/x/surveys"
+
+
+def test_whole_addresses_have_the_path_once(
+    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Letters with a link for a new password, printed slips and the lines for other sites had it twice."""
+    app, store = place
+    survey, address = make_published(store, invitation=True), f"https://example.org{PREFIX}"
+    client = signed_in(app, store, None)
+
+    def send(path: str, **fields: str) -> None:
+        page = client.get(f"{PREFIX}{path}", base_url=HOST).text
+        token = re.search(r'name="csrf_token"[^>]* value="([^"]*)"', page)
+        assert token, page
+        client.post(f"{PREFIX}{path}", data={"csrf_token": token[1], **fields}, base_url=HOST)
+
+    links: list[str] = []
+
+    def request_link(_store: Store, _name: str, link_to: Callable[[str], str], _remote: str) -> None:
+        links.append(link_to("x"))
+
+    monkeypatch.setattr(mail, "is_configured", lambda _: True)
+    monkeypatch.setattr(resetting, "request_link", request_link)
+    send("/sign-in/forgotten", name="owner")
+    assert links == [f"{address}/sign-in/reset/x"]
+    with app.test_request_context(f"{PREFIX}/", base_url=f"{HOST}{PREFIX}"):
+        assert f'src="{address}/results/{survey.hash}/embed"' in embed_code(survey)
+    shown: list[str] = []
+    monkeypatch.setattr(sheets, "render_template", lambda *_, **values: shown.append(values["short"]) or "")
+    send("/sign-in", name="owner", password=PASSWORD)
+    client.get(f"{PREFIX}/surveys/{survey.hash}/slips", base_url=HOST)
+    assert shown == [f"{address}/s/{survey.hash[:12]}"]

@@ -14,7 +14,20 @@ from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.collect.report_writer import Writer
 
 from bench import stall
-from tests.prove import doomed, faults, flood, kills, machine, mutants, nodes, places, proxy, requests, trace
+from tests.prove import (
+    doomed,
+    faults,
+    flood,
+    kills,
+    machine,
+    mutants,
+    nodes,
+    places,
+    proxy,
+    requests,
+    trace,
+    upgrade,
+)
 from tests.prove.__main__ import HARNESSES
 from tests.prove.crowd import Crowd, fresh_report
 from tests.serving import LONGEST, LiveServer, Postgres, make_survey
@@ -65,6 +78,13 @@ def test_nginx_of_the_manual_leads_to_whichever_node_lives(live: Live) -> None:
 def test_two_nodes_behind_nginx_survive_kills_freezes_and_clocks(folder: Path, postgres: Postgres) -> None:
     with places.database("postgresql", postgres) as url:
         assert "0 lost, 0 doubled" in nodes.survive(folder, url, 2, 2, 2, lambda _: None)
+
+
+@pytest.mark.long
+@pytest.mark.postgres
+def test_two_nodes_are_upgraded_one_after_the_other(folder: Path, postgres: Postgres) -> None:
+    with places.database("postgresql", postgres, "template0") as url:
+        assert "0 refused" in upgrade.roll(folder, url, 10, lambda _: None)
 
 
 @pytest.mark.long

@@ -57,6 +57,13 @@ TABLE: dict[str, dict[str, str]] = {
     # Without a mail server, and with no good link.
     "accounts.forgotten": NOT_PUBLISHED,
     "accounts.new_password": NOT_PUBLISHED,
+    # Without the settings of an institution.
+    "accounts.sign_in_at_institution": NOT_PUBLISHED,
+    "accounts.return_from_institution": NOT_PUBLISHED,
+    "accounts.connect_institution": _row("sign-in", "hidden", "hidden", "hidden", "hidden", "hidden"),
+    "accounts.disconnect_institution": SIGNED_IN,
+    "accounts.add_passkey": SIGNED_IN,
+    "accounts.remove_passkey": SIGNED_IN,
     "accounts.sign_out": PUBLIC,
     "accounts.choose_language": PUBLIC,
     "accounts.account": SIGNED_IN,

@@ -71,6 +71,8 @@ def test_every_setting_can_stand_in_the_file(write: Callable[[str], Path]) -> No
         "public_url": '"https://a.example"', "trusted_hosts": '["a.example"]', "secret_key_file": '"/k"',
         "smtp_url": '"smtp://mail.example"', "mail_from": '"a@b.org"', "imprint": '"Us"',
         "imprint_url": '"https://a.example/us"', "log_level": '"debug"',
+        "oidc_issuer": '"https://login.example.edu"', "oidc_client_id": '"hushpoll"', "oidc_client_secret": '"s"',
+        "oidc_name": '"Example University"', "oidc_role_claim": '"groups"', "oidc_roles": '["staff=designer"]',
     }  # fmt: skip
     assert set(examples) == set(NAMES)
     config = config_of(write("".join(f"{name} = {value}\n" for name, value in examples.items())))
@@ -161,9 +163,9 @@ def checks_of(run: Run, status: int = 0) -> dict[str, dict[str, str]]:
 def test_a_good_server_passes_its_checks(run: Run, app: object) -> None:
     found = checks_of(run)
     assert {name: check["status"] for name, check in found.items() if name != "disk"} == dict.fromkeys(
-        ("file", "database", "key", "clock", "mail", "proxy hops"), "ok"
+        ("file", "database", "key", "clock", "mail", "institution", "proxy hops"), "ok"
     )
-    assert set(found) == {"file", "database", "key", "clock", "disk", "mail", "proxy hops"}
+    assert set(found) == {"file", "database", "key", "clock", "disk", "mail", "institution", "proxy hops"}
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])

@@ -64,7 +64,9 @@ def _value(configuration: Config, name: str) -> str | int | float | list[str]:
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, tuple):
-        return list(value)
+        return ["=".join(entry) if isinstance(entry, tuple) else entry for entry in value]
+    if name == "oidc_client_secret":
+        return "***" if value else ""
     if isinstance(value, str):
         return _PASSWORD.sub(r"\1\2***", value) if name in ("database_url", "smtp_url") else value
     assert isinstance(value, (int, float))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from flask import flash, redirect, render_template, request, session, url_for
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from flask import abort, flash, redirect, render_template, request, session, url_for
 from flask_babel import LazyString
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
@@ -16,14 +20,18 @@ from hushpoll_server.fields import choices, sentence
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
 
-from . import accounts, resetting, second_factor, sessions, tokens
+from . import accounts, identities, passkeys, resetting, second_factor, sessions, tokens
 from .access import current_user, login_required
 from .blueprint import bp
 from .errors import AccountError
+from .log import now
 from .passwords import SHORTEST_PASSWORD
 from .sign_in import password_fits
 
 Page = str | Response | tuple[str, int]
+View = TypeVar("View", bound=Callable[..., Any])
+FRESH_SECONDS = 600
+"""For so long a session stands for the password, where an account has none."""
 
 _NEW_PASSWORD_HINT = later("At least %(n)s characters. A few unrelated words are good.", n=SHORTEST_PASSWORD)
 
@@ -36,6 +44,28 @@ class PresentForm(FlaskForm):  # type: ignore[misc]
     """The present password, asked again before something that a stolen session must not do."""
 
     present = PasswordField(later("Present password"), [InputRequired(later("Type your present password."))])
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not identities.has_password(get_store(), current_user.name):
+            # Whoever signs in at an institution has just done so: see `confirmed`.
+            del self.present
+
+
+def confirmed(view: View) -> View:
+    """Let nobody without a password in whose session is old: a fresh one stands for the password typed again."""
+
+    @wraps(view)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        store = get_store()
+        if not identities.has_password(store, current_user.name):
+            begun = sessions.begun_at(store, sessions.digest(session["token"]), current_user.name)
+            if begun is None or now() - begun > FRESH_SECONDS:
+                here = request.script_root + request.path
+                return redirect(url_for("accounts.sign_in_at_institution", next=here, again="yes"))
+        return view(*args, **kwargs)
+
+    return cast(View, guarded)
 
 
 class EmailForm(FlaskForm):  # type: ignore[misc]
@@ -94,9 +124,11 @@ class TokenForm(PresentForm):
 def account() -> Page:
     """Show one's own account: change the password, sign out everywhere, see to the second factor."""
     form = PasswordForm()
-    status = _status_of(form)
+    status = status_of(form)
     if status is not None:
         return _account_page(form), status
+    if form.present is None:
+        abort(403, "this account has no password; sign in at your institution")
     try:
         accounts.set_password(
             get_store(), current_user.name, form.password.data, actor=current_user.name, keep=session["token"]
@@ -133,7 +165,13 @@ def _account_page(form: PasswordForm, email_form: EmailForm | None = None) -> st
         "accounts/account.html",
         form=form,
         email_form=kept,
+        has_password=identities.has_password(store, name),
+        institution=store.config.oidc_name or _("your institution") if store.config.oidc_issuer else "",
+        connected=identities.is_connected(store, name),
         second_factor=second_factor.is_on(store, name),
+        app=second_factor.has_app(store, name),
+        passkeys=passkeys.of_account(store, name),
+        passkeys_possible=passkeys.are_possible(store.config),
         codes_left=second_factor.recovery_codes_left(store, name),
         tokens=len(tokens.of_account(store, name)),
     )
@@ -151,12 +189,13 @@ def sign_out_everywhere() -> Response:
 
 @bp.route("/account/second-factor", methods=["GET", "POST"])
 @login_required
+@confirmed
 def set_up_second_factor() -> Page:
     """Show the key as a QR code, and turn the second factor on once the app's code is right."""
     import segno  # drawn for a few people only
 
     store, name = get_store(), current_user.name
-    if second_factor.is_on(store, name):
+    if second_factor.has_app(store, name):
         return redirect(url_for("accounts.account") + "#second-factor")
     # Kept until it is on, so that a second look shows the same; without the server's secret it is worth nothing.
     nonce = session.setdefault("second_factor", second_factor.new_nonce())
@@ -184,15 +223,16 @@ def set_up_second_factor() -> Page:
 
 @bp.route("/account/second-factor/off", methods=["GET", "POST"])
 @login_required
+@confirmed
 def turn_second_factor_off() -> Page:
     """Ask for the password only, from now on."""
     form = PresentForm()
-    status = _status_of(form)
+    status = status_of(form)
     if status is not None:
         return render_template("accounts/present.html", form=form, what="off"), status
     try:
-        second_factor.turn_off(get_store(), current_user.name, actor=current_user.name)
-        flash(_("The second factor is off. Your password alone signs you in."), "done")
+        second_factor.turn_app_off(get_store(), current_user.name)
+        flash(_("Codes from the app are off."), "done")
     except AccountError as error:
         flash(sentence(error), "problem")
     return redirect(url_for("accounts.account"))
@@ -200,10 +240,11 @@ def turn_second_factor_off() -> Page:
 
 @bp.route("/account/second-factor/recovery-codes", methods=["GET", "POST"])
 @login_required
+@confirmed
 def renew_recovery_codes() -> Page:
     """Show new recovery codes, once."""
     form = PresentForm()
-    status = _status_of(form)
+    status = status_of(form)
     if status is not None:
         return render_template("accounts/present.html", form=form, what="codes"), status
     try:
@@ -216,10 +257,11 @@ def renew_recovery_codes() -> Page:
 
 @bp.route("/account/tokens", methods=["GET", "POST"])
 @login_required
+@confirmed
 def own_tokens() -> Page:
     """List, make and show (once) the tokens of one's own account."""
     form, made = TokenForm(), None
-    status = _status_of(form)
+    status = status_of(form)
     if status is None:
         status = 200
         try:
@@ -246,7 +288,7 @@ def revoke_token() -> Response:
     return redirect(url_for("accounts.own_tokens"))
 
 
-def _status_of(form: PresentForm) -> int | None:
+def status_of(form: PresentForm) -> int | None:
     """Return the status of a page that asks for the password again; None where the right one was given."""
     if not form.validate_on_submit():
         return 422 if form.errors else 200
@@ -255,6 +297,8 @@ def _status_of(form: PresentForm) -> int | None:
 
 def _refuse_wrong_password(form: PresentForm) -> int | None:
     """Return at the field what is wrong with the present password, and give the status; None where it is right."""
+    if form.present is None:
+        return None
     try:
         fits = password_fits(get_store(), current_user.name, form.present.data)
     except AccountError as error:

@@ -125,8 +125,8 @@ def change_account(
             raise AccountError(
                 msg("there is no account named {name!r}", name=name), "see the list of accounts"
             )
-        loses_admin = row.role == "admin" and row.active and (role not in (None, "admin") or active is False)
-        if loses_admin and _other_admins(tx, name) == 0:
+        loses_admin = role not in (None, "admin") or active is False
+        if loses_admin and is_last_admin(tx, row):
             raise AccountError(
                 msg("{name} is the last active admin", name=name), "make another one first", "role"
             )
@@ -137,6 +137,9 @@ def change_account(
         note(tx, actor, "account changed", name, ", ".join(told))
 
 
-def _other_admins(tx: Connection, name: str) -> int:
-    query = select(users.c.name).where(users.c.role == "admin", users.c.active, users.c.name != name)
-    return len(tx.execute(query).all())
+def is_last_admin(tx: Connection, row: Row[Any]) -> bool:
+    """Return whether an account is the only active admin's."""
+    if row.role != "admin" or not row.active:
+        return False
+    others = select(users.c.name).where(users.c.role == "admin", users.c.active, users.c.name != row.name)
+    return tx.execute(others).first() is None

@@ -67,7 +67,7 @@ def forgotten() -> Page:
         resetting.request_link(
             get_store(),
             form.name.data,
-            lambda token: config.address + unquote(url_for("accounts.new_password", token=token)),
+            lambda token: config.address_of(unquote(url_for("accounts.new_password", token=token))),
             request.remote_addr or "",
         )
     except AccountError as error:

@@ -7,7 +7,7 @@ from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from werkzeug.wrappers import Response
 from wtforms import HiddenField, PasswordField, SelectField, StringField
-from wtforms.validators import InputRequired, Length
+from wtforms.validators import InputRequired, Length, ValidationError
 
 from hushpoll_server import mail
 from hushpoll_server.current_store import get_store
@@ -20,7 +20,11 @@ from . import (
     accounts,
     devices,
     forgotten,
+    identities,
+    institution,
     log,
+    passkey_pages,
+    passkeys,
     passwords,
     resetting,
     second_factor,
@@ -40,7 +44,7 @@ from .blueprint import bp
 from .errors import AccountError
 from .sign_in import HalfWay, SignedIn
 
-__all__ = ["account_pages", "bp", "forgotten"]
+__all__ = ["account_pages", "bp", "forgotten", "institution", "passkey_pages"]
 
 ROLE_HELP = {
     "designer": later("designer: makes, publishes and closes surveys"),
@@ -69,9 +73,15 @@ class SignInForm(FlaskForm):  # type: ignore[misc]
 
 
 class CodeForm(FlaskForm):  # type: ignore[misc]
-    """A code from the app, or a recovery code."""
+    """A code from the app, or a recovery code; or what a passkey has signed."""
 
-    code = StringField(later("Code"), [InputRequired(later("Type a code.")), Length(max=40)])
+    code = StringField(later("Code"), [Length(max=40)])
+    credential = HiddenField(validators=[Length(max=10_000)])
+
+    def validate_code(self, field: StringField) -> None:
+        """Ask for a code where there is nothing from a passkey."""
+        if not self.credential.data and not field.data:
+            raise ValidationError(str(later("Type a code.")))
 
 
 class AddAccountForm(FlaskForm):  # type: ignore[misc]
@@ -117,8 +127,13 @@ def sign_in() -> str | Response | tuple[str, int]:
 
 
 def _sign_in_page(form: SignInForm) -> str:
-    sends_mail = mail.is_configured(current_app.config["HUSHPOLL"])
-    return render_template("accounts/sign_in.html", form=form, sends_mail=sends_mail)
+    config = current_app.config["HUSHPOLL"]
+    return render_template(
+        "accounts/sign_in.html",
+        form=form,
+        sends_mail=mail.is_configured(config),
+        institution=config.oidc_name or _("your institution") if config.oidc_issuer else "",
+    )
 
 
 @bp.route("/sign-in/code", methods=["GET", "POST"])
@@ -131,15 +146,34 @@ def sign_in_code() -> str | Response | tuple[str, int]:
     form = CodeForm()
     status = 422 if form.is_submitted() else 200
     if form.validate_on_submit():
-        device = request.cookies.get(devices.COOKIE)
+        half, device = HalfWay(*kept[:3]), request.cookies.get(devices.COOKIE)
         try:
-            begun = signing_in.finish_with_code(get_store(), HalfWay(*kept[:3]), form.code.data, device)
+            if form.credential.data:
+                begun = signing_in.finish_with_passkey(get_store(), half, form.credential.data, device)
+            else:
+                begun = signing_in.finish_with_code(get_store(), half, form.code.data, device)
             if begun is not None:
                 return _enter(begun, kept[3])
-            form.code.errors = [_("This code is not right, or was used before. Wait for the next one.")]
+            form.code.errors = [_refused(form)]
         except AccountError as error:
             form.code.errors, status = [sentence(error)], 429
-    return render_template("accounts/code.html", form=form), status
+    return _code_page(form, kept[0]), status
+
+
+def _refused(form: CodeForm) -> str:
+    if form.credential.data:
+        return _("This passkey is not one of the account's. Try again, or use another.")
+    return _("This code is not right, or was used before. Wait for the next one.")
+
+
+def _code_page(form: CodeForm, name: str) -> str:
+    store = get_store()
+    return render_template(
+        "accounts/code.html",
+        form=form,
+        app=second_factor.has_app(store, name),
+        options=passkeys.signing_options(store, name),
+    )
 
 
 def _enter(begun: SignedIn, back: str | None) -> Response:
@@ -208,6 +242,7 @@ def _accounts_page(form: AddAccountForm, made: tuple[str, str] | None) -> str:
         form=form,
         people=accounts.all_users(store),
         guarded=second_factor.accounts_with(store),
+        connected=identities.accounts_with(store),
         made=made,
         roles=accounts.ROLES,
     )

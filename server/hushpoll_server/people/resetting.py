@@ -115,7 +115,9 @@ def _look_and_send(store: Store, given: str, link: str, subject: str, text: str)
     wanted = or_(users.c.name == given, func.lower(users.c.email) == given.lower())
     try:
         with store.read() as tx:
-            rows = tx.execute(select(users).where(wanted, users.c.active, users.c.email.is_not(None))).all()
+            # Who signs in at an institution has no password to forget.
+            may_have_one = (users.c.active, users.c.email.is_not(None), users.c.password_hash != "")
+            rows = tx.execute(select(users).where(wanted, *may_have_one)).all()
         letters = []
         for row in rows[:3]:
             own_link = link.replace("{token}", _token(store, row, now() + SECONDS))

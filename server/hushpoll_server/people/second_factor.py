@@ -1,4 +1,6 @@
-"""The second factor: a code from an app that changes every half minute (TOTP, RFC 6238), and recovery codes on paper.
+"""The second factor: a code from an app that changes every half minute (TOTP, RFC 6238), or a passkey (passkeys.py).
+
+Either comes with recovery codes on paper.
 
 The app's key is made from the server's secret and a number in the database, so that a copy of the database alone is
 worth no code. Each code is good once; of recovery codes only keyed hashes are kept.
@@ -15,7 +17,7 @@ from hushpoll_client.messages import msg
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.store.workspace_schema import recovery_codes, second_factors
+from hushpoll_server.store.workspace_schema import passkeys, recovery_codes, second_factors
 
 from . import log, sessions
 from .errors import AccountError
@@ -53,13 +55,25 @@ def app_address(store: Store, name: str, nonce: str) -> str:
 def accounts_with(store: Store) -> set[str]:
     """Return the names of the accounts that have a second factor."""
     with store.read() as tx:
-        return set(tx.execute(select(second_factors.c.user_name)).scalars())
+        names = tx.execute(select(second_factors.c.user_name).union(select(passkeys.c.user_name)))
+        return set(names.scalars())
 
 
 def is_on(store: Store, name: str) -> bool:
-    """Return whether an account has a second factor."""
+    """Return whether an account has a second factor: an app or a passkey."""
+    with store.read() as tx:
+        return _is_on(tx, name)
+
+
+def has_app(store: Store, name: str) -> bool:
+    """Return whether an account has an app that makes codes."""
     with store.read() as tx:
         return _nonce(tx, name) is not None
+
+
+def _is_on(tx: Connection, name: str) -> bool:
+    query = select(passkeys.c.id).where(passkeys.c.user_name == name)
+    return _nonce(tx, name) is not None or tx.execute(query).first() is not None
 
 
 def recovery_codes_left(store: Store, name: str) -> int:
@@ -84,35 +98,49 @@ def turn_on(store: Store, name: str, nonce: str, code: str, *, keep: str) -> lis
         tx.execute(insert(second_factors).values(user_name=name, nonce=nonce, last_step=step))
         sessions.end_others(tx, name, keep)
         note(tx, name, "second factor on", name)
-        return _new_codes(tx, store, name)
+        return new_codes(tx, store, name)
 
 
 def turn_off(store: Store, name: str, *, actor: str) -> None:
-    """Ask for the password only."""
+    """Ask for the password only: app, passkeys and recovery codes go."""
     with store.write() as tx:
-        gone = tx.execute(delete(second_factors).where(second_factors.c.user_name == name)).rowcount
-        tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
-        if not gone:
+        if not _is_on(tx, name):
             raise AccountError(msg("{name} has no second factor", name=name), "nothing to turn off")
+        tx.execute(delete(second_factors).where(second_factors.c.user_name == name))
+        tx.execute(delete(passkeys).where(passkeys.c.user_name == name))
+        tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
         note(tx, actor, "second factor off", name)
+
+
+def turn_app_off(store: Store, name: str) -> None:
+    """Ask for no codes of the app any more; passkeys stay."""
+    with store.write() as tx:
+        if not tx.execute(delete(second_factors).where(second_factors.c.user_name == name)).rowcount:
+            raise AccountError(msg("{name} has no app for codes", name=name), "nothing to turn off")
+        note(tx, name, "second factor off", name)
+        forget_codes_where_off(tx, name)
+
+
+def forget_codes_where_off(tx: Connection, name: str) -> None:
+    """Delete recovery codes where no second factor is left that they could stand for."""
+    if not _is_on(tx, name):
+        tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
 
 
 def renew_codes(store: Store, name: str) -> list[str]:
     """Return new recovery codes; the old ones are good no more."""
     with store.write() as tx:
-        if _nonce(tx, name) is None:
+        if not _is_on(tx, name):
             raise AccountError("there is no second factor", "turn it on first")
         note(tx, name, "recovery codes renewed", name)
-        return _new_codes(tx, store, name)
+        return new_codes(tx, store, name)
 
 
 def use(store: Store, name: str, code: str) -> str | None:
     """Use a code of either kind up; gives words for the log, None where it is not right."""
     with store.write() as tx:
         nonce = _nonce(tx, name)
-        if nonce is None:
-            return None
-        if _use_step(tx, name, _step_of(key_of(store, name, nonce), code)):
+        if nonce is not None and _use_step(tx, name, _step_of(key_of(store, name, nonce), code)):
             return "with a code"
         mine = (recovery_codes.c.user_name == name) & (recovery_codes.c.digest == _digest(store, name, code))
         if tx.execute(delete(recovery_codes).where(mine)).rowcount:
@@ -150,12 +178,18 @@ def _nonce(tx: Connection, name: str) -> str | None:
     return tx.execute(query).scalar_one_or_none()
 
 
+def has_codes(tx: Connection, name: str) -> bool:
+    """Return whether an account has recovery codes left."""
+    return _codes_left(tx, name) > 0
+
+
 def _codes_left(tx: Connection, name: str) -> int:
     query = select(func.count()).where(recovery_codes.c.user_name == name)
     return int(tx.execute(query).scalar_one())
 
 
-def _new_codes(tx: Connection, store: Store, name: str) -> list[str]:
+def new_codes(tx: Connection, store: Store, name: str) -> list[str]:
+    """Return new recovery codes, of which only hashes are stored."""
     tx.execute(delete(recovery_codes).where(recovery_codes.c.user_name == name))
     codes = [_new_code() for _ in range(RECOVERY_CODES)]
     rows = [{"user_name": name, "digest": _digest(store, name, code)} for code in codes]

@@ -38,6 +38,14 @@ def owner(store: Store, token: str) -> Row[Any] | None:
         return tx.execute(query).one_or_none()
 
 
+def begun_at(store: Store, token_hash: str, name: str) -> int | None:
+    """Return when an account's session began; None where it has ended."""
+    mine = (sessions.c.token_hash == token_hash) & (sessions.c.user_name == name)
+    lasts = sessions.c.expires_at.between(now(), now() + SESSION_SECONDS)
+    with store.read() as tx:
+        return tx.execute(select(sessions.c.created_at).where(mine, lasts)).scalar_one_or_none()
+
+
 def end(store: Store, token: str) -> None:
     """Sign out here."""
     with store.write() as tx:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import time
 import unicodedata
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row, update
@@ -12,7 +13,7 @@ from sqlalchemy import Row, update
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import devices, log, passwords, second_factor, sessions, tries
+from . import devices, log, passkeys, passwords, second_factor, sessions, tries
 from .accounts import User, user_row
 from .errors import AccountError
 from .log import now
@@ -45,21 +46,39 @@ def sign_in(store: Store, name: str, password: str, device: str | None = None) -
     row = _right_password(store, name, password, device)
     if row is None:
         return None
+    return begin(store, row)
+
+
+def begin(store: Store, row: Row[Any], how: str = "") -> SignedIn | HalfWay:
+    """Begin a session of an account whose owner has shown who they are, or ask for the second factor."""
     if second_factor.is_on(store, row.name):
         until = now() + HALF_WAY_SECONDS
         return HalfWay(row.name, until, _proof(store, row, until))
-    return _begin(store, row)
+    return _begin(store, row, how)
 
 
 def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None = None) -> SignedIn | None:
     """Begin the session of somebody whose password was right; None where the code is not, AccountError as above."""
+    return _finish(store, half, lambda name: second_factor.use(store, name, code), device)
+
+
+def finish_with_passkey(
+    store: Store, half: HalfWay, credential: str, device: str | None = None
+) -> SignedIn | None:
+    """Do the same by what a passkey has signed."""
+    return _finish(store, half, lambda name: passkeys.use(store, name, credential), device)
+
+
+def _finish(
+    store: Store, half: HalfWay, use: Callable[[str], str | None], device: str | None
+) -> SignedIn | None:
     row = half_way_row(store, half)
     if row is None:
         raise AccountError("this took too long, or the password has changed", "begin again", "code")
     number = devices.known(store, row, device)
     purpose = f"code, device {number}" if number else "code"
     _count(store, purpose, row.name, row)
-    how = second_factor.use(store, row.name, code)
+    how = use(row.name)
     if how is None:
         log.record(store, row.name, "sign-in failed", row.name, "wrong code")
         return None
@@ -91,7 +110,8 @@ def _right_password(store: Store, name: str, password: str, device: str | None) 
         number = devices.known(store, row, device)
         purpose = f"device {number}" if number else "sign-in"
         _count(store, purpose, name, row)
-        fits = passwords.verify(passwords.NOBODY if row is None else row.password_hash, password)
+        # Who has no password costs as much time as who has one.
+        fits = passwords.verify((row.password_hash if row is not None else "") or passwords.NOBODY, password)
     if row is None or not fits or not row.active:
         _note_failure(store, name, row, fits)
         # What is written differs between names that exist and others, and so would the time of the refusal.

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 from flask import url_for
+from flask_babel import force_locale
 
 from . import languages
-from .manifest import ON_DEMAND, QUESTIONS, START, base_modules, read_asset, release
+from .manifest import ON_DEMAND, QUESTIONS, START, Asset, base_modules, read_asset, release
+
+
+@cache
+def explanation(language: str) -> Asset:
+    """Return the sentences of the whole explanation in a language."""
+    with force_locale(language):
+        return Asset(languages.words_of("why").encode(), "application/json")
 
 
 def asset_url(path: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, render_template, request, url_for
-from flask_babel import force_locale, format_date
+from flask_babel import format_date
 from hushpoll_client import Survey
 from hushpoll_client.delivery.link import fingerprint
 from hushpoll_client.kind import DEFAULT, KINDS
@@ -27,10 +27,11 @@ from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import is_hash
 
 from . import languages, logos, paper
-from .assets import on_demand, preloads, shell, start
+from .assets import explanation, on_demand, preloads, shell, start
 from .manifest import BUNDLES, Asset, asset, bundles_for, modules_for
 from .manifest import release as this_release
 from .page_cache import PageCache, answer
+from .releases import asset_of
 
 bp = Blueprint("respond", __name__, template_folder="templates")
 bp.register_blueprint(paper.bp)
@@ -44,6 +45,10 @@ _SHORTEST_PREFIX = 8
 @bp.get("/static/<release>/<any(client, respond):folder>/<name>")
 def static_file(folder: str, name: str, release: str = "") -> BaseResponse:
     """Serve one of the page's files: for ever under this release's digest, else asked about again at each load."""
+    if release and release != this_release():
+        other = asset_of(get_store(), release, f"{folder}/{name}")
+        if other is not None:
+            return _send(other, this_release())
     file = asset(f"{folder}/{name}")
     if file is None:
         raise Problem(404, "there is no such file; check the address")
@@ -56,13 +61,11 @@ def words(language: str, release: str = "") -> BaseResponse:
     """Serve the sentences of the full explanation, which the page fetches when a respondent opens it."""
     if language not in languages.LANGUAGES:
         raise Problem(404, "there are no sentences in this language; check the address")
-    return _send(_why_in(language), release)
-
-
-@cache
-def _why_in(language: str) -> Asset:
-    with force_locale(language):
-        return Asset(languages.words_of("why").encode(), "application/json")
+    if release and release != this_release():
+        other = asset_of(get_store(), release, f"words/{language}.json")
+        if other is not None:
+            return _send(other, this_release())
+    return _send(explanation(language), release)
 
 
 def _send(file: Asset, release: str) -> BaseResponse:

@@ -18,6 +18,7 @@ from gunicorn.http import wsgi  # type: ignore[import-untyped]
 
 from hushpoll_server import logs
 from hushpoll_server.config import Config
+from hushpoll_server.respond.releases import keep_release
 
 from . import metrics_process
 from .graceful_shutdown import shut_when_told_to_stop
@@ -106,7 +107,10 @@ def post_worker_init(worker: Any) -> None:
     gc.collect()
     gc.freeze()
     if "hushpoll" in worker.wsgi.extensions:
-        _ = worker.wsgi.extensions["hushpoll"].writer
+        store = worker.wsgi.extensions["hushpoll"]
+        _ = store.writer
+        with worker.wsgi.app_context():
+            keep_release(store)
 
 
 def worker_exit(server: Any, worker: Any) -> None:

@@ -71,6 +71,37 @@ recovery_codes = Table(
     Column("digest", String(64), primary_key=True),
 )
 
+# Whom an institution's provider vouches for: its address and its own name of the person lead to an account.
+identities = Table(
+    "identities",
+    metadata,
+    Column("issuer", String(255), primary_key=True),
+    Column("subject", String(255), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False, index=True),
+)
+
+# Public keys: whoever reads them can sign nothing. `id` is the authenticator's, in base 64 for addresses.
+passkeys = Table(
+    "passkeys",
+    metadata,
+    Column("id", String(1400), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False, index=True),
+    Column("public_key", LargeBinary, nullable=False),
+    Column("sign_count", BigInteger, nullable=False),
+    Column("label", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+# What a passkey is asked to sign, as a hash: each is good once, on whichever node the answer arrives.
+passkey_challenges = Table(
+    "passkey_challenges",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), nullable=False),
+    Column("purpose", String(16), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)
+
 # By a token a program acts for an account; `scopes` are words with a space between.
 tokens = Table(
     "tokens",
@@ -170,6 +201,16 @@ audit_log = Table(
     Column("action", String(32), nullable=False),
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False),
+)
+
+# The files of the respondents' page of the last few releases, for pages that are still open.
+releases = Table(
+    "releases",
+    metadata,
+    Column("name", String(16), primary_key=True),
+    Column("number", Integer, nullable=False, unique=True),
+    Column("content", LargeBinary, nullable=False),
+    Column("mac", String(64), nullable=False),
 )
 
 # The fingerprint of the secret key, and what the last look at the server's health wrote.

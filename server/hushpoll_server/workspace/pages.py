@@ -115,6 +115,11 @@ def address() -> str:
     return str(config.public_url).rstrip("/") or request.host_url.rstrip("/")
 
 
+def address_of(path: str) -> str:
+    """Return the whole address of a path that `url_for` gave: the prefix of PUBLIC_URL is in it already."""
+    return address().removesuffix(current_app.config["HUSHPOLL"].prefix) + path
+
+
 def download(data: bytes, mimetype: str, name: str) -> BaseResponse:
     """Send a file for the designer's disk."""
     return send_file(io.BytesIO(data), mimetype, as_attachment=True, download_name=name)

@@ -24,7 +24,7 @@ from hushpoll_server.people.access import audit
 from hushpoll_server.respond import paper
 from hushpoll_server.spoken import gettext as _
 
-from .pages import Page, address, bp, designer, editable_survey
+from .pages import Page, address, address_of, bp, designer, editable_survey
 from .printed import printed
 
 __all__ = ["MOST_SLIPS", "SlipsForm"]
@@ -90,7 +90,7 @@ def _slips_page(survey: Survey, form: SlipsForm, slip_list: list[Slip], status: 
         form=form,
         slips=slip_list,
         group=form.group.data if slip_list and survey.groups else "",
-        short=address() + url_for("respond.page", survey_hash=survey.hash[:12]),
+        short=address_of(url_for("respond.page", survey_hash=survey.hash[:12])),
         printed=words,
     )
     return page, status

@@ -34,7 +34,7 @@ from .forms import CloseForm, DeleteForm, InviteForm, ShareForm
 from .groups import chosen_group, handouts, sizes_form
 from .kinds import margin_text
 from .letters import MergeForm, letter_form
-from .pages import Page, address, bp, designer, download, editable_survey, reader
+from .pages import Page, address, address_of, bp, designer, download, editable_survey, reader
 from .printed import printed
 
 
@@ -302,7 +302,7 @@ def run_again(survey_hash: str) -> Response:
 
 def embed_code(survey: Survey) -> str:
     """Return the lines that show the public results on another site."""
-    source = address() + url_for("results.embedded", survey_hash=survey.hash)
+    source = address_of(url_for("results.embedded", survey_hash=survey.hash))
     return f'<iframe src="{source}" title="{escape(survey.title)}" width="100%" height="700" loading="lazy"></iframe>'
 
 

@@ -1,0 +1,261 @@
+"""Passkeys in place of codes from an app: made with the password, good once a number, worth nothing in a copy."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyotp
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hushpoll_server.config import Config
+from hushpoll_server.people import log, passkeys, second_factor
+from hushpoll_server.people.errors import AccountError
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.workspace_schema import passkey_challenges
+from hushpoll_server.store.workspace_schema import passkeys as table
+from sqlalchemy import func, select
+
+from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+from tests.server.authenticator import Authenticator
+
+ORIGIN = "http://localhost"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path, public_url=ORIGIN) as made:
+        yield made
+
+
+def options_of(page: str) -> str:
+    found = re.search(r'data-options="([^"]+)"', page)
+    assert found, page
+    return html.unescape(found[1])
+
+
+def added(store: Store, name: str = "owner", label: str = "Phone") -> tuple[Authenticator, list[str]]:
+    """A device whose passkey is the account's, and recovery codes where they are its first."""
+    device = Authenticator(ORIGIN)
+    answer = device.create(passkeys.registration_options(store, name))
+    return device, passkeys.add(store, name, label, answer, keep="")
+
+
+def half_way(app: Flask) -> FlaskClient:
+    """A client whose password was right."""
+    client = app.test_client()
+    answer = submit(client, "/sign-in", name="owner", password=PASSWORD, next="/account")
+    assert answer.location == "/sign-in/code"
+    return client
+
+
+def signed(client: FlaskClient, device: Authenticator, **changes: Any) -> Any:
+    """What the page answers to a signature of its number."""
+    page = client.get("/sign-in/code").text
+    return submit(client, "/sign-in/code", credential=device.get(options_of(page), **changes))
+
+
+def test_a_passkey_is_added_with_the_password_and_asked_for_from_then_on(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    client, elsewhere = signed_in(app, store, "owner"), signed_in(app, store, "owner")
+    page, device = client.get("/account/passkeys/new").text, Authenticator(ORIGIN)
+
+    def add(present: str, label: str = "Phone") -> Any:
+        answer = device.create(options_of(client.get("/account/passkeys/new").text))
+        return submit(client, "/account/passkeys/new", present=present, label=label, credential=answer)
+
+    asked = json.loads(options_of(page))
+    assert asked["rp"]["id"] == "localhost"
+    assert asked["attestation"] == "none"
+    assert add("wrong").status_code == 422
+    assert add(PASSWORD, label="  ").status_code == 422
+    assert not second_factor.is_on(store, "owner")
+    codes = re.findall(r"<code>([a-z0-9-]{14})</code>", add(PASSWORD).text)
+    assert len(set(codes)) == 10
+    assert elsewhere.get("/account").status_code == 302, "other sessions ended"
+    assert "Phone" in client.get("/account").text
+    assert signed(half := half_way(app), device).location == "/account"
+    assert half.get("/account").status_code == 200
+    assert submit(half_way(app), "/sign-in/code", code=codes[0]).location == "/account"
+    details = [entry.detail for entry in log.audit_entries(store) if entry.actor == "owner"]
+    assert details == ["with a recovery code, 9 left", "with a passkey", "Phone"]
+
+
+def test_a_signature_is_good_once(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    device, _ = added(store)
+    client = half_way(app)
+    answer = device.get(options_of(client.get("/sign-in/code").text))
+    assert submit(client, "/sign-in/code", credential=answer).location == "/account"
+    again = half_way(app)
+    refused = submit(again, "/sign-in/code", credential=answer)
+    assert (refused.status_code, "not one of the account" in html.unescape(refused.text)) == (422, True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "http://localhost:8000"},
+        {"type": "webauthn.create"},
+        {"challenge": "AAAA"},
+        {"challenge": 7},
+    ],
+    ids=str,
+)
+def test_a_signature_for_something_else_is_refused(
+    place: tuple[Flask, Store], changes: dict[str, Any]
+) -> None:
+    app, store = place
+    device, _ = added(store)
+    assert signed(half_way(app), device, **changes).status_code == 422
+
+
+def test_a_signature_of_another_key_or_person_is_refused(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    device, _ = added(store)
+    thief, _ = added(store, "stranger")
+    assert signed(half_way(app), thief).status_code == 422
+    thief.id = device.id
+    assert signed(half_way(app), thief).status_code == 422
+    # What was asked of somebody else is not what the owner was asked.
+    foreign = passkeys.signing_options(store, "stranger")
+    assert passkeys.use(store, "owner", device.get(foreign)) is None
+    creating = passkeys.registration_options(store, "owner")
+    assert passkeys.use(store, "owner", device.get(creating)) is None
+    assert (
+        passkeys.use(store, "owner", device.get(passkeys.signing_options(store, "owner"))) == "with a passkey"
+    )
+
+
+def test_a_copied_security_key_is_noticed(place: tuple[Flask, Store]) -> None:
+    _, store = place
+    device, _ = added(store)
+    device.count = 7
+    assert passkeys.use(store, "owner", device.get(passkeys.signing_options(store, "owner")))
+    device.count = 3
+    assert passkeys.use(store, "owner", device.get(passkeys.signing_options(store, "owner"))) is None
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "x", "[]", "{}", '{"id": 7}', '{"id": "a", "response": 7}', "[" * 90_000]
+)
+def test_nonsense_is_refused(place: tuple[Flask, Store], answer: str) -> None:
+    _, store = place
+    added(store)
+    assert passkeys.use(store, "owner", answer) is None
+    with pytest.raises(AccountError, match="cannot be used"):
+        passkeys.add(store, "owner", "Nonsense", answer, keep="")
+
+
+def test_numbers_end_after_five_minutes(place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, store = place
+    device, _ = added(store)
+    options = passkeys.signing_options(store, "owner")
+    late = passkeys.now() + passkeys.CHALLENGE_SECONDS + 1
+    monkeypatch.setattr(passkeys, "now", lambda: late)
+    assert passkeys.use(store, "owner", device.get(options)) is None
+    passkeys.signing_options(store, "owner")
+    with store.read() as tx:
+        assert tx.execute(select(func.count()).select_from(passkey_challenges)).scalar_one() == 1
+
+
+def test_guessing_is_slowed_down_like_codes(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    device, _ = added(store)
+    client = half_way(app)
+    statuses = [signed(client, Authenticator(ORIGIN)).status_code for _ in range(6)]
+    assert statuses == [422] * 5 + [429]
+    assert signed(client, device).status_code == 429
+
+
+def test_an_app_and_passkeys_stand_for_each_other(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    device, codes = added(store)
+    nonce = second_factor.new_nonce()
+    totp = pyotp.TOTP(second_factor.key_of(store, "owner", nonce))
+    assert second_factor.turn_on(store, "owner", nonce, totp.at(log.now() - 30), keep="") != codes
+    _, none = added(store, label="Key")
+    assert none == [], "there are recovery codes already"
+    page = half_way(app).get("/sign-in/code").text
+    assert "six digits" in page
+    assert "data-passkey" in page
+    assert submit(half_way(app), "/sign-in/code", code=totp.at(log.now() + 30)).location == "/account"
+    assert signed(half_way(app), device).location == "/account"
+
+    client = signed_in(app, store, "owner")
+    assert submit(client, "/account/second-factor/off", present=PASSWORD).status_code == 302
+    assert second_factor.recovery_codes_left(store, "owner") == 10, "the passkeys still need them"
+    first, second = passkeys.of_account(store, "owner")
+    asked = submit(client, "/account/passkeys/remove", "/account", id=first.id)
+    assert (asked.status_code, "Remove a passkey" in asked.text) == (200, True)
+
+    def remove(passkey_id: str, present: str) -> Any:
+        fields = {"id": passkey_id, "asked": "yes", "present": present}
+        return submit(client, "/account/passkeys/remove", "/account", **fields)
+
+    assert remove(first.id, "wrong").status_code == 422
+    assert remove(first.id, PASSWORD).status_code == 302
+    assert remove(first.id, PASSWORD).status_code == 302
+    assert passkeys.of_account(store, "owner") == [second]
+    remove(second.id, PASSWORD)
+    assert second_factor.recovery_codes_left(store, "owner") == 0
+    assert submit(app.test_client(), "/sign-in", name="owner", password=PASSWORD).location == "/surveys"
+
+
+def test_an_admin_turns_all_of_it_off(place: tuple[Flask, Store]) -> None:
+    app, store = place
+    added(store)
+    admin = signed_in(app, store, "admin")
+    assert "second factor</span>" in admin.get("/accounts").text
+    submit(admin, "/accounts/change", "/accounts", name="owner", change="second-factor")
+    assert not second_factor.is_on(store, "owner")
+    assert passkeys.of_account(store, "owner") == []
+
+
+def test_the_database_holds_public_keys_and_no_numbers(place: tuple[Flask, Store]) -> None:
+    _, store = place
+    device, _ = added(store)
+    options = passkeys.signing_options(store, "owner")
+    with store.read() as tx:
+        kept = str(tx.execute(select(table)).all()) + str(tx.execute(select(passkey_challenges)).all())
+    assert json.loads(options)["challenge"] not in kept
+    assert f"{device.key.private_numbers().private_value}" not in kept
+    user_id = json.loads(passkeys.registration_options(store, "owner"))["user"]["id"]
+    assert user_id == json.loads(passkeys.registration_options(store, "owner"))["user"]["id"]
+    assert user_id != json.loads(passkeys.registration_options(store, "stranger"))["user"]["id"]
+
+
+def test_ten_passkeys_are_enough(place: tuple[Flask, Store]) -> None:
+    _, store = place
+    for number in range(passkeys.MOST_OF_ACCOUNT):
+        added(store, label=f"Device {number}")
+    with pytest.raises(AccountError, match="ten passkeys"):
+        added(store)
+
+
+@pytest.mark.parametrize(
+    ("address", "possible"),
+    [
+        ("https://survey.example.org", True),
+        ("https://example.org/polls", True),
+        ("http://localhost:8000", True),
+        ("http://127.0.0.1:8000", False),
+        ("https://192.0.2.1", False),
+        ("http://survey.example.org", False),
+    ],
+)
+def test_passkeys_need_a_name_and_an_encrypted_connection(address: str, possible: bool) -> None:
+    assert passkeys.are_possible(Config(public_url=address)) is possible
+
+
+def test_where_they_are_not_possible_none_is_offered(tmp_path: Path) -> None:
+    with open_place(tmp_path) as (app, store):
+        client = signed_in(app, store, "owner")
+        assert "passkeys/new" not in client.get("/account").text
+        assert client.get("/account/passkeys/new").location == "/account#second-factor"
