@@ -123,8 +123,8 @@ def _text(made: Budget) -> str:
 def _line(one: QuestionBudget, width: int) -> str:
     from hushpoll_analysis.planning.epsilon_search import margin_words
 
-    question = one.spender.question
-    margin, needed = margin_words(question, one.margin), margin_words(question, one.needed)
+    question = one.search.question
+    margin, needed = margin_words(question, one.margin), margin_words(question, one.target_margin)
     odds = f"x {factor_text(one.epsilon)}"
     lock = "  locked" if one.locked else ""
     return f"{one.id:{width}}  {epsilon_text(one.epsilon, 3):>9}  {odds:>7}  {margin:>14}  {needed:>14}{lock}"

@@ -382,7 +382,7 @@ class WeightedReports:
             variance,
             kish,
             plain=plain,
-            drawn=design.drawn,
+            sampling_fraction=design.sampling_fraction,
         )
         drift = max(found.se**2 - variance, 0.0)
         return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))

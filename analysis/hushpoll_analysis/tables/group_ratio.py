@@ -132,7 +132,9 @@ def _drawn(ratios: Sequence[GroupRatio]) -> RatioDrawn | None:
     if not noise:
         return None
     most = max(truth.shape[1] for truth in truths)
-    fractions = [0.0 if ratio.joint.design is None else ratio.joint.design.drawn for ratio in ratios]
+    fractions = [
+        0.0 if ratio.joint.design is None else ratio.joint.design.sampling_fraction for ratio in ratios
+    ]
     # As many columns for all: one more of the last true answer changes no minimum.
     padded = [np.pad(truth, ((0, 0), (0, most - truth.shape[1])), mode="edge") for truth in truths]
     return RatioDrawn(np.array(fractions), np.stack(noise), np.stack(padded))

@@ -90,7 +90,7 @@ def _drawn(joint: JointReports, rows: Sequence[Floats], possible: npt.NDArray[np
     influence = [row.reshape(1, *joint.counts.shape) for row in rows]
     noise = np.stack([joint.noise_by_report(one)[possible, 0, 0] for one in influence])
     least = np.array([max(float(joint.noise_by_truth(one).min()), 0.0) for one in influence])
-    return Drawn(np.full(len(rows), joint.design.drawn), noise, least)
+    return Drawn(np.full(len(rows), joint.design.sampling_fraction), noise, least)
 
 
 def _sizes(

@@ -160,7 +160,7 @@ def sum_score(
     low, high = sum_limits([part for part, _ in parts], correlation)
     low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
-    note = "" if se > 0.0 else _SAME_REPORTS if design.drawn < 1.0 or high > low else _EVERYBODY
+    note = "" if se > 0.0 else _SAME_REPORTS if design.sampling_fraction < 1.0 or high > low else _EVERYBODY
     note = " ".join(filter(None, [note, *heavy_notes(design, allowed=True)]))
     return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
 
