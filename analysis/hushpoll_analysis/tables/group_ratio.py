@@ -10,7 +10,7 @@ import numpy as np
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval.adaptive import scarce
 from hushpoll_analysis.interval.base import IntervalMethod, ManyLimits
-from hushpoll_analysis.interval.mover import DecoyError, Mover, Part, with_decoys
+from hushpoll_analysis.interval.mover import BoundedEstimate, DecoyError, Mover, with_decoys
 from hushpoll_analysis.interval.score import Score
 from hushpoll_analysis.interval.score_ratio import RatioDrawn, ratio_score_limits
 
@@ -148,4 +148,4 @@ def _beside_decoys(ratio: GroupRatio, low: float, high: float, level: float) -> 
         decoy = ratio.joint.variables[axis].counted_decoy
         assert decoy is not None
         moves.append(replace(DecoyError.of(decoy, slope, level), bend=0.0))
-    return with_decoys(Part(estimate, low, high), moves)
+    return with_decoys(BoundedEstimate(estimate, low, high), moves)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval.combination import exact_limits
-from hushpoll_analysis.interval.mover import DecoyError, Mover, Part, with_decoys
+from hushpoll_analysis.interval.mover import BoundedEstimate, DecoyError, Mover, with_decoys
 from hushpoll_analysis.interval.score import Drawn, Score, linear_score_limits
 from hushpoll_analysis.interval.wald import Wald
 
@@ -131,6 +131,6 @@ def _beside_decoys(joint: JointReports, low: Floats, high: Floats, level: float)
     lows, highs = np.empty_like(low), np.empty_like(high)
     for cell in np.ndindex(*low.shape):
         moves = [DecoyError.of(decoy, float(slopes[cell]), level) for decoy, slopes in errors]
-        part = Part(float(joint.estimate[cell]), float(low[cell]), float(high[cell]))
+        part = BoundedEstimate(float(joint.estimate[cell]), float(low[cell]), float(high[cell]))
         lows[cell], highs[cell] = with_decoys(part, moves)
     return lows, highs

@@ -29,7 +29,7 @@ from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO, effective_interval, interval
-from hushpoll_analysis.interval.mover import Part, correlations, sum_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import known_shares, quantity
 from hushpoll_analysis.interval.wilson import Wilson
 from hushpoll_analysis.plotting import draw_whiskers
@@ -167,7 +167,7 @@ def sum_score(
 
 def _part(
     variable: Variable, codes: Codes, values: Floats, design: SampleDesign, simple: bool, level: float
-) -> tuple[Part, float]:
+) -> tuple[BoundedEstimate, float]:
     """Return one item's mean with its own limits, and its standard error."""
     sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
     if simple:
@@ -179,7 +179,7 @@ def _part(
         wanted = sample.quantity(values)
         # Weighted reports have no lattice, on which the exact interval is needed.
         found, _ = effective_interval(wanted, Wilson.name, level, design.degrees_of_freedom)
-    return Part(wanted.estimate, found.low, found.high), wanted.se
+    return BoundedEstimate(wanted.estimate, found.low, found.high), wanted.se
 
 
 def _decoy_variance(
