@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hushpoll_analysis.planning.margins import SLIDER_STOPS
-from hushpoll_analysis.planning.optimal import Found, best, best_worst_case, design_cache
+from hushpoll_analysis.planning.optimal import OptimalChannel, best, best_worst_case, design_cache
 from hushpoll_client.exact import read_decimal, spell
 from tqdm import tqdm
 
@@ -39,7 +39,7 @@ def main() -> None:
     """Find them all and write the file."""
     shipped = {}
     for key, find in tqdm(list(asked())):
-        found: Found = find()
+        found: OptimalChannel = find()
         shipped[design_cache.key(key)] = found.to_json()
     place = Path(design_cache.__file__).with_name(design_cache.SHIPPED)
     text = json.dumps(shipped, sort_keys=True, separators=(",", ":")).encode("ascii")

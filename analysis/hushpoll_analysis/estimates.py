@@ -23,7 +23,7 @@ from hushpoll_analysis.interval import (
     outside,
 )
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.result import Drawn, flat
+from hushpoll_analysis.result import PlottedResult, flat
 from hushpoll_analysis.tidy import Tidy
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Estimate(Tidy, Drawn):
+class Estimate(Tidy, PlottedResult):
     """The estimate of one share, or of another linear quantity a.h.
 
     Attributes
@@ -126,7 +126,7 @@ class Estimate(Tidy, Drawn):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class EstimateTable(Tidy, Drawn):
+class EstimateTable(Tidy, PlottedResult):
     """Estimates of one sample: found by label or position, and shown as a table."""
 
     words = "estimated share"

@@ -13,7 +13,7 @@ from .summary import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Drawn", "as_json", "flat", "rows_as_json"]
+__all__ = ["PlottedResult", "as_json", "flat", "rows_as_json"]
 
 
 def as_json(value: Any) -> Any:
@@ -44,14 +44,14 @@ def flat(row: dict[str, Any]) -> dict[str, Any]:
     return row | {f"shown_{key}": value for key, value in (values or {}).items()}
 
 
-class Drawn(Summary):
+class PlottedResult(Summary):
     """A result that draws itself, as far as it can be shown, and shows itself in a notebook.
 
-    By default it is a dataclass of one row. `drawn` names the column of the dots; without limits there are no whiskers.
+    By default it is a dataclass of one row. `plotted_column` is the column of the dots; without limits, no whiskers.
     Nothing is imported before it is used: the designer's slider must not wait for pandas.
     """
 
-    drawn: ClassVar[str] = "estimate"
+    plotted_column: ClassVar[str] = "estimate"
     words: ClassVar[str] = "estimate"
     from_zero: ClassVar[bool] = False
     """Whether the picture begins at 0: of what is compared by its size."""
@@ -63,7 +63,7 @@ class Drawn(Summary):
         row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}  # type: ignore[arg-type]
         frame = pd.DataFrame([flat(row)])
         key = next((name for name in ("option", "name") if name in frame), None)
-        return frame.rename({0: type(self).drawn}) if key is None else frame.set_index(key)
+        return frame.rename({0: type(self).plotted_column}) if key is None else frame.set_index(key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values: None stands for what is unbounded or does not exist."""
@@ -75,8 +75,8 @@ class Drawn(Summary):
         from .plotting import draw_whiskers
 
         frame = self._picture()
-        before = "shown_" if f"shown_{self.drawn}" in frame else ""
-        middle = frame[before + self.drawn]
+        before = "shown_" if f"shown_{self.plotted_column}" in frame else ""
+        middle = frame[before + self.plotted_column]
         low, high = (frame.get(before + end, middle) for end in ("low", "high"))
         axes = draw_whiskers(frame.index, middle, low, high, self._words(), axes)
         if self.from_zero:

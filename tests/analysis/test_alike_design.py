@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.data.distinct_rows import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
+from hushpoll_analysis.data.distinct_rows import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, add_up
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
 from hushpoll_analysis.sampling.reading import read_sample_design
@@ -54,7 +54,7 @@ def alike(frame: pd.DataFrame) -> pd.DataFrame:
     """The same respondents, those who are alike in one row."""
     each = frame["w"]
     sums = {WEIGHTS: each, SQUARES: each**2, POSITIVE: each > 0, LEAST: each, MOST: each}
-    return added([frame.drop(columns="w").assign(**{TIMES: 1}, **sums)]).sample(frac=1.0, random_state=1)
+    return add_up([frame.drop(columns="w").assign(**{TIMES: 1}, **sums)]).sample(frac=1.0, random_state=1)
 
 
 def read(frame: pd.DataFrame, keys: dict[str, Any]) -> SampleDesign:

@@ -54,10 +54,10 @@ def test_a_block_gets_the_smallest_epsilon_that_reaches_all_its_margins(
     n, needs = 4000, {questions[0]["id"]: 0.06}
     found = planned(questions, ask, n, margin=0.09, margins=needs)
     members = found.questions[: len(questions)]
-    assert len({one.spent for one in members}) == 1
+    assert len({one.stated_epsilon for one in members}) == 1
     assert not found.problems
     needed = [needs.get(one["id"], 0.09) for one in questions]
-    spent = members[0].spent
+    spent = members[0].stated_epsilon
     reached = margins(questions, ask, spent, n)
     assert [one.margin for one in members] == pytest.approx(reached)
     assert all(margin <= need for margin, need in zip(reached, needed, strict=True))
@@ -72,9 +72,11 @@ def test_a_block_gets_the_smallest_epsilon_that_reaches_all_its_margins(
 def test_a_lock_of_a_member_or_of_the_block_is_a_cap_on_the_block(name: str) -> None:
     free = planned(YES_NO, 2, 4000, margin=0.09).questions[0]
     loose = planned(YES_NO, 2, 4000, margin=0.09, locks={name: "5"})
-    assert all(one.locked and one.spent == free.spent for one in loose.questions[:5])
+    assert all(one.locked and one.stated_epsilon == free.stated_epsilon for one in loose.questions[:5])
     tight = planned(YES_NO, 2, 4000, margin=0.05, locks={name: "0.9", "c": "3-fold"})
-    assert all(one.locked and one.spent == "0.9" for one in tight.questions[:5]), "the strictest lock holds"
+    assert all(one.locked and one.stated_epsilon == "0.9" for one in tight.questions[:5]), (
+        "the strictest lock holds"
+    )
     assert tight.problems == ()
     said = tight.advice[0]
     assert said.startswith(
@@ -119,7 +121,7 @@ def test_remedies_of_a_block_are_true() -> None:
 
 def test_a_block_that_is_kept_stays_and_a_lock_of_what_is_no_block_is_refused() -> None:
     kept = planned(YES_NO, 2, 4000, margin=0.09, kept=["a"])
-    assert kept.questions[0].spent is None
+    assert kept.questions[0].stated_epsilon is None
     assert kept.questions[0].epsilon == pytest.approx(1.0)
     with pytest.raises(AnalysisError, match="use one of: a, b, c, d, e, faculty, block1"):
         planned(YES_NO, 2, 4000, locks={"block2": "1"})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hushpoll_analysis import AnalysisError, budget, plan
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.planning.epsilon_search import Spender, read_lock
+from hushpoll_analysis.planning.epsilon_search import EpsilonSearch, read_lock
 from hushpoll_analysis.planning.margins import SLIDER_STOPS
 from hushpoll_client import Survey
 from hushpoll_client.cli import main
@@ -75,18 +75,18 @@ def test_a_harmless_question_with_twelve_options_leaves_the_drug_question_where_
 def test_every_question_gets_the_smallest_epsilon_that_is_enough() -> None:
     found = planned(DRUG, FACULTY, MOOD, USED, n=2000, margin=0.06, margins={"mood": 0.1})
     for one in found.questions:
-        assert one.margin <= one.needed
-        less = f"{0.99 * float(one.spent):.6f}"
-        assert one.spender.margin(2000, less) > one.needed, one.id
-    assert [one.needed for one in found.questions] == [0.06, 0.06, 0.1, 0.06]
+        assert one.margin <= one.target_margin
+        less = f"{0.99 * float(one.stated_epsilon):.6f}"
+        assert one.search.margin(2000, less) > one.target_margin, one.id
+    assert [one.target_margin for one in found.questions] == [0.06, 0.06, 0.1, 0.06]
     assert found.total == pytest.approx(sum(one.epsilon for one in found.questions))
 
 
 def test_a_recommended_mechanism_that_changes_on_the_way_up_hides_no_smaller_epsilon() -> None:
     """At 740 answers 12 options reach 8 points at epsilon 1.93 (sets of two), not again before 2.39 (K-ary)."""
     (faculty,) = planned(FACULTY, n=740, margin=0.08).questions
-    assert float(faculty.spent) < 1.95
-    assert faculty.spender.margin(740, "2.2") > 0.08
+    assert float(faculty.stated_epsilon) < 1.95
+    assert faculty.search.margin(740, "2.2") > 0.08
 
 
 def test_a_lock_is_never_raised_and_an_odds_factor_is_rounded_down() -> None:
@@ -176,17 +176,17 @@ def test_where_a_question_cannot_be_asked_of_fewer_people_it_says_why(questions:
 def test_numbers_are_refined_between_the_stops_where_somebody_asks_for_it() -> None:
     """A number at ±8 % with 900 answers: the stop is 1, and .93 or less is enough; bins stay at a stop, and say so."""
     stop = planned(HOURS, n=900, margin=0.08, designs=0).questions[0]
-    assert stop.spent == "1"
+    assert stop.stated_epsilon == "1"
     fine = planned(HOURS, n=900, margin=0.08, designs=1).questions[0]
-    assert 0.85 < float(fine.spent) <= 0.95
+    assert 0.85 < float(fine.stated_epsilon) <= 0.95
     assert fine.margin <= 0.08
-    kept = {**HOURS, "mechanism": {"epsilon": fine.spent}}
-    assert planned(kept, n=900, margin=0.08, designs=0).questions[0].spent == fine.spent, (
+    kept = {**HOURS, "mechanism": {"epsilon": fine.stated_epsilon}}
+    assert planned(kept, n=900, margin=0.08, designs=0).questions[0].stated_epsilon == fine.stated_epsilon, (
         "what was found is kept"
     )
     bins = {**HOURS, "mechanism": {"epsilon": "1", "target": "distribution"}}
     found = planned(bins, n=4000, margin=0.1, designs=1)
-    assert found.questions[0].spent in {f"{stop:g}" for stop in SLIDER_STOPS}
+    assert found.questions[0].stated_epsilon in {f"{stop:g}" for stop in SLIDER_STOPS}
     assert any("is one of the slider's stops" in one for one in found.advice)
 
 
@@ -259,7 +259,7 @@ def test_a_published_survey_is_planned_too() -> None:
     again = Survey.parse(survey.canonical)
     found = budget(again, 1000, margin=0.07)
     assert all(one.margin <= 0.07 for one in found.questions)
-    assert Spender(again.questions[1], False).follows_advice
+    assert EpsilonSearch(again.questions[1], False).follows_advice
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -11,7 +11,7 @@ import pytest
 from hushpoll_analysis import compare, crosstab, estimate
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.interval.mover import Part, difference_limits, ratio_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits, ratio_limits
 from hushpoll_analysis.interval.score import linear_score_limits
 from hushpoll_analysis.interval.score_ratio import ratio_score_limits
 from hushpoll_analysis.tables.group_ratio import group_ratio
@@ -151,7 +151,7 @@ def test_simultaneous_intervals_are_wider(sample: pd.DataFrame) -> None:
 @pytest.mark.parametrize("covariance", [0.0, 0.0001, -0.0001])
 def test_mover_of_normal_parts_is_the_normal_interval_and_fiellers(covariance: float) -> None:
     z, (a, var_a), (b, var_b) = 1.96, (0.4, 0.0004), (0.2, 0.0001)
-    one, other = (Part(e, e - z * v**0.5, e + z * v**0.5) for e, v in ((a, var_a), (b, var_b)))
+    one, other = (BoundedEstimate(e, e - z * v**0.5, e + z * v**0.5) for e, v in ((a, var_a), (b, var_b)))
     correlation = covariance / (var_a * var_b) ** 0.5
     half = z * (var_a + var_b - 2 * covariance) ** 0.5
     assert difference_limits(one, other, correlation) == pytest.approx((0.2 - half, 0.2 + half))

@@ -20,7 +20,7 @@ from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.planning import optimal
 from hushpoll_analysis.planning.margins import SLIDER_STOPS
 from hushpoll_analysis.planning.optimal import (
-    Found,
+    OptimalChannel,
     best,
     best_worst_case,
     design_cache,
@@ -267,7 +267,7 @@ def test_what_is_not_proven_to_be_the_best_is_held_against_all_others(
     monkeypatch: pytest.MonkeyPatch, proven: bool
 ) -> None:
     """A scale of seven with K-ary response in place of the design: 25.3 and more instead of 19.3."""
-    poor = Found(mechanisms.krr(7, 1).device, 30.0, 29.999 if proven else None)
+    poor = OptimalChannel(mechanisms.krr(7, 1).device, 30.0, 29.999 if proven else None)
     monkeypatch.setattr("hushpoll_analysis.planning.optimal.best", lambda *_, **__: poor)
     monkeypatch.setattr("hushpoll_analysis.planning.best_channel.best", lambda *_, **__: poor)
     made = best_channel(7, 1, "cumulative")

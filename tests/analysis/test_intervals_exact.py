@@ -14,7 +14,7 @@ from hushpoll_analysis.interval import Resampling, interval, interval_method, in
 from hushpoll_analysis.interval.adaptive import frequency_limits
 from hushpoll_analysis.interval.blaker import Blaker
 from hushpoll_analysis.interval.clopper_pearson import ClopperPearson
-from hushpoll_analysis.interval.mover import Part, difference_limits, least_ratio, ratio_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits, least_ratio, ratio_limits
 from hushpoll_analysis.interval.quantity import quantity
 from hushpoll_analysis.interval.roots import roots
 from hushpoll_analysis.interval.score import linear_score_limits
@@ -77,7 +77,7 @@ def check_difference(n: int, m: int, f: float, g: float) -> None:
 
 
 def test_the_enumeration_uses_the_functions_own_formula() -> None:
-    one, other = Part(0.4, 0.31, 0.52), Part(0.2, 0.15, 0.29)
+    one, other = BoundedEstimate(0.4, 0.31, 0.52), BoundedEstimate(0.2, 0.15, 0.29)
     low, high = difference_limits(one, other)
     assert low == pytest.approx(0.2 - math.hypot(0.09, 0.09))
     assert high == pytest.approx(0.2 + math.hypot(0.12, 0.05))
@@ -91,14 +91,19 @@ def test_the_enumeration_uses_the_functions_own_formula() -> None:
     )
 
 
-@pytest.mark.parametrize("one", [Part(0.4, 0.3, 0.5), Part(0.05, -0.1, 0.2), Part(-0.2, -0.3, -0.1)])
+@pytest.mark.parametrize(
+    "one",
+    [BoundedEstimate(0.4, 0.3, 0.5), BoundedEstimate(0.05, -0.1, 0.2), BoundedEstimate(-0.2, -0.3, -0.1)],
+)
 @pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.6])
-def test_a_ratios_limits_make_a_limit_of_the_difference_zero(one: Part, correlation: float) -> None:
-    other = Part(0.3, 0.1, 0.6)
+def test_a_ratios_limits_make_a_limit_of_the_difference_zero(
+    one: BoundedEstimate, correlation: float
+) -> None:
+    other = BoundedEstimate(0.3, 0.1, 0.6)
     low, high = ratio_limits(one, other, correlation)
     for ratio, place in ((low, 0), (high, 1)):
         scaled = sorted([ratio * other.low, ratio * other.high])
-        part = Part(ratio * other.estimate, scaled[0], scaled[1])
+        part = BoundedEstimate(ratio * other.estimate, scaled[0], scaled[1])
         sign = 1 if ratio >= 0 else -1
         assert difference_limits(one, part, sign * correlation)[place] == pytest.approx(0, abs=1e-9)
     assert low < one.estimate / other.estimate < high
@@ -112,7 +117,7 @@ def test_a_ratio_of_groups_covers() -> None:
             weight = binom.pmf(i, n, f) * binom.pmf(j, n, g)
             if weight < 1e-7:
                 continue
-            one, other = (Part(k / n, *frequency_limits(k, n, 0.95)) for k in (i, j))
+            one, other = (BoundedEstimate(k / n, *frequency_limits(k, n, 0.95)) for k in (i, j))
             if other.low > 0:
                 low, high = ratio_limits(one, other)
                 chance, hits = chance + weight, hits + weight * (low <= f / g <= high)
@@ -124,7 +129,10 @@ def ratio_coverage(
 ) -> tuple[float, float, float]:
     """Over all samples, over those with two limits, and how often there are two, as `compare` gives them."""
     lie = 1 / (1 + math.exp(epsilon))
-    parts = [[Part(*((v - lie) / (1 - 2 * lie) for v in row)) for row in limits(size).T] for size in (n, m)]
+    parts = [
+        [BoundedEstimate(*((v - lie) / (1 - 2 * lie) for v in row)) for row in limits(size).T]
+        for size in (n, m)
+    ]
     chances = [
         binom.pmf(np.arange(size + 1), size, lie + (1 - 2 * lie) * p)
         for size, p in ((n, share), (m, reference))
@@ -164,7 +172,7 @@ def test_enumerated_ratios_are_those_of_compare() -> None:
     mechanism, lie = mechanisms.warner(epsilon=1), 1 / (1 + math.e)
     for i, j in ((40, 20), (25, 12), (10, 30)):
         found = compare(np.array([[50 - j, j], [50 - i, i]]), {"y": mechanism}, "y", "g").differences[0]
-        one, other = (Part(*((v - lie) / (1 - 2 * lie) for v in limits(50).T[k])) for k in (i, j))
+        one, other = (BoundedEstimate(*((v - lie) / (1 - 2 * lie) for v in limits(50).T[k])) for k in (i, j))
         wanted = ratio_limits(one, other) if other.low > 0 else (least_ratio(one, other), math.inf)
         assert (found.ratio_low, found.ratio_high) == pytest.approx(wanted, rel=1e-6)
 

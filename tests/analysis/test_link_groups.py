@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, report
 from hushpoll_analysis.data.files import read_frame, tally
-from hushpoll_analysis.data.link_groups import shown_as
+from hushpoll_analysis.data.link_groups import displayed_names
 from hushpoll_analysis.data.parts import tally_parts, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.shuffle import shuffled_epsilon
@@ -60,7 +60,7 @@ def records(frame: pd.DataFrame, asked: Survey = SURVEY) -> list[bytes]:
 @given(st.lists(st.integers(0, 300), min_size=2, max_size=8), st.sampled_from([2, 50, 100]))
 def test_nobody_can_subtract_a_small_group(sizes: list[int], fewest: int) -> None:
     """What is shown alone has the minimum; what is hidden is nothing, all, or two or more with the minimum."""
-    named = shown_as({str(place): size for place, size in enumerate(sizes)}, fewest)
+    named = displayed_names({str(place): size for place, size in enumerate(sizes)}, fewest)
     hidden = [sizes[int(name)] for name, shown in named.items() if shown == "other"]
     alone = [sizes[int(name)] for name, shown in named.items() if shown != "other" and sizes[int(name)]]
     assert all(size >= fewest for size in alone)
@@ -85,7 +85,7 @@ def test_nobody_can_subtract_a_small_group(sizes: list[int], fewest: int) -> Non
     ],
 )
 def test_small_groups_are_put_together(sizes: list[int], other: list[str]) -> None:
-    named = shown_as(dict(zip("abcd", sizes, strict=True)))
+    named = displayed_names(dict(zip("abcd", sizes, strict=True)))
     assert [name for name, shown in named.items() if shown == "other"] == other
 
 
@@ -131,7 +131,7 @@ def test_parts_name_no_small_group(tmp_path: Path) -> None:
     with pytest.raises(AnalysisError, match="say which groups are shown on their own"):
         write_parts(SURVEY, records(frame), tmp_path)
     counted = tally(SURVEY, records(frame), "group")
-    paths = write_parts(SURVEY, records(frame), tmp_path, 40, shown=counted.groups)
+    paths = write_parts(SURVEY, records(frame), tmp_path, 40, shown_groups=counted.groups)
     assert {name for path in paths for name in pd.read_parquet(path)["group"]} == {
         "Science",
         "Arts, fine",
@@ -142,7 +142,7 @@ def test_parts_name_no_small_group(tmp_path: Path) -> None:
     for name, table in counted.joint.items():
         assert (found.joint[name] == table).all()
     # When a group has grown, parts that named it otherwise are written again.
-    again = write_parts(SURVEY, records(frame), tmp_path, 40, shown=SURVEY.groups)
+    again = write_parts(SURVEY, records(frame), tmp_path, 40, shown_groups=SURVEY.groups)
     assert {name for path in again for name in pd.read_parquet(path)["group"]} == set(SURVEY.groups)
 
 

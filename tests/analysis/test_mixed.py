@@ -187,7 +187,7 @@ def two_groups(
     data = draw(groups, size, 1.0, seed, None)
     rng = np.random.default_rng(seed + 1)
     arm = np.arange(len(data)) % 2
-    chance = np.array([np.add(one.known, share * np.array(one.slope)) for one in designs.values()])
+    chance = np.array([np.add(one.fixed_chance, share * np.array(one.slope)) for one in designs.values()])
     said = rng.random(len(data)) < chance[arm, data["y"].to_numpy()]
     return data.assign(arm=arm, y=said.astype(int))
 
@@ -200,14 +200,14 @@ def dense_unknown(
     weight = stats.norm.pdf(grid) * (grid[1] - grid[0])
     mu = special.expit(theta[0] + theta[1] * data["x"].to_numpy()[:, None] + np.exp(theta[3]) * grid)
     chance = np.array(
-        [np.add(one.known, special.expit(theta[2]) * np.array(one.slope)) for one in designs.values()]
+        [np.add(one.fixed_chance, special.expit(theta[2]) * np.array(one.slope)) for one in designs.values()]
     )
     table = np.stack([1 - chance, chance], axis=-1)[data["arm"].to_numpy()]
     y = data["y"].to_numpy()
     no, yes = (table[np.arange(len(y)), truth, y][:, None] for truth in (0, 1))
     likely = no * (1 - mu) + yes * mu
     # Cheaters are none of those who count as Yes, who answer as they are told.
-    carriers = np.array([[1 - one.known[1], one.known[1]] for one in designs.values()])
+    carriers = np.array([[1 - one.fixed_chance[1], one.fixed_chance[1]] for one in designs.values()])
     if next(iter(designs.values())).unknown == "cheating":
         yes = carriers[data["arm"].to_numpy(), y][:, None]
     total, posterior = 0.0, np.empty(len(y))

@@ -284,8 +284,8 @@ def test_groups_are_counted_part_by_part(frame: pd.DataFrame) -> None:
         assert counted.joint[question.id].sum(axis=0).tolist() == counted.counts[question.id].tolist()
     ticked = tally(SURVEY, frame, by="used")
     options = SURVEY.question("used").labels
-    assert [one.by for one in ticked.each] == [f"used[{option}]" for option in options]
-    for one in ticked.each:
+    assert [one.by for one in ticked.by_option] == [f"used[{option}]" for option in options]
+    for one in ticked.by_option:
         assert one.by is not None
         alone = tally(SURVEY, frame, by=one.by)
         assert all(np.array_equal(one.joint[name], table) for name, table in alone.joint.items())

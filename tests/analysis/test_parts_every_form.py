@@ -38,7 +38,7 @@ def records() -> list[bytes]:
 @pytest.fixture(scope="module")
 def parts(records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts")
-    write_parts(SURVEY, records, folder, 800, shown=tally(SURVEY, records, FIELD).groups)
+    write_parts(SURVEY, records, folder, 800, shown_groups=tally(SURVEY, records, FIELD).groups)
     return folder
 
 

@@ -135,8 +135,8 @@ def same_counts(found: Tally, expected: Tally) -> None:
     assert found.joint.keys() == expected.joint.keys()
     for name in expected.joint:
         assert np.array_equal(found.joint[name], expected.joint[name]), name
-    assert [one.by for one in found.each] == [one.by for one in expected.each]
-    for one, other in zip(found.each, expected.each, strict=True):
+    assert [one.by for one in found.by_option] == [one.by for one in expected.by_option]
+    for one, other in zip(found.by_option, expected.by_option, strict=True):
         same_counts(one, other)
 
 

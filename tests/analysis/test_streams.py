@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, crosstab, impute, linear, logit, multinomial, ordinal
 from hushpoll_analysis.data import files, streams
-from hushpoll_analysis.data.distinct_rows import put_together
+from hushpoll_analysis.data.distinct_rows import merge_equal_rows
 from hushpoll_analysis.data.parts import engine_table, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.regression import models
@@ -297,7 +297,7 @@ def test_records_are_read_in_blocks(grouped: Survey, records: list[bytes]) -> No
 
 
 def test_parts_of_records_tell_the_same(grouped: Survey, records: list[bytes], tmp_path: Path) -> None:
-    write_parts(grouped, records, tmp_path, 700, shown=["north"])
+    write_parts(grouped, records, tmp_path, 700, shown_groups=["north"])
     found, expected = (crosstab(one, grouped, "a", "group") for one in (tmp_path, records))
     pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
 
@@ -421,13 +421,13 @@ def test_columns_are_found_in_backquotes_and_before_a_dot(
 
 def test_rows_that_are_alike() -> None:
     frame = pd.DataFrame({"x": ["u", "v", "u", "u"], "y": [1.0, 2.0, 1.0, 1.0], "z": range(4)})
-    rows = put_together(frame, ["x", "y"])
+    rows = merge_equal_rows(frame, ["x", "y"])
     assert rows is not None
     assert rows.of_row is not None
     assert rows.of_row.tolist() == [0, 1, 0, 0]
     assert rows.times.tolist() == [3.0, 1.0]
     assert rows.frame["x"].tolist() == ["u", "v"]
-    assert put_together(frame, ["x", "z"]) is None
+    assert merge_equal_rows(frame, ["x", "z"]) is None
 
 
 def test_nothing_is_shown_where_nobody_looks(

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import AnalysisError, estimate, mean, report, simulate, trend
-from hushpoll_analysis.interval.mover import Part, difference_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits
 from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.figures import NumberAxis
 from hushpoll_analysis.results.picture import waves_as_svg
@@ -235,7 +235,7 @@ def coverage(epsilons: tuple[float, float], n: tuple[int, int], shares: tuple[fl
         chance = binom.pmf(np.arange(size + 1), size, (1 - share) * rows[0][1] + share * rows[1][1])
         kept = np.flatnonzero(chance > 1e-7)
         found = [estimate([size - int(yes), int(yes)], mechanism)["Yes"] for yes in kept]
-        parts.append([Part(one.estimate, one.low, one.high) for one in found])
+        parts.append([BoundedEstimate(one.estimate, one.low, one.high) for one in found])
         chances.append(chance[kept])
     true, total = shares[1] - shares[0], 0.0
     before, after = (list(zip(one, chance, strict=True)) for one, chance in zip(parts, chances, strict=True))
@@ -278,16 +278,16 @@ def simulated(kind: str, studies: int, seed: int) -> float:
     used = Member.of(block, 0) if kind == "member" else krr
     rows = np.array(used.device.rows) / 2**53
     values = [1.0, 2.0, 3.0]
-    known: dict[tuple[int, ...], Part] = {}
+    known: dict[tuple[int, ...], BoundedEstimate] = {}
 
-    def part(counts: tuple[int, ...]) -> Part:
+    def part(counts: tuple[int, ...]) -> BoundedEstimate:
         if counts not in known:
             one = (
                 mean(list(counts), used, values)
                 if kind == "average"
                 else estimate(list(counts), used).estimates[-1]
             )
-            known[counts] = Part(one.estimate, one.low, one.high)
+            known[counts] = BoundedEstimate(one.estimate, one.low, one.high)
         return known[counts]
 
     truths = [np.array([0.8, 0.2]), np.array([0.6, 0.4])] if kind == "member" else [first, second]
@@ -315,7 +315,9 @@ def test_the_trend_has_these_intervals() -> None:
         estimate([130, 70], mechanisms.warner(epsilon=1)),
         estimate([150, 150], mechanisms.warner(epsilon=2)),
     )
-    low, high = difference_limits(*(Part(e["Yes"].estimate, e["Yes"].low, e["Yes"].high) for e in (two, one)))
+    low, high = difference_limits(
+        *(BoundedEstimate(e["Yes"].estimate, e["Yes"].low, e["Yes"].high) for e in (two, one))
+    )
     last = trend([one, two]).waves[-1]
     assert (last.change_low, last.change_high) == (low, high)
 

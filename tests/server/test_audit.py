@@ -225,7 +225,7 @@ def many_coins(count: int, epsilon: str) -> Survey:
 def drawn_bound(survey: Survey, draws: int, seed: int, drawn: Any = draw_whole) -> Any:
     person = audit_person(parts_of(survey), [entry.channel.ratio for entry in survey.entries])
     assert person.passed is None, "too many to list"
-    return audit_drawn(survey, person, draws, coins(seed), drawn=drawn)
+    return audit_drawn(survey, person, draws, coins(seed), draw=drawn)
 
 
 def test_whole_reports_that_are_drawn_hold_and_come_near_the_claim() -> None:

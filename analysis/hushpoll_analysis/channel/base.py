@@ -1,7 +1,7 @@
 """The numpy view of a channel: what report frequencies to expect, and how to get back to the shares.
 
 A channel C has K rows (true answers) and M columns (reports); E[f] = C'h. A linear quantity a.h is estimated without
-bias by b.f for any b with C b = a. Each form has a file beside this one with two classes: a view, which finds b, and a
+bias by b.f for any b with C b = a. Each form has a module in this folder with two classes: a view, which finds b, and a
 sampler, which draws and counts whole arrays of reports.
 """
 
@@ -18,7 +18,7 @@ from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .parts import Part
+from .parts import Marginal
 
 __all__ = [
     "RANK",
@@ -97,12 +97,12 @@ class ChannelView(ABC):
         return np.maximum(spread, 0.0)
 
     def by_report(self, number: Callable[[ChannelView, Floats], Floats], weights: Floats) -> Floats:
-        """Estimate, for each report, what `number` says of each truth, without bias; of several designs of its own."""
+        """Estimate without bias, for each report, what `number` gives for each truth, design by design."""
         return self.solution(number(self, weights))
 
     def noise_by_report(self, weights: Floats) -> Floats:
-        """Estimate Var(b_z | x) of whoever gave report z, without bias."""
-        return self.by_report(lambda view, own: view.noise(own), weights)
+        """Estimate Var(b_z | x) of the person who gave report z, without bias."""
+        return self.by_report(lambda view, marginal_weights: view.noise(marginal_weights), weights)
 
     @property
     def tables(self) -> tuple[Floats, ...]:
@@ -131,12 +131,12 @@ class Sampler(ABC):
     """How many options the set holds that a text stands for."""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Marginal, ...]:
         """What the reports say of each option or member; none where a report speaks of the answer as a whole."""
         return ()
 
     @property
-    def pairs(self) -> tuple[Part, ...]:
+    def pairs(self) -> tuple[Marginal, ...]:
         """The same for pairs of members, where the reports speak of two at once."""
         return ()
 
@@ -151,11 +151,14 @@ class Sampler(ABC):
 
     def read(self, values: npt.NDArray[Any]) -> tuple[Codes, int | None]:
         """Turn stored or exported reports into codes, and give the first row that is not a report; None if all are."""
-        codes = values.astype(np.uint8) if values.dtype == bool else values
+        if values.dtype == bool:
+            codes = values.astype(np.uint8)
+        else:
+            codes = values
         if not np.issubdtype(codes.dtype, np.integer):
             numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
-            whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)
-            codes = np.where(whole, numbers, -1).astype(np.int64)
+            is_integer = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)
+            codes = np.where(is_integer, numbers, -1).astype(np.int64)
         # One pass where all is well, as nearly always.
         if not codes.size or (int(codes.min()) >= 0 and int(codes.max()) < self.outcomes):
             return codes, self._unlisted(codes)
@@ -182,7 +185,7 @@ class Sampler(ABC):
         return cells
 
     def tally_digits(
-        self, places: npt.NDArray[np.int64], digits: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+        self, positions: npt.NDArray[np.int64], digits: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """Count reports that are text, from how often each digit stood in each place."""
         raise AnalysisError("reports of this channel are numbers, not text")
@@ -193,7 +196,7 @@ class Sampler(ABC):
         return (self.cells,)
 
     def from_counts(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Take counts as somebody may have them: one for each report, or those that are kept."""
+        """Return the cells of given counts, which are one for each report or one for each cell."""
         if len(counts) == self.cells:
             return counts
         raise AnalysisError(f"counts: {len(counts)} given", f"give {self.lengths[-1]}, {self.counted}")
@@ -202,8 +205,8 @@ class Sampler(ABC):
         """Return the number of reports behind a question's counts."""
         if not self.parts:
             return int(cells.sum())
-        seen = sum(int(part.counts(cells).sum()) for part in self.parts)
-        return round(seen / sum(part.asked for part in self.parts))
+        seen = sum(int(marginal.counts(cells).sum()) for marginal in self.parts)
+        return round(seen / sum(marginal.asked for marginal in self.parts))
 
     def fits(self, rows: Answers) -> npt.NDArray[np.bool_]:
         """Return which rows are answers, where an answer is several at once."""
@@ -234,7 +237,7 @@ class Sampler(ABC):
         """Return the sort of a report; among the audited answers the largest ratio shows in one of the sorts."""
         return int(report)
 
-    def part_codes(self, part: Part, codes: Codes) -> npt.NDArray[np.int64]:
+    def part_codes(self, marginal: Marginal, codes: Codes) -> npt.NDArray[np.int64]:
         """Return what each report says of one part; -1 where it says nothing."""
         raise AnalysisError("these reports have no parts: each speaks of the answer as a whole")
 
@@ -254,7 +257,7 @@ class OneDraw(Sampler):
         """Return the array form of the client's `pick`."""
 
     @abstractmethod
-    def finish(self, answers: Answers, drawn: Codes) -> Codes:
+    def finish(self, answers: Answers, codes: Codes) -> Codes:
         """Turn what a row of the table gives into reports."""
 
     def draw(self, answers: Answers, source: Source) -> Codes:
@@ -264,11 +267,13 @@ class OneDraw(Sampler):
 
 def first_true(flags: npt.NDArray[np.bool_]) -> int | None:
     """Return the first place that is true."""
-    return int(np.argmax(flags)) if flags.any() else None
+    if flags.any():
+        return int(np.argmax(flags))
+    return None
 
 
 def small_draws_below(limit: int, count: int, source: Source) -> npt.NDArray[np.uint32]:
-    """Draw uniform integers below a limit that is small beside 2^32 from half as many bytes."""
+    """Draw uniform integers below a limit much smaller than 2^32 from half as many bytes."""
     draws = np.frombuffer(source(4 * count), dtype="<u4")
     complete = (1 << 32) - (1 << 32) % limit
     if complete < 1 << 32 and np.any(again := draws >= np.uint32(complete)):
@@ -280,7 +285,7 @@ def small_draws_below(limit: int, count: int, source: Source) -> npt.NDArray[np.
 
 
 def draws_under(weight: int, count: int, source: Source) -> npt.NDArray[np.bool_]:
-    """Return for so many draws r below 2^53 whether r < weight.
+    """Return, for each of `count` draws r below 2^53, whether r < weight.
 
     Low bits are drawn only where the high ones are equal.
     """
@@ -310,9 +315,9 @@ def draws_below(limit: int | None, count: int, source: Source) -> npt.NDArray[An
 
 def read_target(target: npt.ArrayLike, options: int) -> Floats:
     """Check the vector a of a linear quantity a.h."""
-    wanted = np.asarray(target, dtype=np.float64)
-    if wanted.shape != (options,) or not np.all(np.isfinite(wanted)):
+    coefficients = np.asarray(target, dtype=np.float64)
+    if coefficients.shape != (options,) or not np.all(np.isfinite(coefficients)):
         raise AnalysisError(
-            f"a linear quantity needs one finite number per option: {options} expected, got shape {wanted.shape}"
+            f"a linear quantity needs one finite number per option: {options} expected, got shape {coefficients.shape}"
         )
-    return wanted
+    return coefficients

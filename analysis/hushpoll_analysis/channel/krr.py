@@ -39,8 +39,8 @@ class KaryView(ChannelView):
         return self.forward(values)
 
     def solution(self, target: npt.ArrayLike) -> Floats:
-        wanted = read_target(target, self.options)
-        return self.shares(wanted)
+        coefficients = read_target(target, self.options)
+        return self.shares(coefficients)
 
     def shares(self, frequencies: Floats) -> Floats:
         if self.gain == 0.0:
@@ -85,12 +85,14 @@ class KarySampler(OneDraw):
         self._weight = channel.weight
 
     def rule(self) -> Rule:
-        return _flip_rule(self._weight) if self.options == 2 else _offset_rule(self.options, self._weight)
+        if self.options == 2:
+            return _flip_rule(self._weight)
+        return _offset_rule(self.options, self._weight)
 
-    def finish(self, answers: Answers, drawn: Codes) -> Codes:
+    def finish(self, answers: Answers, offsets: Codes) -> Codes:
         # In the table's small type, which holds 2K - 1.
-        reports: Codes = answers.astype(drawn.dtype) + drawn
-        reports -= (reports >= self.options).astype(drawn.dtype) * drawn.dtype.type(self.options)
+        reports: Codes = answers.astype(offsets.dtype) + offsets
+        reports -= (reports >= self.options).astype(offsets.dtype) * offsets.dtype.type(self.options)
         return reports
 
 

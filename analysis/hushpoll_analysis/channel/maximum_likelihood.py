@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 from .base import ChannelView, Floats
 from .multinomial import kernel
@@ -40,7 +40,7 @@ ROUNDS = 30
 
 
 @dataclass(frozen=True)
-class Maximum(Drawn):
+class Maximum(PlottedResult):
     """Where the likelihood is largest, and how far from the largest it can be at most.
 
     Attributes
@@ -56,7 +56,7 @@ class Maximum(Drawn):
     """
 
     words = "likeliest share"
-    drawn = "share"
+    plotted_column = "share"
 
     shares: Floats = field(repr=False)
     log_likelihood: float
@@ -73,8 +73,8 @@ def share_frame(shares: Floats) -> pd.DataFrame:
     """Return one row for each answer, or for each combination of answers."""
     import pandas as pd
 
-    places = [" / ".join(map(str, place)) for place in np.ndindex(shares.shape)]
-    return pd.DataFrame({"share": shares.ravel()}, index=pd.Index(places, name="option"))
+    labels = [" / ".join(map(str, cell)) for cell in np.ndindex(shares.shape)]
+    return pd.DataFrame({"share": shares.ravel()}, index=pd.Index(labels, name="option"))
 
 
 def maximise(
@@ -179,10 +179,10 @@ class _Likelihood:
 
         options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 20, "ftol": 0.0, "gtol": tolerance / 4}
         search: Any = minimize  # scipy's stubs do not know a loss that gives its own gradient
-        found = search(
+        optimum = search(
             loss, shares.ravel(), jac=True, method="L-BFGS-B", bounds=Bounds(0.0, np.inf), options=options
         )
-        result: Floats = np.asarray(found.x, dtype=np.float64).reshape(self.shape)
+        result: Floats = np.asarray(optimum.x, dtype=np.float64).reshape(self.shape)
         result /= result.sum()
         return result
 

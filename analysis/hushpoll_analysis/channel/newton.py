@@ -84,9 +84,9 @@ class _Hessian:
     def __call__(self, vector: Floats) -> Floats:
         return self.backward(self.curvature * self.forward(vector))
 
-    def largest(self, like: Floats) -> float:
+    def largest(self, shares: Floats) -> float:
         # A channel spreads every share over all reports, so the leading direction is nearly constant.
-        vector, size = np.full(like.shape, like.size**-0.5), 1.0
+        vector, size = np.full(shares.shape, shares.size**-0.5), 1.0
         for _ in range(3):
             image = self(vector)
             size = float(np.sqrt(np.sum(image * image)))
@@ -111,9 +111,9 @@ def _bounded_quadratic(
 
     inner, release = split()
     direction = inner
-    wanted = accuracy**2 * float(np.sum(inner**2) + np.sum(release**2))
+    tolerance = accuracy**2 * float(np.sum(inner**2) + np.sum(release**2))
     for _ in range(most):
-        if float(np.sum(inner**2) + np.sum(release**2)) <= wanted:
+        if float(np.sum(inner**2) + np.sum(release**2)) <= tolerance:
             break
         if np.sum(release**2) > np.sum(np.minimum(point / step, inner) * inner):
             image = hessian(release)
@@ -128,7 +128,9 @@ def _bounded_quadratic(
             break
         length = float(np.sum(direction * gradient)) / bend
         shrinking = direction > 0
-        room = float(np.min(point[shrinking] / direction[shrinking])) if np.any(shrinking) else np.inf
+        room = np.inf
+        if np.any(shrinking):
+            room = float(np.min(point[shrinking] / direction[shrinking]))
         if length <= room:
             point, gradient = point - length * direction, gradient - length * image
             inner, release = split()

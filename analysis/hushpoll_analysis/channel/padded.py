@@ -1,4 +1,4 @@
-"""One item of several: reports are items and dummies, and each item is a part of its own."""
+"""One item of several: reports are items and dummies, and each item has its marginal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hushpoll_client.channel.padded import PaddedChannel
 
 from .base import Answers, Codes, Sampler, Source, draws_under, small_draws_below
-from .parts import Part, yes_no_part
+from .parts import Marginal, yes_no_part
 
 __all__ = ["PaddedSampler"]
 
@@ -31,7 +31,7 @@ class PaddedSampler(Sampler):
         self.cells = 2 * channel.options
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Marginal, ...]:
         return tuple(yes_no_part(item, *self.channel.member(item)) for item in range(self.options))
 
     def tally(self, codes: Codes) -> npt.NDArray[np.int64]:
@@ -57,8 +57,8 @@ class PaddedSampler(Sampler):
         return super().from_counts(counts)
 
     def fits(self, rows: Answers) -> npt.NDArray[np.bool_]:
-        """Take ticks and blanks, at most so many ticks in a row."""
-        few = _ticked(rows) <= self.channel.at_most
+        """Return whether rows are ticks and blanks, with no more ticks than may be given."""
+        few = _count_ticks(rows) <= self.channel.at_most
         if not len(rows) or (rows.min() >= 0 and rows.max() <= 1):
             return np.asarray(few)
         return np.asarray(((rows == 0) | (rows == 1)).all(axis=1) & few)
@@ -78,8 +78,8 @@ class PaddedSampler(Sampler):
         sizes = range(self.channel.at_most + 1)
         return chain.from_iterable(combinations(range(self.options), ticked) for ticked in sizes)
 
-    def part_codes(self, part: Part, codes: Codes) -> npt.NDArray[np.int64]:
-        (item,) = part.members
+    def part_codes(self, marginal: Marginal, codes: Codes) -> npt.NDArray[np.int64]:
+        (item,) = marginal.members
         named: npt.NDArray[np.int64] = (codes == item).astype(np.int64)
         return named
 
@@ -98,33 +98,33 @@ class PaddedSampler(Sampler):
         if self.options <= LISTED:
             # The ticks as one number, option 0 its highest bit.
             mask = np.packbits(answers.astype(bool), axis=1).view(">u2" if self.options > 8 else np.uint8)
-            place = (mask[:, 0].astype(np.int64) >> (-self.options % 8)) * 2 + inside
-            return np.asarray(self._item.take(place * self.outcomes + which), dtype=np.int64)
+            row = (mask[:, 0].astype(np.int64) >> (-self.options % 8)) * 2 + inside
+            return np.asarray(self._item.take(row * self.outcomes + which), dtype=np.int64)
         return self._find(answers.astype(bool), inside, which)
 
     def _find(
         self, ticks: npt.NDArray[np.bool_], inside: npt.NDArray[np.bool_], which: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """Give, of the padded set or of all others, the item with a number."""
-        dummies = np.arange(self.channel.at_most) < (self.channel.at_most - _ticked(ticks))[:, None]
-        wanted = np.concatenate([ticks, dummies], axis=1) == inside[:, None]
-        found: npt.NDArray[np.int64] = np.argmax(np.cumsum(wanted, axis=1) > which[:, None], axis=1)
-        return found
+        dummies = np.arange(self.channel.at_most) < (self.channel.at_most - _count_ticks(ticks))[:, None]
+        candidates = np.concatenate([ticks, dummies], axis=1) == inside[:, None]
+        items: npt.NDArray[np.int64] = np.argmax(np.cumsum(candidates, axis=1) > which[:, None], axis=1)
+        return items
 
     @cached_property
     def _item(self) -> npt.NDArray[np.uint8]:
         """What `_find` gives for every row of ticks, outside and inside, and every number."""
         rows = np.arange(1 << self.options)[:, None] >> np.arange(self.options - 1, -1, -1) & 1
-        found = np.empty((len(rows), 2, self.outcomes), dtype=np.uint8)
+        items = np.empty((len(rows), 2, self.outcomes), dtype=np.uint8)
         for inside, which in product((0, 1), range(self.outcomes)):
             same = np.full(len(rows), bool(inside)), np.full(len(rows), which)
-            found[:, inside, which] = self._find(rows.astype(bool), *same)
-        return found.reshape(-1)
+            items[:, inside, which] = self._find(rows.astype(bool), *same)
+        return items.reshape(-1)
 
 
-def _ticked(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def _count_ticks(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Count ticks column by column: along short rows it takes several times as long."""
-    found = np.zeros(len(rows), dtype=np.int64)
+    ticks = np.zeros(len(rows), dtype=np.int64)
     for column in range(rows.shape[1]):
-        found += rows[:, column]
-    return found
+        ticks += rows[:, column]
+    return ticks

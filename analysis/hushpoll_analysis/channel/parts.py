@@ -1,7 +1,7 @@
 """What reports say of one option or of one member alone, where a report speaks of several at once.
 
 A set of options says of every option whether it holds it; openly sampled answers say of each member asked what its
-answer may be. Each such part is a small channel of its own: from the true answer about one option to what the reports
+answer may be. Each marginal is a small channel: from the true answer about one option to what the reports
 say about it. Estimates, tables and models take a part like any other randomized column.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 
-__all__ = ["Part", "yes_no_part"]
+__all__ = ["Marginal", "yes_no_part"]
 
 
 @dataclass(frozen=True)
-class Part:
+class Marginal:
     """One option of a set, or one member of a sample.
 
     Attributes
@@ -43,7 +43,7 @@ class Part:
         return cells[..., self.cells]
 
 
-def yes_no_part(option: int, otherwise: Fraction, held: Fraction) -> Part:
+def yes_no_part(option: int, otherwise: Fraction, held: Fraction) -> Marginal:
     """Return the part of one option: the chance that a report names it if it is not true, and if it is."""
     channel = Channel.from_probabilities([[1 - otherwise, otherwise], [1 - held, held]])
-    return Part((option,), channel, 1.0, slice(2 * option, 2 * option + 2))
+    return Marginal((option,), channel, 1.0, slice(2 * option, 2 * option + 2))

@@ -27,8 +27,8 @@ def posterior(prior: Sequence[float], channel: Channel, report: int) -> tuple[fl
         raise AnalysisError(
             f"{len(prior)} prior probabilities for {channel.options} answers", "give one for each"
         )
-    for one in prior:
-        _probability("prior", one)
+    for probability in prior:
+        _probability("prior", probability)
     if abs(sum(prior) - 1.0) > 1e-9:
         raise AnalysisError(f"prior probabilities sum to {sum(prior):g}", "they must sum to 1")
     if not 0 <= report < channel.outcomes:
@@ -37,7 +37,7 @@ def posterior(prior: Sequence[float], channel: Channel, report: int) -> tuple[fl
     total = sum(joint)
     if total == 0.0:
         raise AnalysisError(f"report {report} is impossible under this prior", "check prior and channel")
-    return tuple(one / total for one in joint)
+    return tuple(probability / total for probability in joint)
 
 
 def _probability(name: str, value: float) -> None:

@@ -15,7 +15,7 @@ from hushpoll_client.channel import SCALE
 from hushpoll_client.channel.sampled import PAIRED, SampledChannel
 
 from .base import Answers, Codes, Sampler, Source, draws_below, first_true, small_draws_below
-from .parts import Part
+from .parts import Marginal
 
 __all__ = ["SampledSampler"]
 
@@ -36,30 +36,35 @@ class SampledSampler(Sampler):
         return int((self.pairs or self.parts)[-1].cells.stop)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        return self._laid_out([(one,) for one in range(self.options)], 0)
+    def parts(self) -> tuple[Marginal, ...]:
+        return self._marginals_of([(member,) for member in range(self.options)], 0)
 
     @cached_property
-    def pairs(self) -> tuple[Part, ...]:
+    def pairs(self) -> tuple[Marginal, ...]:
         if self.channel.ask < 2 or self.options > PAIRED:
             return ()
-        return self._laid_out(list(combinations(range(self.options), 2)), self.parts[-1].cells.stop)
+        return self._marginals_of(list(combinations(range(self.options), 2)), self.parts[-1].cells.stop)
 
-    def _laid_out(self, groups: Sequence[tuple[int, ...]], start: int) -> tuple[Part, ...]:
-        found = []
-        made: dict[tuple[int, ...], Channel] = {}
+    def _marginals_of(self, groups: Sequence[tuple[int, ...]], start: int) -> tuple[Marginal, ...]:
+        marginals = []
+        channels: dict[tuple[int, ...], Channel] = {}
         for members in groups:
             sizes = tuple(self.channel.sizes[member] for member in members)
             # Members of the same sizes have the same channel, unless the others of their samples differ.
-            key = sizes if len(set(self.channel.sizes)) == 1 else members
-            if key not in made:
-                made[key] = self.channel.marginal(members)
-            channel = made[key]
+            if len(set(self.channel.sizes)) == 1:
+                key = sizes
+            else:
+                key = members
+            if key not in channels:
+                channels[key] = self.channel.marginal(members)
+            channel = channels[key]
             stop = start + channel.outcomes
-            asked = comb(self.options - len(members), self.channel.ask - len(members)) / self.channel.ranks
-            found.append(Part(members, channel, asked, slice(start, stop)))
+            asked_fraction = (
+                comb(self.options - len(members), self.channel.ask - len(members)) / self.channel.ranks
+            )
+            marginals.append(Marginal(members, channel, asked_fraction, slice(start, stop)))
             start = stop
-        return tuple(found)
+        return tuple(marginals)
 
     def tally(self, codes: Codes) -> Whole:
         """Count what the reports say of every member, and of every pair of members that was asked together."""
@@ -67,41 +72,47 @@ class SampledSampler(Sampler):
         return self.tally_counted(reports.astype(np.int64), times)
 
     def tally_counted(self, reports: Whole, times: Whole) -> Whole:
-        members, digits, sizes = self._decoded(reports)
+        members, digits, sizes = self._decode(reports)
         cells = np.zeros(self.cells, dtype=np.int64)
-        for place in range(self.channel.ask):
-            self._add(cells, self.parts, members[:, place], digits[:, place], sizes, times)
+        for position in range(self.channel.ask):
+            self._add(cells, self.parts, members[:, position], digits[:, position], sizes, times)
         if self.pairs:
             for first, second in combinations(range(self.channel.ask), 2):
-                one, other = members[:, first], members[:, second]
+                member, other = members[:, first], members[:, second]
                 joint = digits[:, first] * self._sizes[other] + digits[:, second]
-                self._add(cells, self.pairs, self._pair_number(one, other), joint, sizes, times)
+                self._add(cells, self.pairs, self._pair_number(member, other), joint, sizes, times)
         return cells
 
     def _add(
-        self, cells: Whole, parts: tuple[Part, ...], which: Whole, digits: Whole, sizes: Whole, times: Whole
+        self,
+        cells: Whole,
+        parts: tuple[Marginal, ...],
+        which: Whole,
+        digits: Whole,
+        sizes: Whole,
+        times: Whole,
     ) -> None:
-        starts = np.array([part.cells.start for part in parts], dtype=np.int64)
+        starts = np.array([marginal.cells.start for marginal in parts], dtype=np.int64)
         np.add.at(cells, starts[which] + self._block(parts, which, sizes) + digits, times)
 
-    def _block(self, parts: tuple[Part, ...], which: Whole, sizes: Whole) -> Whole:
+    def _block(self, parts: tuple[Marginal, ...], which: Whole, sizes: Whole) -> Whole:
         """Return where the block of a joint size begins in the reports of a part."""
         if len(self.channel.weights) == 1:
             return np.zeros(len(which), dtype=np.int64)
         begins = np.zeros((len(parts), len(self.channel.weights)), dtype=np.int64)
-        order = {size: place for place, (size, _) in enumerate(self.channel.weights)}
-        for row, part in enumerate(parts):
-            own = prod(self.channel.sizes[member] for member in part.members)
-            if part.channel.outcomes == own:
+        order = {size: column for column, (size, _) in enumerate(self.channel.weights)}
+        for row, marginal in enumerate(parts):
+            marginal_size = prod(self.channel.sizes[member] for member in marginal.members)
+            if marginal.channel.outcomes == marginal_size:
                 continue  # the joint sizes are not told apart
-            for number, size in enumerate(self.channel.classes(part.members)):
-                begins[row, order[size]] = number * own
-        places = np.searchsorted([size for size, _ in self.channel.weights], sizes)
-        return begins[which, places]
+            for number, size in enumerate(self.channel.classes(marginal.members)):
+                begins[row, order[size]] = number * marginal_size
+        columns = np.searchsorted([size for size, _ in self.channel.weights], sizes)
+        return begins[which, columns]
 
-    def _pair_number(self, one: Whole, other: Whole) -> Whole:
+    def _pair_number(self, first: Whole, second: Whole) -> Whole:
         d = self.options
-        return one * (2 * d - one - 1) // 2 + (other - one - 1)
+        return first * (2 * d - first - 1) // 2 + (second - first - 1)
 
     def _unlisted(self, codes: Codes) -> int | None:
         """Refuse joint answers that the members asked cannot have together."""
@@ -147,65 +158,73 @@ class SampledSampler(Sampler):
         """Return whether all members asked have their first answer in the report, all their last, or neither."""
         rank, joint = divmod(int(report), self.channel.largest)
         size, _ = self.channel.joint(self.channel.members(rank))
-        found = [one for one, _ in self.channel.weights].index(size)
-        return 3 * found + (0 if joint == 0 else 1 if joint == size - 1 else 2)
+        size_class = [joint_size for joint_size, _ in self.channel.weights].index(size)
+        return 3 * size_class + (0 if joint == 0 else 1 if joint == size - 1 else 2)
 
-    def part_codes(self, part: Part, codes: Codes) -> Whole:
+    def part_codes(self, marginal: Marginal, codes: Codes) -> Whole:
         """Return what each report says of the members; -1 where it did not ask them."""
-        members, digits, sizes = self._decoded(codes.astype(np.int64))
-        found = np.full(len(codes), -1, dtype=np.int64)
-        value, asked = np.zeros(len(codes), dtype=np.int64), np.ones(len(codes), dtype=bool)
-        for member in part.members:
+        members, digits, sizes = self._decode(codes.astype(np.int64))
+        part_values = np.full(len(codes), -1, dtype=np.int64)
+        value, is_asked = np.zeros(len(codes), dtype=np.int64), np.ones(len(codes), dtype=bool)
+        for member in marginal.members:
             at = members == member
-            asked &= at.any(axis=1)
+            is_asked &= at.any(axis=1)
             value = value * self.channel.sizes[member] + np.where(at, digits, 0).sum(axis=1)
-        which = np.zeros(int(asked.sum()), dtype=np.int64)
-        found[asked] = value[asked] + self._block((part,), which, sizes[asked])
-        return found
+        which = np.zeros(int(is_asked.sum()), dtype=np.int64)
+        part_values[is_asked] = value[is_asked] + self._block((marginal,), which, sizes[is_asked])
+        return part_values
 
     @cached_property
     def _sizes(self) -> Whole:
         return np.array(self.channel.sizes, dtype=np.int64)
 
-    def _decoded(self, codes: Whole) -> tuple[Whole, Whole, Whole]:
+    def _decode(self, codes: Whole) -> tuple[Whole, Whole, Whole]:
         """Return the members of each report in increasing order, their answers in it, and the joint size."""
         rank, joint = np.divmod(codes.astype(np.int64), self.channel.largest)
         members = self._members(rank)
         sizes = self._sizes[members]
         digits = np.empty_like(members)
-        for place in range(self.channel.ask - 1, -1, -1):
-            joint, digits[:, place] = np.divmod(joint, sizes[:, place])
+        for position in range(self.channel.ask - 1, -1, -1):
+            joint, digits[:, position] = np.divmod(joint, sizes[:, position])
         return members, digits, np.prod(sizes, axis=1)
 
     def _members(self, rank: Whole) -> Whole:
         """Take ranks apart as the client does: the largest c with C(c, i) at most what is left, i going down."""
         left = rank.copy()
         members = np.empty((len(rank), self.channel.ask), dtype=np.int64)
-        for place in range(self.channel.ask, 0, -1):
-            ways = np.array([comb(one, place) for one in range(self.options)], dtype=np.int64)
-            members[:, place - 1] = np.searchsorted(ways, left, side="right") - 1
-            left -= ways[members[:, place - 1]]
+        for position in range(self.channel.ask, 0, -1):
+            ways = np.array([comb(number, position) for number in range(self.options)], dtype=np.int64)
+            members[:, position - 1] = np.searchsorted(ways, left, side="right") - 1
+            left -= ways[members[:, position - 1]]
         return members
 
     def draw(self, answers: Answers, source: Source) -> Codes:
         """Draw which members are asked, then the offset of their joint answer, as the client does."""
         ranks = self.channel.ranks
-        drawn = (small_draws_below if ranks <= LISTED else draws_below)(ranks, len(answers), source)
-        rank: Whole = drawn.astype(np.int64)
-        members = self._listed.take(rank, axis=0) if ranks <= LISTED else self._members(rank)
+        rank_draws = (small_draws_below if ranks <= LISTED else draws_below)(ranks, len(answers), source)
+        rank: Whole = rank_draws.astype(np.int64)
+        if ranks <= LISTED:
+            members = self._listed.take(rank, axis=0)
+        else:
+            members = self._members(rank)
         size, joint = np.ones(len(answers), dtype=np.int64), np.zeros(len(answers), dtype=np.int64)
         flat, row = np.ascontiguousarray(answers).reshape(-1), np.arange(len(answers)) * self.options
-        for place in range(self.channel.ask):
-            asked = members[:, place]
-            members_size = self._sizes.take(asked)
-            joint = joint * members_size + flat.take(row + asked)
+        for position in range(self.channel.ask):
+            member = members[:, position]
+            members_size = self._sizes.take(member)
+            joint = joint * members_size + flat.take(row + member)
             size *= members_size
-        known, weights = (np.array(one, dtype=np.int64) for one in zip(*self.channel.weights, strict=True))
-        weight = weights.take(np.searchsorted(known, size)) if len(known) > 1 else weights[0]
+        joint_sizes, weights = (
+            np.array(column, dtype=np.int64) for column in zip(*self.channel.weights, strict=True)
+        )
+        if len(joint_sizes) > 1:
+            weight = weights.take(np.searchsorted(joint_sizes, size))
+        else:
+            weight = weights[0]
         beyond = draws_below(None, len(answers), source).astype(np.int64) - (SCALE - (size - 1) * weight)
         # Most reports are true or nearly so: the division is made for the others only.
         lies = np.flatnonzero(beyond >= 0)
-        joint[lies] += 1 + beyond[lies] // (weight[lies] if len(known) > 1 else weight)
+        joint[lies] += 1 + beyond[lies] // (weight[lies] if len(joint_sizes) > 1 else weight)
         joint -= np.where(joint >= size, size, 0)
         reports: Codes = (rank * self.channel.largest + joint).astype(self.dtype)
         return reports

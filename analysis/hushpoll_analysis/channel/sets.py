@@ -32,10 +32,10 @@ class SetView(ChannelView):
         self.outcomes = 2 * channel.options
         self.size = channel.size
         self.low, self.high = (float(chance) for chance in channel.member(0))
-        others = self.options - 1
-        self._with_truth = self.high * (self.size - 1) / others
+        remaining = self.options - 1
+        self._with_truth = self.high * (self.size - 1) / remaining
         inside = self.high * (self.size - 1) * (self.size - 2) + (1 - self.high) * self.size * (self.size - 1)
-        self._without = inside / (others * (others - 1))
+        self._without = inside / (remaining * (remaining - 1))
 
     @property
     def sets(self) -> int:
@@ -66,8 +66,8 @@ class SetView(ChannelView):
         return result
 
     def solution(self, target: npt.ArrayLike) -> Floats:
-        wanted = read_target(target, self.options) / self.gap
-        return np.stack([-self.low * wanted, (1.0 - self.low) * wanted], axis=1).reshape(-1)
+        coefficients = read_target(target, self.options) / self.gap
+        return np.stack([-self.low * coefficients, (1.0 - self.low) * coefficients], axis=1).reshape(-1)
 
     def noise(self, weights: Floats) -> Floats:
         """Return Var(b | x) for each truth x: options of one set depend on each other."""
@@ -76,12 +76,14 @@ class SetView(ChannelView):
 
     def moments(self, target: npt.ArrayLike) -> Floats:
         """Return E[b^2 | x] of every answer x."""
-        wanted = read_target(target, self.options)
-        total, squares = wanted.sum(), (wanted**2).sum()
-        rest = total - wanted
-        first = self.high * wanted + self.low * rest
-        second = self.high * wanted**2 + self.low * (squares - wanted**2)
-        second += 2 * self._with_truth * wanted * rest + self._without * (rest**2 - (squares - wanted**2))
+        coefficients = read_target(target, self.options)
+        total, squares = coefficients.sum(), (coefficients**2).sum()
+        rest = total - coefficients
+        first = self.high * coefficients + self.low * rest
+        second = self.high * coefficients**2 + self.low * (squares - coefficients**2)
+        second += 2 * self._with_truth * coefficients * rest + self._without * (
+            rest**2 - (squares - coefficients**2)
+        )
         shift = self.low * total
         result: Floats = (second - 2 * shift * first + shift**2) / self.gap**2
         return result
@@ -97,8 +99,8 @@ class SetView(ChannelView):
 
     def values(self, held: npt.NDArray[np.bool_], target: npt.ArrayLike) -> Floats:
         """Return b of every set, from the options that it holds (last axis)."""
-        wanted = read_target(target, self.options)
-        result: Floats = (held @ wanted - self.low * wanted.sum()) / self.gap
+        coefficients = read_target(target, self.options)
+        result: Floats = (held @ coefficients - self.low * coefficients.sum()) / self.gap
         return result
 
     def relative(self, held: npt.NDArray[np.bool_]) -> Floats:

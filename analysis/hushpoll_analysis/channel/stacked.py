@@ -63,7 +63,10 @@ class StackedView(ChannelView):
     def by_report(self, number: Callable[[ChannelView, Floats], Floats], weights: Floats) -> Floats:
         # Who was asked directly has no noise, whatever the others have: never the mean over the designs.
         return np.concatenate(
-            [block.by_report(number, self.part(weights, place)) for place, block in enumerate(self.blocks)]
+            [
+                block.by_report(number, self.part(weights, block_number))
+                for block_number, block in enumerate(self.blocks)
+            ]
         )
 
     @property

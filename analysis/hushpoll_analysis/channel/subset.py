@@ -16,7 +16,7 @@ from hushpoll_client.channel.subset import SubsetChannel
 from hushpoll_analysis.errors import AnalysisError
 
 from .base import Answers, Codes, Sampler, Source, draws_under, first_true, small_draws_below
-from .parts import Part, yes_no_part
+from .parts import Marginal, yes_no_part
 
 __all__ = ["SubsetSampler"]
 
@@ -58,10 +58,10 @@ class SubsetSampler(Sampler):
         self.held = channel.size
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        one = yes_no_part(0, *self.channel.member(0))
+    def parts(self) -> tuple[Marginal, ...]:
+        membership = yes_no_part(0, *self.channel.member(0))
         return tuple(
-            Part((option,), one.channel, 1.0, slice(2 * option, 2 * option + 2))
+            Marginal((option,), membership.channel, 1.0, slice(2 * option, 2 * option + 2))
             for option in range(self.options)
         )
 
@@ -86,16 +86,16 @@ class SubsetSampler(Sampler):
         digits = _DIGITS[np.minimum(letters, len(_DIGITS) - 1)]
         lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         digits[(digits == _NO_DIGIT).any(axis=1) | (lengths != self.digits)] = 0
-        whole = np.zeros((len(texts), 2 * self.width), dtype=np.uint8)
-        whole[:, : self.digits] = digits[:, ::-1]
-        return np.asarray(whole[:, ::2] | whole[:, 1::2] << 4)
+        padded = np.zeros((len(texts), 2 * self.width), dtype=np.uint8)
+        padded[:, : self.digits] = digits[:, ::-1]
+        return np.asarray(padded[:, ::2] | padded[:, 1::2] << 4)
 
     def write(self, codes: Codes) -> npt.NDArray[Any]:
         """Return lower-case hexadecimal text, the highest option first."""
         digits = np.frombuffer(hexlify(codes[:, ::-1].tobytes()), dtype=np.uint8)
-        shown = digits.reshape(len(codes), 2 * self.width)[:, 2 * self.width - self.digits :]
+        letters = digits.reshape(len(codes), 2 * self.width)[:, 2 * self.width - self.digits :]
         # A letter of numpy's text is its number in four bytes.
-        return shown.astype("<u4").view(f"<U{self.digits}").reshape(-1)
+        return letters.astype("<u4").view(f"<U{self.digits}").reshape(-1)
 
     def tally(self, codes: Codes) -> npt.NDArray[np.int64]:
         """Count for each option the sets that do not hold it, and those that do."""
@@ -122,12 +122,12 @@ class SubsetSampler(Sampler):
         return np.stack([n - counts, counts], axis=1).reshape(-1)
 
     def tally_digits(
-        self, places: npt.NDArray[np.int64], digits: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+        self, positions: npt.NDArray[np.int64], digits: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
         """Take each digit apart into the four options that it stands for, the last digit first."""
-        held, total = np.zeros(4 * self.digits, dtype=np.int64), int(times[places == 0].sum())
+        held, total = np.zeros(4 * self.digits, dtype=np.int64), int(times[positions == 0].sum())
         for bit in range(4):
-            options = 4 * (self.digits - 1 - places) + bit
+            options = 4 * (self.digits - 1 - positions) + bit
             np.add.at(held, options, np.where(digits >> bit & 1, times, 0))
         held = held[: self.options]
         return np.stack([total - held, held], axis=1).reshape(-1)
@@ -145,14 +145,17 @@ class SubsetSampler(Sampler):
         bits = int(report, 16)
         return bits & 1 | (bits >> (self.options - 1) & 1) << 1
 
-    def part_codes(self, part: Part, codes: Codes) -> npt.NDArray[np.int64]:
-        (option,) = part.members
+    def part_codes(self, marginal: Marginal, codes: Codes) -> npt.NDArray[np.int64]:
+        (option,) = marginal.members
         held: npt.NDArray[np.int64] = (codes[:, option // 8] >> (option % 8) & 1).astype(np.int64)
         return held
 
     def draw(self, answers: Answers, source: Source) -> Codes:
         """Draw whether the truth is in, then a uniform set of the others, with exactly the client's chances."""
-        fill = self._by_rank if self._ranked else self._by_exchange
+        if self._set_tables:
+            fill = self._by_rank
+        else:
+            fill = self._by_exchange
         packed = np.empty((len(answers), self.width), dtype=np.uint8)
         rows = max(FEWEST, BLOCK // self.width)
         for start in range(0, len(answers), rows):
@@ -162,17 +165,17 @@ class SubsetSampler(Sampler):
         return packed
 
     @cached_property
-    def _ranked(self) -> tuple[Words, Words] | None:
+    def _set_tables(self) -> tuple[Words, Words] | None:
         """All sets of the others, without and with room for the truth; None where there are too many."""
-        others, size = self.options - 1, self.channel.size
-        if others >= 64 or max(comb(others, size), comb(others, size - 1)) > LISTED:
+        remaining, size = self.options - 1, self.channel.size
+        if remaining >= 64 or max(comb(remaining, size), comb(remaining, size - 1)) > LISTED:
             return None
-        return _sets(others, size), _sets(others, size - 1)
+        return _sets(remaining, size), _sets(remaining, size - 1)
 
     def _by_rank(self, answers: Answers, inside: npt.NDArray[np.bool_], source: Source) -> Codes:
         """Draw one of all sets of the others, and make room for the truth among them."""
-        assert self._ranked is not None
-        out, room = self._ranked
+        assert self._set_tables is not None
+        out, room = self._set_tables
         held = out[small_draws_below(len(out), len(answers), source)]
         held[inside] = room[small_draws_below(len(room), int(inside.sum()), source)]
         at = answers.astype(np.uint64)
@@ -185,11 +188,14 @@ class SubsetSampler(Sampler):
     def _by_exchange(self, answers: Answers, inside: npt.NDArray[np.bool_], source: Source) -> Codes:
         """Begin with about as many options as are needed, then add or take away some until the number is right.
 
-        The beginning treats all options alike, and so does every option that is added or taken away. How many there
+        The beginning treats all options alike, and so does every option that is added or removed. How many there
         are decides alone what happens next: in the end every set of the right size is equally likely.
         """
         rows, width = len(answers), self.width
-        bits = self._coins(rows, source) if self._chance[1] else self._scattered(rows, source)
+        if self._chance[1]:
+            bits = self._coins(rows, source)
+        else:
+            bits = self._scattered(rows, source)
         if self.options % 8:
             bits[width - 1 :: width] &= np.uint8((1 << self.options % 8) - 1)
         truth = np.arange(0, rows * width, width) + (answers >> 3)
@@ -221,10 +227,10 @@ class SubsetSampler(Sampler):
         option_of, wide = self._places[2], 8 * self.width + 8
         for start in range(0, rows, SCATTERED):
             some = min(SCATTERED, rows - start)
-            draws = _placed(some * count, source).reshape(some, count)
-            places = np.arange(some)[:, None] * wide + option_of.take(draws)
+            draws = _draw_options(some * count, source).reshape(some, count)
+            bit_numbers = np.arange(some)[:, None] * wide + option_of.take(draws)
             flags = np.zeros(some * wide, dtype=np.uint8)
-            flags[places] = 1
+            flags[bit_numbers] = 1
             bits = np.packbits(flags.reshape(some, wide), axis=1, bitorder="little")
             held[start : start + some] = bits[:, : self.width]
         return held.reshape(-1)
@@ -234,7 +240,10 @@ class SubsetSampler(Sampler):
         """A chance with few binary digits: each digit costs coins, each option too many or too few costs draws."""
         share = self.channel.size / self.options
         tried = [(chance, digits) for digits in range(1, 8) for chance in range(1, 2**digits, 2)]
-        return min([(0, 0), *tried], key=lambda one: self._cost(one[0] / 2 ** one[1], one[1], share))
+        return min(
+            [(0, 0), *tried],
+            key=lambda candidate: self._cost(candidate[0] / 2 ** candidate[1], candidate[1], share),
+        )
 
     def _cost(self, chance: float, digits: int, share: float) -> float:
         """Estimate what a set costs, in bytes of coins; most draws that take away find nothing in a small set."""
@@ -267,38 +276,41 @@ class SubsetSampler(Sampler):
         """Add, or take away, one random option after the other until none is missing."""
         byte_of, bit_of, _ = self._places
         while starts.size:
-            draws = _placed(starts.size, source)
-            place, bit = starts + byte_of.take(draws), bit_of.take(draws)
-            before = bits.take(place)
-            after = before | bit if adding else before & ~bit
-            bits[place] = after
+            draws = _draw_options(starts.size, source)
+            byte, bit = starts + byte_of.take(draws), bit_of.take(draws)
+            before = bits.take(byte)
+            if adding:
+                after = before | bit
+            else:
+                after = before & ~bit
+            bits[byte] = after
             missing = missing - (after != before)
             left = np.flatnonzero(missing != 0)
             starts, missing = starts.take(left), missing.take(left)
 
 
 def _sets(options: int, size: int) -> Words:
-    """List all sets of so many options, each as a word with a bit for every option."""
+    """Return all sets of `size` options, each as a word with a bit for every option."""
     chosen = np.fromiter(
         chain.from_iterable(combinations(range(options), size)), np.uint64, comb(options, size) * size
     )
     return np.asarray((np.uint64(1) << chosen.reshape(-1, size)).sum(axis=1, dtype=np.uint64))
 
 
-def _placed(count: int, source: Source) -> npt.NDArray[np.uint16]:
-    """Draw so many places of the table of options."""
+def _draw_options(count: int, source: Source) -> npt.NDArray[np.uint16]:
+    """Draw `count` entries of the table of options."""
     return np.frombuffer(source(2 * count), dtype="<u2") >> np.uint16(16 - PLACE_BITS)
 
 
 def _ones(bits: Codes, rows: int, width: int) -> npt.NDArray[np.int16]:
     """Count the bits of each row, in pieces as long as a number can be: one by one they take ten times as long."""
-    found, start = np.zeros(rows, dtype=np.int16), 0
+    counts, start = np.zeros(rows, dtype=np.int16), 0
     while start < width:
         length = next(size for size in (8, 4, 2, 1) if size <= width - start)
         pieces: Codes = np.ndarray((rows,), f"<u{length}", buffer=bits, offset=start, strides=(width,))
-        found += _count(pieces)
+        counts += _count(pieces)
         start += length
-    return found
+    return counts
 
 
 def _count(numbers: Codes) -> Codes:

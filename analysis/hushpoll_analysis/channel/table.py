@@ -46,7 +46,10 @@ class TableView(ChannelView):
             self.choice = "count-linear"
         else:
             rank = np.linalg.matrix_rank(self.table, tol=RANK)
-            self.choice = "unique" if rank == self.possible.sum() else "least variance"
+            if rank == self.possible.sum():
+                self.choice = "unique"
+            else:
+                self.choice = "least variance"
 
     def _right_inverse(self, basis: Floats | None) -> Floats:
         """Return the M x K matrix G with b = G a."""
@@ -71,9 +74,9 @@ class TableView(ChannelView):
         return np.asarray(values @ self.table.T, dtype=np.float64)
 
     def solution(self, target: npt.ArrayLike) -> Floats:
-        wanted = read_target(target, self.options)
-        weights: Floats = self._inverse @ wanted
-        self._check(self.table @ weights - wanted, wanted)
+        coefficients = read_target(target, self.options)
+        weights: Floats = self._inverse @ coefficients
+        self._check(self.table @ weights - coefficients, coefficients)
         return weights
 
     def shares(self, frequencies: Floats) -> Floats:
@@ -87,8 +90,8 @@ class TableView(ChannelView):
         """Whether the reports determine every share."""
         return bool(np.max(np.abs(self.table @ self._inverse - np.eye(self.options))) <= RESIDUAL)
 
-    def _check(self, residual: Floats, wanted: Floats) -> None:
-        if np.max(np.abs(residual)) <= RESIDUAL * max(1.0, float(np.max(np.abs(wanted)))):
+    def _check(self, residual: Floats, coefficients: Floats) -> None:
+        if np.max(np.abs(residual)) <= RESIDUAL * max(1.0, float(np.max(np.abs(coefficients)))):
             return
         raise NotIdentifiedError(
             msg(
@@ -122,8 +125,8 @@ class TableSampler(OneDraw):
     def rule(self) -> Rule:
         return _rule(self.channel)
 
-    def finish(self, answers: Answers, drawn: Codes) -> Codes:
-        return drawn
+    def finish(self, answers: Answers, codes: Codes) -> Codes:
+        return codes
 
 
 def _rule(channel: Channel) -> Rule:
@@ -154,8 +157,8 @@ def _rule(channel: Channel) -> Rule:
     width = np.int64(channel.outcomes)
 
     def search(answers: Answers, draws: Draws) -> Codes:
-        place = np.searchsorted(line, draws + base[answers], side="right")
-        result: Codes = place - answers.astype(np.int64) * width
+        index = np.searchsorted(line, draws + base[answers], side="right")
+        result: Codes = index - answers.astype(np.int64) * width
         return result
 
     return search

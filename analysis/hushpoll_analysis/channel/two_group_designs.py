@@ -1,7 +1,7 @@
 """Designs with an unknown in them, which two groups of respondents determine: a table that is linear in one share.
 
 P(Yes | truth) = known + unknown share * slope, for each of the two truths. Two groups with different probabilities are
-needed; the share is then estimated beside everything else (`logit`), or by itself (`shares.two_groups`).
+needed; the share is then estimated with everything else (`logit`), or alone (`shares.two_groups`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Chance = float | int | str | Fraction
 
 @dataclass(frozen=True)
 class PartlyKnown:
-    """One group's design: P(Yes | No, Yes) = `known` + s * `slope`, where the share s has the name `unknown`.
+    """One group's design: P(Yes | No, Yes) = `fixed_chance` + s * `slope`, where the share s has the name `unknown`.
 
     Groups whose unknown has the same name share it. Where s is a share of all respondents that counts as No (`aside`),
-    both truths move with it, so that the chance of a Yes is right; who is a Yes, though, answers as `known` says.
+    both truths move with it, so that the chance of a Yes is right; who is a Yes, though, answers by `fixed_chance`.
     """
 
     unknown: str
-    known: tuple[float, float]
+    fixed_chance: tuple[float, float]
     slope: tuple[float, float]
     aside: bool = False
 
@@ -40,9 +40,9 @@ def asks_unknown_decoy(truth: Chance) -> PartlyKnown:
 
 
 def detects_cheating(forced_yes: Chance, forced_no: Chance = 0.0) -> PartlyKnown:
-    """Force a Yes with chance u = `forced_yes` and a No with chance v, while a share g says No whatever it is told.
+    """Force a Yes with chance u = `forced_yes` and a No with chance v, while a share g always says No.
 
-    P(Yes) = p (1 - v) + (1 - p - g) u: p are honest carriers, g is a share of all respondents, the same for everybody.
+    P(Yes) = p (1 - v) + (1 - p - g) u: p are honest carriers, g is the same share of all respondents in both groups.
     The unknown is `cheating` (RRreg: models "CDM" and "CDMsym", parameter gamma).
     """
     u, v = _chance(forced_yes, "forced_yes"), _chance(forced_no, "forced_no")

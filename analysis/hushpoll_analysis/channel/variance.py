@@ -2,7 +2,7 @@
 
 A linear quantity a.h is estimated by the mean of b_z over the reports z, with C b = a. With g_x = sum_z C[x, z] b_z^2
 the variance of that estimate is (sum_x h_x g_x - (a.h)^2) / n. For a share, a share of several answers together or "4
-or more" a is 0 or 1: given a.h = s the variance is largest when everybody holds the answer with the largest g_x on
+or more" a is 0 or 1: given a.h = s the variance is largest when all people hold the answer with the largest g_x on
 their side, so the worst case is a parabola in s and needs no search. For an average, a runs evenly from 0 to 1 and the
 worst case lies between two answers.
 """
@@ -49,11 +49,13 @@ class Spread:
     weight: float
     square: float = 1.0
 
-    def among(self, asked: float) -> Spread:
+    def among(self, fraction: float) -> Spread:
         """Return the same per respondent, where only a share of them is asked."""
-        if asked == 1.0:
+        if fraction == 1.0:
             return self
-        return Spread(self.chosen / asked, self.other / asked, self.weight / asked, self.square / asked)
+        return Spread(
+            self.chosen / fraction, self.other / fraction, self.weight / fraction, self.square / fraction
+        )
 
     def unit_variance(self, share: float) -> float:
         """n times the variance of the estimate at a true share, with the other answers at their worst."""
@@ -107,42 +109,42 @@ class MeanSpread:
     weight: float
     asked: float = 1.0
 
-    def among(self, asked: float) -> MeanSpread:
+    def among(self, fraction: float) -> MeanSpread:
         """Return the same per respondent, where only a share of them is asked."""
-        return MeanSpread(self.points, self.moments, self.weight / asked, asked)
+        return MeanSpread(self.points, self.moments, self.weight / fraction, fraction)
 
     @cached_property
     def hull(self) -> tuple[tuple[Spot, Spot], ...]:
         """The lines between answers above which no mixture of answers lies."""
-        kept: list[Spot] = []
+        corners: list[Spot] = []
         for spot in zip(self.points, self.moments, strict=True):
-            while len(kept) > 1 and _between(kept[-2], spot, kept[-1][0]) >= kept[-1][1]:
-                kept.pop()
-            kept.append(spot)
-        return tuple(pairwise(kept))
+            while len(corners) > 1 and _between(corners[-2], spot, corners[-1][0]) >= corners[-1][1]:
+                corners.pop()
+            corners.append(spot)
+        return tuple(pairwise(corners))
 
     def unit_variance(self, share: float) -> float:
         """Return n times the variance at a true average, with the answers at their worst."""
-        line = next(one for one in self.hull if share <= one[1][0])
+        line = next(segment for segment in self.hull if share <= segment[1][0])
         return (_between(*line, share) - share * share) / self.asked
 
     def worst_share(self, n: float = 1.0, decoy: DecoyVariance | None = None) -> float:
         """Return the true average with the largest variance: two answers share the people, in the worst way."""
-        spots = [spot for one, other in self.hull for spot in _turning(one, other)]
+        spots = [spot for left, right in self.hull for spot in _turning(left, right)]
         return max(spots, key=self.unit_variance)
 
 
 Spot = tuple[float, float]
 
 
-def _between(one: Spot, other: Spot, share: float) -> float:
-    return one[1] + (other[1] - one[1]) * (share - one[0]) / (other[0] - one[0])
+def _between(left: Spot, right: Spot, share: float) -> float:
+    return left[1] + (right[1] - left[1]) * (share - left[0]) / (right[0] - left[0])
 
 
-def _turning(one: Spot, other: Spot) -> tuple[float, float, float]:
+def _turning(left: Spot, right: Spot) -> tuple[float, float, float]:
     """Return the ends of a segment, and where the line above it minus the square is largest."""
-    top = (other[1] - one[1]) / (other[0] - one[0]) / 2.0
-    return one[0], other[0], min(max(top, one[0]), other[0])
+    top = (right[1] - left[1]) / (right[0] - left[0]) / 2.0
+    return left[0], right[0], min(max(top, left[0]), right[0])
 
 
 def spread(mechanism: Mechanism, target: str = "shares") -> Spread | MeanSpread:
@@ -174,7 +176,9 @@ def _of_shares(mechanism: Mechanism) -> Spread:
         return _FORMS[channel.form](channel)
     if channel.options == channel.outcomes == 2:
         return _hit_or_miss(*(channel.row(answer)[1] / SCALE for answer in (0, 1)))
-    units = [[float(option == one) for one in range(channel.options)] for option in range(channel.options)]
+    units = [
+        [float(option == column) for column in range(channel.options)] for option in range(channel.options)
+    ]
     return _hardest(mechanism, units)
 
 
@@ -182,14 +186,14 @@ def _of_cumulative(mechanism: Mechanism) -> Spread:
     _check_ordered(mechanism)
     options = mechanism.analysis.options
     return _hardest(
-        mechanism, [[float(one >= first) for one in range(options)] for first in range(1, options)]
+        mechanism, [[float(answer >= first) for answer in range(options)] for first in range(1, options)]
     )
 
 
 def _of_mean(mechanism: Mechanism) -> MeanSpread:
     _check_ordered(mechanism)
     options = mechanism.analysis.options
-    points = tuple(one / (options - 1) for one in range(options))
+    points = tuple(answer / (options - 1) for answer in range(options))
     moments, weight = _moments(mechanism, points)
     return MeanSpread(points, moments, weight)
 
@@ -202,19 +206,19 @@ def _check_ordered(mechanism: Mechanism) -> None:
         )
 
 
-def _hardest(mechanism: Mechanism, wanted: list[list[float]]) -> Spread:
+def _hardest(mechanism: Mechanism, targets: list[list[float]]) -> Spread:
     """Any table, with the same weights b as `estimate` uses."""
     spreads = []
-    for one in wanted:
-        moments, weight = _moments(mechanism, tuple(one))
-        chosen = max(moment for moment, held in zip(moments, one, strict=True) if held)
-        other = max(moment for moment, held in zip(moments, one, strict=True) if not held)
+    for target in targets:
+        moments, weight = _moments(mechanism, tuple(target))
+        chosen = max(moment for moment, held in zip(moments, target, strict=True) if held)
+        other = max(moment for moment, held in zip(moments, target, strict=True) if not held)
         spreads.append(Spread(chosen, other, weight))
-    return max(spreads, key=lambda one: one.unit_variance(one.worst_share()))
+    return max(spreads, key=lambda target: target.unit_variance(target.worst_share()))
 
 
 @lru_cache(maxsize=4096)
-def _moments(mechanism: Mechanism, wanted: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
+def _moments(mechanism: Mechanism, target: tuple[float, ...]) -> tuple[tuple[float, ...], float]:
     """Return E[b_z^2 | x] of every answer x, and the largest |b_z|."""
     import numpy as np
 
@@ -222,11 +226,11 @@ def _moments(mechanism: Mechanism, wanted: tuple[float, ...]) -> tuple[tuple[flo
 
     sets = set_view(mechanism)
     if sets is not None:
-        heaviest = max(map(abs, sets.ends(wanted)))
-        return tuple(float(one) for one in sets.moments(wanted)), heaviest
+        heaviest = max(map(abs, sets.ends(target)))
+        return tuple(float(moment) for moment in sets.moments(target)), heaviest
     view = channel_view(mechanism)
-    weights = view.solution(np.array(wanted))
-    return tuple(float(one) for one in view.backward(weights**2)), float(np.abs(weights).max())
+    weights = view.solution(np.array(target))
+    return tuple(float(moment) for moment in view.backward(weights**2)), float(np.abs(weights).max())
 
 
 def _hit_or_miss(low: float, high: float) -> Spread:
@@ -251,14 +255,14 @@ def _of_member(channel: Any) -> Spread:
 
 def _of_sampled(channel: SampledChannel) -> Spread:
     """Each member is estimated from the reports that asked it; the largest joint size is the least precise."""
-    found = []
+    spreads = []
     for size in set(channel.sizes):
         for joint, weight in channel.weights:
             if joint % size == 0:
-                others = joint // size
-                low = others * weight / SCALE
-                found.append(_hit_or_miss(low, 1.0 - (size - 1) * low))
-    worst = max(found, key=lambda one: one.unit_variance(one.worst_share()))
+                remaining = joint // size
+                low = remaining * weight / SCALE
+                spreads.append(_hit_or_miss(low, 1.0 - (size - 1) * low))
+    worst = max(spreads, key=lambda spread: spread.unit_variance(spread.worst_share()))
     rare = len(channel.sizes) / channel.ask
     return Spread(rare * worst.chosen, rare * worst.other, rare * worst.weight, rare)
 

@@ -79,7 +79,9 @@ def channel_view(mechanism: Channel | Mechanism) -> ChannelView:
     if getattr(mechanism, "count_linear", False) and channel.outcomes > channel.options:
         number = np.arange(channel.outcomes, dtype=np.float64)
         return TableView(_table(channel), basis=np.stack([np.ones_like(number), number], axis=1))
-    return _small_view(channel) if channel.options * channel.outcomes <= SMALL else TableView(_table(channel))
+    if channel.options * channel.outcomes <= SMALL:
+        return _small_view(channel)
+    return TableView(_table(channel))
 
 
 def _table(channel: Channel) -> Floats:
@@ -95,12 +97,15 @@ def _small_view(channel: Channel) -> ChannelView:
 def set_view(mechanism: Channel | Mechanism) -> SetView | None:
     """Return the view of reports that are sets which may hold the one answer; None where reports are something else."""
     channel = analysis_channel(mechanism)
-    made: SetView | None = _SETS[channel.form](channel) if channel.form in _SETS else None
-    return made
+    view: SetView | None
+    view = None
+    if channel.form in _SETS:
+        view = _SETS[channel.form](channel)
+    return view
 
 
 @lru_cache(maxsize=256)
 def sampler(channel: Channel) -> Sampler:
     """Return what draws and counts whole arrays of a channel's reports."""
-    made: Sampler = _SAMPLERS[channel.form](channel)
-    return made
+    instance: Sampler = _SAMPLERS[channel.form](channel)
+    return instance

@@ -27,7 +27,7 @@ def audit(file: str, draws: int, as_json: bool) -> None:
     """Measure the epsilon of every question of FILE (a survey document) by drawing from the real randomizer.
 
     Prints the least epsilon that the draws are compatible with (Clopper-Pearson limits, error probability 1 % for each
-    question), beside the claimed one. Where the reports of a whole person are few enough to be listed, each is, with
+    question), and the claimed one. Where the reports of a whole person are few enough to be listed, each is, with
     its exact chance under all combinations of answers: the last line is then the exact epsilon of a person. Where they
     are too many, whole reports of people who differ are drawn as devices draw them, and the last line is the least
     epsilon of a person that these are compatible with. Ends with status 1 when a measured bound or the exact one
@@ -60,7 +60,7 @@ def audit(file: str, draws: int, as_json: bool) -> None:
             }
             for result in results
         ]
-        whole = {
+        person_result = {
             "epsilon": finite(person.claimed),
             "exact": None if person.epsilon is None else finite(person.epsilon),
             "enumerated": person.epsilon is not None,
@@ -69,11 +69,17 @@ def audit(file: str, draws: int, as_json: bool) -> None:
             "passed": person.passed,
         }
         print_json(
-            {"hash": survey.hash, "draws": draws, "passed": passed, "questions": questions, "person": whole}
+            {
+                "hash": survey.hash,
+                "draws": draws,
+                "passed": passed,
+                "questions": questions,
+                "person": person_result,
+            }
         )
     else:
         _print(results, draws)
-        click.echo(_whole(person))
+        click.echo(_person_line(person))
     if not passed:
         sys.exit(1)
 
@@ -85,21 +91,25 @@ def _print(results: list[ChannelAudit], draws: int) -> None:
     )
     for result in results:
         claimed, bound = epsilon_text(result.claimed), at_least(result.bound, 4)
-        verdict = "holds" if result.passed else "BROKEN"
+        verdict = "BROKEN"
+        if result.passed:
+            verdict = "holds"
         if finite(result.claimed) is None:
             verdict = "nothing to hold"
         click.echo(f"{result.question:{width}}  {claimed:>9}  {bound:>9}  {verdict}")
 
 
-def _whole(person: PersonAudit) -> str:
+def _person_line(person: PersonAudit) -> str:
     """Return what the enumeration found, or what drawn reports show where there was too much to list."""
-    verdict = "holds" if person.passed else "BROKEN"
+    verdict = "BROKEN"
+    if person.passed:
+        verdict = "holds"
     if finite(person.claimed) is None:
         verdict = "nothing to hold"
     if person.bound is not None:
-        drawn = f"at least {at_least(person.bound, 4)} by whole reports drawn"
-        said = f"whole person: claimed {epsilon_text(person.claimed)}, {drawn}"
-        return f"{said}, {person.cases:,} cases being too many to list: {verdict}"
+        evidence = f"at least {at_least(person.bound, 4)} by whole reports drawn"
+        claim = f"whole person: claimed {epsilon_text(person.claimed)}, {evidence}"
+        return f"{claim}, {person.cases:,} cases being too many to list: {verdict}"
     assert person.epsilon is not None
     exact = f"exactly {epsilon_text(person.epsilon)}, {person.cases:,} cases enumerated"
     return f"whole person: claimed {epsilon_text(person.claimed)}, {exact}: {verdict}"

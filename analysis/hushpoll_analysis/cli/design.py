@@ -1,4 +1,4 @@
-"""`hushpoll design`: the best channel for a question, proven, beside everything else that could be used."""
+"""`hushpoll design`: the best channel for a question, with its proof, and how every other mechanism compares."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def design(options: int, epsilon: str, target: str, worst: bool, as_json: bool) 
     from hushpoll_analysis.planning.best_channel import design as find
 
     with searching():
-        made = find(options, epsilon, target, worst)
+        result = find(options, epsilon, target, worst)
     if as_json:
-        print_json(made.to_dict())
+        print_json(result.to_dict())
     else:
-        click.echo(str(made))
+        click.echo(str(result))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from hushpoll_analysis.shares.result import ShareEstimates
 
 TABLE = "channel"  # another word for the mechanism whose table is given
-COMPILED = {name: one for name, one in MECHANISMS.items() if not one.needs_channel}
-NEEDED = sorted({key for one in COMPILED.values() for key in one.needs})
+COMPILED = {name: kind for name, kind in MECHANISMS.items() if not kind.needs_channel}
+NEEDED = sorted({key for kind in COMPILED.values() for key in kind.needs})
 INTERVALS = (
     "auto",
     "wilson",
@@ -95,15 +95,15 @@ def estimate(
     """
     from hushpoll_analysis import estimate as estimate_shares
 
-    whole = read_counts(_given_counts(listed, counts), "--counts")
-    device = _mechanism(mechanism, len(whole), channel, parameters)
-    found = estimate_shares(
-        whole, device, level=level, interval=interval, simultaneous=simultaneous, population=population
+    numbers = read_counts(_given_counts(listed, counts), "--counts")
+    device = _mechanism(mechanism, len(numbers), channel, parameters)
+    estimates = estimate_shares(
+        numbers, device, level=level, interval=interval, simultaneous=simultaneous, population=population
     )
     if as_json:
-        print_json(found.to_dict())
+        print_json(estimates.to_dict())
     else:
-        click.echo(_text(found))
+        click.echo(_text(estimates))
 
 
 def _given_counts(listed: tuple[str, ...], counts: str | None) -> str:
@@ -116,24 +116,26 @@ def _given_counts(listed: tuple[str, ...], counts: str | None) -> str:
         raise click.UsageError(
             "--counts is missing; give the reports in option order, such as --counts 580,420"
         )
-    return ",".join(listed) if counts is None else counts
+    if counts is None:
+        return ",".join(listed)
+    return counts
 
 
 def _mechanism(
-    name: str | None, counts: int, channel: str | None, given: dict[str, Any]
+    name: str | None, counts: int, channel: str | None, flags: dict[str, Any]
 ) -> Mechanism | Channel:
     if name is None and channel is None:
-        known = ", ".join(sorted(MECHANISMS))
-        raise click.UsageError(f"--mechanism is missing; give one of {known}, or --channel FILE")
+        names = ", ".join(sorted(MECHANISMS))
+        raise click.UsageError(f"--mechanism is missing; give one of {names}, or --channel FILE")
     if name in COMPILED:
         if channel is not None:
             raise click.UsageError(f"--channel does not belong to {name}; remove it")
-        found = COMPILED[name]
-        needed = read_needed(found, given, NEEDED, "estimate")
-        read = read_parameters(found, {key: text for key, text in given.items() if key not in NEEDED})
-        check_complete(found, read, "estimate")
-        return _compiled(found, counts, read | needed)
-    for key, text in given.items():
+        kind = COMPILED[name]
+        numbers = read_needed(kind, flags, NEEDED, "estimate")
+        parameters = read_parameters(kind, {key: text for key, text in flags.items() if key not in NEEDED})
+        check_complete(kind, parameters, "estimate")
+        return _compiled(kind, counts, parameters | numbers)
+    for key, text in flags.items():
         if text is not None:
             raise click.UsageError(
                 f"{flag(key)} does not belong to {name or TABLE}, which takes --channel; remove it"
@@ -143,30 +145,30 @@ def _mechanism(
     return _table(channel)
 
 
-def _compiled(found: type[Mechanism], counts: int, read: dict[str, Any]) -> Mechanism:
-    """Compile the mechanism for as many options as make so many counts, the most first.
+def _compiled(kind: type[Mechanism], counts: int, parameters: dict[str, Any]) -> Mechanism:
+    """Compile the mechanism for the most options that make this number of counts.
 
     Where a report is an answer these are as many options as counts; dummies, longer scales and pairs make more reports
     than options.
     """
     from hushpoll_analysis.channel.view import sampler
 
-    options = found.answers_in(read)
-    if options is not None or found.reports_answers:
-        return found.compile(options or counts, read)
+    options = kind.answers_in(parameters)
+    if options is not None or kind.reports_answers:
+        return kind.compile(options or counts, parameters)
     first: MechanismError | None = None
     for options in range(counts, 1, -1):
         try:
-            made = found.compile(options, read)
+            mechanism = kind.compile(options, parameters)
         except MechanismError as error:
             first = first or error
             continue
-        if counts in sampler(made.analysis).lengths:
-            return made
+        if counts in sampler(mechanism.analysis).lengths:
+            return mechanism
     if first is not None:
         raise first
     raise click.UsageError(
-        f"--counts: no number of options makes {counts} reports of {found.name}; give one count for each possible "
+        f"--counts: no number of options makes {counts} reports of {kind.name}; give one count for each possible "
         "report, in order"
     )
 
@@ -183,7 +185,9 @@ def _table(path: str) -> Mechanism | Channel:
         raise click.UsageError(f"--channel {path}: {error}") from None
     if isinstance(document, dict) and "form" in document:
         published = Channel.from_json(document)
-        return mechanisms.matrix(rows=published.rows) if published.listed else published
+        if published.listed:
+            return mechanisms.matrix(rows=published.rows)
+        return published
     if not isinstance(document, dict) or set(document) not in ({"rows"}, {"weights"}):
         raise click.UsageError(
             f'--channel {path}: needs {{"rows": [[...], ...]}} or {{"weights": [[...], ...]}}, one row of numbers per '
@@ -207,19 +211,25 @@ def _check_rows(path: str, rows: object) -> None:
                 )
 
 
-def _text(found: ShareEstimates) -> str:
-    """Write a table for people: shown values, both standard errors, and what to know beside them."""
-    together = " (all together)" if found.simultaneous and len(found.estimates) > 1 else ""
+def _text(table: ShareEstimates) -> str:
+    """Return the table as text: shown values, both standard errors and notes."""
+    if table.simultaneous and len(table.estimates) > 1:
+        together = " (all together)"
+    else:
+        together = ""
     lines = [
-        f"{found.mechanism}, n = {found.n} reports, {found.level:.4g} {found.interval} intervals{together}",
+        f"{table.mechanism}, n = {table.n} reports, {table.level:.4g} {table.interval} intervals{together}",
         "",
     ]
     head = ("option", "reported", "estimate", "low", "high", "se", "se privacy", "unclipped")
     rows = [head]
-    for entry in found.estimates:
-        shown = entry.shown
-        numbers = (shown.estimate, shown.low, shown.high, entry.se, entry.se_privacy, entry.estimate)
-        reported = "" if entry.reported is None else str(entry.reported)
+    for entry in table.estimates:
+        interval = entry.shown
+        numbers = (interval.estimate, interval.low, interval.high, entry.se, entry.se_privacy, entry.estimate)
+        if entry.reported is None:
+            reported = ""
+        else:
+            reported = str(entry.reported)
         rows.append((entry.option, reported, *(f"{number:.4f}" for number in numbers)))  # type: ignore[arg-type]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     for row in rows:
@@ -227,15 +237,21 @@ def _text(found: ShareEstimates) -> str:
         lines.append(
             "  ".join([first, *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))])
         )
-    lines += ["", "Reported counts are randomized, not true.", _privacy(found)]
-    heaviest = at_most(max(entry.weight for entry in found.estimates))
-    honest = "an honest one" if heaviest == "1" else f"{heaviest} honest ones"
+    lines += ["", "Reported counts are randomized, not true.", _privacy(table)]
+    heaviest = at_most(max(entry.weight for entry in table.estimates))
+    if heaviest == "1":
+        honest = "an honest one"
+    else:
+        honest = f"{heaviest} honest ones"
     lines.append(f"One dishonest report weighs at most as much as {honest}.")
-    return "\n".join([*lines, *found.notes])
+    return "\n".join([*lines, *table.notes])
 
 
-def _privacy(found: ShareEstimates) -> str:
-    if math.isfinite(found.epsilon):
-        note = f" ({found.epsilon_note})" if found.epsilon_note else ""
-        return f"epsilon {epsilon_text(found.epsilon)}: odds change at most {factor_text(found.epsilon)}-fold{note}"
-    return f"epsilon {found.epsilon_note or 'unbounded'}"
+def _privacy(estimates: ShareEstimates) -> str:
+    if math.isfinite(estimates.epsilon):
+        note = ""
+        if estimates.epsilon_note:
+            note = f" ({estimates.epsilon_note})"
+        odds = f"odds change at most {factor_text(estimates.epsilon)}-fold"
+        return f"epsilon {epsilon_text(estimates.epsilon)}: {odds}{note}"
+    return f"epsilon {estimates.epsilon_note or 'unbounded'}"

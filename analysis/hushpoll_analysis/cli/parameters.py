@@ -25,16 +25,18 @@ def parameter_options(
     mechanisms: Iterable[type[Mechanism]], but: tuple[str, ...] = ()
 ) -> Callable[[Command], Command]:
     """Return a command one flag for each parameter that some mechanism takes."""
-    found: dict[str, list[Parameter]] = {}
+    parameters_by_name: dict[str, list[Parameter]] = {}
     for mechanism in mechanisms:
         for parameter in mechanism.declared_parameters:
-            found.setdefault(parameter.name, []).append(parameter)
+            parameters_by_name.setdefault(parameter.name, []).append(parameter)
 
     def decorate(command: Command) -> Command:
-        for name, parameters in reversed(found.items()):
+        for name, parameters in reversed(parameters_by_name.items()):
             if name not in but:
-                said = " ".join(dict.fromkeys(parameter.help for parameter in parameters))
-                command = click.option(flag(name), metavar=parameters[0].shape.metavar, help=said)(command)
+                help_text = " ".join(dict.fromkeys(parameter.help for parameter in parameters))
+                command = click.option(flag(name), metavar=parameters[0].shape.metavar, help=help_text)(
+                    command
+                )
         return command
 
     return decorate
@@ -45,53 +47,53 @@ def needed_options(keys: Iterable[str]) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         for key in keys:
-            said = f"What the question says as `{key}`, where the mechanism needs it."
-            command = click.option(flag(key), metavar="C", help=said)(command)
+            help_text = f"What the question says as `{key}`, where the mechanism needs it."
+            command = click.option(flag(key), metavar="C", help=help_text)(command)
         return command
 
     return decorate
 
 
 def read_needed(
-    mechanism: type[Mechanism], given: Mapping[str, str | None], keys: Iterable[str], command: str
+    mechanism: type[Mechanism], flags: Mapping[str, str | None], keys: Iterable[str], command: str
 ) -> dict[str, int]:
     """Read what the mechanism has to know of the question; refuse what it does not need."""
-    read = {}
+    numbers = {}
     for key in keys:
-        text = given.get(key)
+        text = flags.get(key)
         if key in mechanism.needs and text is None:
             raise click.UsageError(f"{mechanism.name} needs {flag(key)}; see hushpoll {command} --help")
         if key not in mechanism.needs and text is not None:
             raise click.UsageError(f"{flag(key)} does not belong to {mechanism.name}; remove it")
         if text is not None:
-            (read[key],) = read_counts(text, flag(key))[:1]
-    return read
+            (numbers[key],) = read_counts(text, flag(key))[:1]
+    return numbers
 
 
-def read_parameters(mechanism: type[Mechanism], given: Mapping[str, str | None]) -> dict[str, Any]:
+def read_parameters(mechanism: type[Mechanism], flags: Mapping[str, str | None]) -> dict[str, Any]:
     """Read the flags that were given; what the mechanism does not take is refused rather than ignored."""
-    read: dict[str, Any] = {}
-    for key, text in given.items():
+    parameters: dict[str, Any] = {}
+    for key, text in flags.items():
         if text is None:
             continue
         parameter = mechanism.takes_key(key)
         if parameter is None:
-            takes = ", ".join(flag(one.name) for one in mechanism.declared_parameters)
+            takes = ", ".join(flag(accepted.name) for accepted in mechanism.declared_parameters)
             raise click.UsageError(
                 f"{flag(key)} does not belong to {mechanism.name}, which takes {takes}; remove it"
             )
-        read[key] = _value(parameter, text)
-    return read
+        parameters[key] = _value(parameter, text)
+    return parameters
 
 
-def check_complete(mechanism: type[Mechanism], given: Mapping[str, Any], command: str) -> None:
+def check_complete(mechanism: type[Mechanism], parameters: Mapping[str, Any], command: str) -> None:
     """Refuse a mechanism without a parameter that it cannot do without."""
     for pair in mechanism.one_of:
-        if sum(key in given for key in pair) != 1:
+        if sum(key in parameters for key in pair) != 1:
             flags = " or ".join(flag(key) for key in pair)
             raise click.UsageError(f"{mechanism.name} needs either {flags}, one of the two")
     for parameter in mechanism.declared_parameters:
-        if parameter.missing and parameter.name not in given:
+        if parameter.missing and parameter.name not in parameters:
             raise click.UsageError(
                 f"{mechanism.name} needs {flag(parameter.name)}; see hushpoll {command} --help"
             )
@@ -100,12 +102,12 @@ def check_complete(mechanism: type[Mechanism], given: Mapping[str, Any], command
 def read_counts(text: str, name: str) -> list[int]:
     """Read whole numbers, separated by commas."""
     numbers = []
-    for place, part in enumerate((part.strip() for part in text.split(",")), 1):
-        if not (part.isascii() and part.isdigit() and len(part) <= 15):
+    for position, piece in enumerate((piece.strip() for piece in text.split(",")), 1):
+        if not (piece.isascii() and piece.isdigit() and len(piece) <= 15):
             raise click.UsageError(
-                f"{name}: {part!r} at position {place} is not a whole number; write them as 580,420"
+                f"{name}: {piece!r} at position {position} is not a whole number; write them as 580,420"
             )
-        numbers.append(int(part))
+        numbers.append(int(piece))
     return numbers
 
 
@@ -118,8 +120,11 @@ def _value(parameter: Parameter, text: str) -> Any:
     shape, name = parameter.shape, flag(parameter.name)
     value = shape.from_text(text)
     if shape.integer:
-        whole = read_counts(text, name)
-        value = whole if shape.listed else whole[0]
+        numbers = read_counts(text, name)
+        if shape.listed:
+            value = numbers
+        else:
+            value = numbers[0]
     if shape.length is not None and len(value) != shape.length:
         raise click.UsageError(
             f"{name} takes two numbers, {shape.metavar}, got {len(value)}; write them as in {shape.example}"

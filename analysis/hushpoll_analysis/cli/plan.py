@@ -28,7 +28,7 @@ TARGETS = ("shares", "mean", "cumulative")
 @click.command()
 @click.option(
     "--mechanism",
-    type=click.Choice([one.name for one in PLANNED]),
+    type=click.Choice([mechanism.name for mechanism in PLANNED]),
     help="How answers are randomized.",
 )
 @click.option("--options", type=int, metavar="K", help="Number of options (2 unless said otherwise).")
@@ -97,8 +97,8 @@ def plan(
         raise click.UsageError("--lock belongs to --survey; give --epsilon for one question")
     from hushpoll_analysis.planning.margins import plan as make_plan
 
-    given = read_parameters(MECHANISMS[mechanism], parameters)
-    made = make_plan(
+    known_parameters = read_parameters(MECHANISMS[mechanism], parameters)
+    result = make_plan(
         mechanism,
         options,
         epsilon=epsilon,
@@ -108,49 +108,61 @@ def plan(
         share=share,
         at_most=at_most,
         target=target,
-        **given,
+        **known_parameters,
     )
     if as_json:
-        print_json(made.to_dict())
+        print_json(result.to_dict())
     else:
-        click.echo(_text(made))
+        click.echo(_text(result))
 
 
 def _points(margin: float, target: str) -> str:
     if target == "mean":
-        return (
-            f"±{brief_text(100.0 * margin)} % of the range"
-            if margin < 1.0
-            else "more than the range, nothing is learnt"
-        )
+        if margin < 1.0:
+            return f"±{brief_text(100.0 * margin)} % of the range"
+        return "more than the range, nothing is learnt"
     if margin >= 1.0:
         return "more than ±100 points, nothing is learnt"
     points = brief_text(100.0 * margin)
-    return "±1 point" if points == "1" else f"±{points} points"
+    if points == "1":
+        return "±1 point"
+    return f"±{points} points"
 
 
 _OF = {"cumulative": "of each cumulative share"}
 
 
-def _text(made: Plan) -> str:
+def _text(result: Plan) -> str:
     """Write the plan for people, in points of a hundred."""
-    what = "share" if made.target == TARGETS[0] else "mean" if made.target == "mean" else "distribution"
-    worst = (
-        f"worst case over the true {what}" if made.share is None else f"at a true {what} of {made.share:g}"
-    )
-    told = f" {_OF[made.target]}" if made.target in _OF else ""
+    if result.target == TARGETS[0]:
+        what = "share"
+    elif result.target == "mean":
+        what = "mean"
+    else:
+        what = "distribution"
+    if result.share is None:
+        worst = f"worst case over the true {what}"
+    else:
+        worst = f"at a true {what} of {result.share:g}"
+    reported = ""
+    if result.target in _OF:
+        reported = f" {_OF[result.target]}"
     lines: list[tuple[str, Any]] = [
-        ("answers", f"{made.n:,}"),
-        ("epsilon", epsilon_text(made.epsilon)),
-        ("margin", f"{_points(made.margin, made.target)}{told} ({100 * made.level:g} %, {worst})"),
-        ("  without privacy", _points(made.margin_sampling_only, made.target)),
-        ("  trusted curator", f"{_points(made.margin_trusted_curator, made.target)} at the same epsilon"),
+        ("answers", f"{result.n:,}"),
+        ("epsilon", epsilon_text(result.epsilon)),
+        ("margin", f"{_points(result.margin, result.target)}{reported} ({100 * result.level:g} %, {worst})"),
+        ("  without privacy", _points(result.margin_sampling_only, result.target)),
+        ("  trusted curator", f"{_points(result.margin_trusted_curator, result.target)} at the same epsilon"),
     ]
-    if made.recorded_as_chosen is not None:
-        lines.append(("recorded as chosen", f"at least {at_least(100 * made.recorded_as_chosen, 2)} of 100"))
-    factor = f"at most {at_most(made.odds_factor)}" if math.isfinite(made.odds_factor) else "unbounded"
+    if result.recorded_as_chosen is not None:
+        lines.append(
+            ("recorded as chosen", f"at least {at_least(100 * result.recorded_as_chosen, 2)} of 100")
+        )
+    factor = "unbounded"
+    if math.isfinite(result.odds_factor):
+        factor = f"at most {at_most(result.odds_factor)}"
     lines.append(("odds factor", f"{factor} for somebody who sees one report"))
-    if made.epsilon_note:
-        lines.append(("note", made.epsilon_note))
-    title = f"{made.mechanism}, {made.options} options ({made.solved} computed from the rest)"
+    if result.epsilon_note:
+        lines.append(("note", result.epsilon_note))
+    title = f"{result.mechanism}, {result.options} options ({result.solved} computed from the rest)"
     return "\n".join([title, *(f"  {name:<20}{value}" for name, value in lines)])

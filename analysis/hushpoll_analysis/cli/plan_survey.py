@@ -44,9 +44,9 @@ def only_margin(margins: tuple[str, ...]) -> float | None:
     return _number(margins[0], "--margin")
 
 
-def refuse_beside(given: Iterable[Any], target: bool) -> None:
-    """Refuse flags of one question beside a survey, which says all that itself."""
-    if target or any(value is not None for value in given):
+def refuse_beside(values: Iterable[Any], target: bool) -> None:
+    """Refuse flags that describe one question: the survey has these values."""
+    if target or any(value is not None for value in values):
         raise click.UsageError(
             "with --survey give --n, --margin, --lock and --level only; the survey says the rest"
         )
@@ -63,25 +63,30 @@ def print_budget(
     usual = [text for text in margins if "=" not in text]
     if len(usual) > 1:
         raise click.UsageError("--margin without a question is given more than once; give it once")
-    each = {name: _number(value, f"--margin {name}") for name, value in _pairs(margins, "--margin").items()}
-    kept, others = _pairs(locks, "--lock"), _number(usual[0], "--margin") if usual else NEEDED
+    question_margins = {
+        name: _number(value, f"--margin {name}") for name, value in _pairs(margins, "--margin").items()
+    }
+    question_locks, default_margin = (
+        _pairs(locks, "--lock"),
+        _number(usual[0], "--margin") if usual else NEEDED,
+    )
     # A draft whose epsilon is between the slider's stops has a channel to search for before it can be read.
     with searching():
-        made = budget(
+        result = budget(
             read_survey(path),
             n,
-            each,
-            kept,
-            margin=others,
+            question_margins,
+            question_locks,
+            margin=default_margin,
             recommended=_open_questions(path),
             level=level,
         )
-    if made.problems:
-        raise click.UsageError(made.problems[0])
+    if result.problems:
+        raise click.UsageError(result.problems[0])
     if as_json:
-        print_json(made.to_dict())
+        print_json(result.to_dict())
     else:
-        click.echo(_text(made))
+        click.echo(_text(result))
 
 
 def _open_questions(path: str) -> list[str]:
@@ -91,17 +96,17 @@ def _open_questions(path: str) -> list[str]:
 
 
 def _pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in texts:
         name, is_pair, value = text.partition("=")
         if not is_pair and flag == "--margin":
             continue
         if not (is_pair and name and value):
             raise click.UsageError(f"{flag} {text!r} is not a QUESTION=VALUE; write {flag} cheated=1.0")
-        if name in found:
+        if name in pairs:
             raise click.UsageError(f"{flag} is given twice for {name!r}; give it once")
-        found[name] = value
-    return found
+        pairs[name] = value
+    return pairs
 
 
 def _number(text: str, flag: str) -> float:
@@ -111,20 +116,22 @@ def _number(text: str, flag: str) -> float:
         raise click.UsageError(f"{flag}: {text!r} is not a number; give a proportion such as .05") from None
 
 
-def _text(made: Budget) -> str:
+def _text(result: Budget) -> str:
     """Write the plan for people."""
-    width = max(8, *(len(question.id) for question in made.questions))
+    width = max(8, *(len(question.id) for question in result.questions))
     head = f"{'question':{width}}  {'epsilon':>9}  {'odds':>7}  {'margin':>14}  {'needed':>14}"
-    lines = [f"{made.n:,} answers, total epsilon {epsilon_text(made.total, 3)}", head]
-    lines += [_line(question, width) for question in made.questions]
-    return "\n".join([*lines, *made.advice])
+    lines = [f"{result.n:,} answers, total epsilon {epsilon_text(result.total, 3)}", head]
+    lines += [_line(question, width) for question in result.questions]
+    return "\n".join([*lines, *result.advice])
 
 
-def _line(one: QuestionBudget, width: int) -> str:
+def _line(planned: QuestionBudget, width: int) -> str:
     from hushpoll_analysis.planning.epsilon_search import margin_words
 
-    question = one.spender.question
-    margin, needed = margin_words(question, one.margin), margin_words(question, one.needed)
-    odds = f"x {factor_text(one.epsilon)}"
-    lock = "  locked" if one.locked else ""
-    return f"{one.id:{width}}  {epsilon_text(one.epsilon, 3):>9}  {odds:>7}  {margin:>14}  {needed:>14}{lock}"
+    question = planned.search.question
+    margin, required = margin_words(question, planned.margin), margin_words(question, planned.target_margin)
+    odds = f"x {factor_text(planned.epsilon)}"
+    lock = ""
+    if planned.locked:
+        lock = "  locked"
+    return f"{planned.id:{width}}  {epsilon_text(planned.epsilon, 3):>9}  {odds:>7}  {margin:>14}  {required:>14}{lock}"

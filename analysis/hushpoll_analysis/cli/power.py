@@ -15,7 +15,7 @@ PLANNED = [mechanism for mechanism in MECHANISMS.values() if mechanism.in_survey
 @click.option(
     "--mechanism",
     required=True,
-    type=click.Choice([one.name for one in PLANNED]),
+    type=click.Choice([mechanism.name for mechanism in PLANNED]),
     help="How answers are randomized.",
 )
 @parameter_options(PLANNED)
@@ -29,7 +29,11 @@ PLANNED = [mechanism for mechanism in MECHANISMS.values() if mechanism.in_survey
     "--ratio", type=float, default=1.0, show_default=True, help="Second group's size over the first's."
 )
 @click.option(
-    "--power", "wanted", type=float, metavar="CHANCE", help="The power wanted: gives the number of answers."
+    "--power",
+    "target_power",
+    type=float,
+    metavar="CHANCE",
+    help="The power wanted: gives the number of answers.",
 )
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Significance level.")
 @click.option("--one-sided", is_flag=True, help="A one-sided test.")
@@ -41,7 +45,7 @@ def power(
     other: float | None,
     n: int | None,
     ratio: float,
-    wanted: float | None,
+    target_power: float | None,
     alpha: float,
     one_sided: bool,
     as_json: bool,
@@ -54,13 +58,23 @@ def power(
       hushpoll power --mechanism warner --epsilon 1 --share .15 --null .1 --n 2000
       hushpoll power --mechanism warner --epsilon 1 --share .10 --other .15 --power .8
     """
-    if share is None or (n is None) == (wanted is None):
+    if share is None or (n is None) == (target_power is None):
         raise click.UsageError("give --share, and one of --n and --power; see hushpoll power --help")
-    found = MECHANISMS[mechanism]
-    given = read_parameters(found, parameters)
-    check_complete(found, given, "power")
-    ready = found.compile(found.answers_in(given) or 2, given)
-    sizes, chance = _solved(ready, share, null, other, n, ratio, wanted, alpha, not one_sided)
+    kind = MECHANISMS[mechanism]
+    known_parameters = read_parameters(kind, parameters)
+    check_complete(kind, known_parameters, "power")
+    ready = kind.compile(kind.answers_in(known_parameters) or 2, known_parameters)
+    sizes, chance = _sizes_and_power(
+        ready,
+        share,
+        null,
+        other=other,
+        n=n,
+        ratio=ratio,
+        target_power=target_power,
+        alpha=alpha,
+        two_sided=not one_sided,
+    )
     if as_json:
         print_json(
             {
@@ -75,19 +89,22 @@ def power(
             }
         )
         return
-    what = f"{share:g} from {null:g}" if other is None else f"{share:g} and {other:g} apart"
+    if other is None:
+        what = f"{share:g} from {null:g}"
+    else:
+        what = f"{share:g} and {other:g} apart"
     people = " and ".join(f"{size:,}" for size in sizes)
     click.echo(f"{people} answers tell {what} with power {chance:.3f} (alpha {alpha:g}).")
 
 
-def _solved(
+def _sizes_and_power(
     mechanism: object,
     share: float,
     null: float,
     other: float | None,
     n: int | None,
     ratio: float,
-    wanted: float | None,
+    target_power: float | None,
     alpha: float,
     two_sided: bool,
 ) -> tuple[tuple[int, ...], float]:
@@ -102,13 +119,13 @@ def _solved(
     if other is None:
         if n is not None:
             return (n,), power_of(mechanism, n, share, null, alpha, two_sided).power
-        assert wanted is not None
-        found = answers_for_power(mechanism, wanted, share, null, alpha, two_sided)
-        return (found.n,), found.power
+        assert target_power is not None
+        result = answers_for_power(mechanism, target_power, share, null, alpha, two_sided)
+        return (result.n,), result.power
     shares = (share, other)
     if n is None:
-        assert wanted is not None
-        sizes = answers_for_difference(mechanism, wanted, shares, alpha, two_sided, ratio)
+        assert target_power is not None
+        sizes = answers_for_difference(mechanism, target_power, shares, alpha, two_sided, ratio)
     else:
         sizes = (n, max(round(n * read_ratio(ratio)), 2))
     return sizes, power_of_difference(mechanism, sizes, shares, alpha, two_sided)

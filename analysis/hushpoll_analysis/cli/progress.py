@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Show on a terminal how much of a search's gap is closed; say nothing where nobody watches."""
+    """Show on a terminal how much of a search's gap is closed; print nothing elsewhere."""
     if not sys.stderr.isatty():
         yield
         return

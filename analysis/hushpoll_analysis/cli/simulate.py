@@ -60,9 +60,10 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
     shares = read_truth(truth)
     # disable=None: a bar on a terminal, nothing in a pipe.
     with tqdm(total=number * len(survey.entries), unit=" answers", unit_scale=True, disable=None) as bar:
-        drawn = simulate_columns(survey, number, shares, seed, bar.update)
+        simulated = simulate_columns(survey, number, shares, seed, bar.update)
     columns = {
-        name if survey.groups and name == FIELD else column_of(name): codes for name, codes in drawn.items()
+        name if survey.groups and name == FIELD else column_of(name): codes
+        for name, codes in simulated.items()
     }
     write_reports(survey, pd.DataFrame(columns), target)
     if as_json:
@@ -88,8 +89,10 @@ def read_truth(text: str) -> Mapping[str, Any]:
     except HushpollError as error:
         raise HushpollError(f"{where}: {error}") from None
     if not isinstance(value, dict):
-        shown = json.dumps(value)[:40]
-        raise HushpollError(f'{where}: must be an object {{"question id": [share per option]}}, got {shown}')
+        excerpt = json.dumps(value)[:40]
+        raise HushpollError(
+            f'{where}: must be an object {{"question id": [share per option]}}, got {excerpt}'
+        )
     return {name: _with_floats(listed) for name, listed in value.items()}
 
 
@@ -100,5 +103,5 @@ def _with_floats(truth: Any) -> Any:
     if isinstance(truth, dict) and "shares" in truth:
         return truth | {"shares": _with_floats(truth["shares"])}
     if isinstance(truth, dict):
-        return {name: _with_floats(own) for name, own in truth.items()}
+        return {name: _with_floats(shares) for name, shares in truth.items()}
     return truth

@@ -41,4 +41,6 @@ def files_at(where: str | Path) -> list[Path]:
     path = Path(where)
     if path.is_dir():
         return sorted(path.glob("*.parquet"))
-    return sorted(map(Path, glob.glob(str(where)))) if are_many(where) else [path]
+    if are_many(where):
+        return sorted(map(Path, glob.glob(str(where))))
+    return [path]

@@ -86,7 +86,7 @@ class ExactView(ChannelView):
 
 @dataclass(frozen=True, eq=False)
 class EstimatedShare:
-    """A decoy share q known from a poll of its own: its variance q(1-q)/m, and how the estimator weights move with q.
+    """A decoy share q known from a separate poll: its variance q(1-q)/m, and how the estimator weights move with q.
 
     The channel is linear in q, C = (1 - q) C_no + q C_yes, so with C B = 1 the weights move by -B (C_yes - C_no) B.
     """
@@ -130,7 +130,9 @@ class Variable:
         """The decoy whose share was itself estimated; None where there is none."""
         if isinstance(self.source, RowDesigns):
             return self.source.decoy(self.name)
-        return None if self.source is None else estimated_decoy(self.source)
+        if self.source is None:
+            return None
+        return estimated_decoy(self.source)
 
     def codes(self, column: pd.Series[Any]) -> Codes:
         """Read a column of reports; with a design a row, codes run through all designs."""
@@ -164,8 +166,8 @@ class Variable:
         if self.randomized and self.labels == ("No", "Yes") and label in (0, 1):
             return int(label == 1)
         if label not in self.labels:
-            known = ", ".join(map(str, self.labels[:12]))
-            raise AnalysisError(f"{self.name} has no answer {label!r}", f"its answers are {known}")
+            answers = ", ".join(map(str, self.labels[:12]))
+            raise AnalysisError(f"{self.name} has no answer {label!r}", f"its answers are {answers}")
         return self.labels.index(label)
 
 
@@ -178,8 +180,8 @@ class SetVariable(Variable):
     def codes(self, column: pd.Series[Any]) -> npt.NDArray[Any]:
         """Read a column of sets: which options each holds."""
         assert isinstance(self.source, Mechanism | Channel)
-        whole = sampler(analysis_channel(self.source))
-        packed, wrong = whole.read(column.to_numpy())
+        report_sampler = sampler(analysis_channel(self.source))
+        packed, wrong = report_sampler.read(column.to_numpy())
         if wrong is not None:
             raise AnalysisError(
                 f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of "
@@ -246,7 +248,10 @@ def randomized_variable(
 def _variable(
     name: str, mechanism: Mechanism | Channel | RowDesigns, labels: Sequence[Any] | None, of_shares: bool
 ) -> Variable:
-    view = mechanism.view(name) if isinstance(mechanism, RowDesigns) else _view_of(name, mechanism, labels)
+    if isinstance(mechanism, RowDesigns):
+        view: ChannelView = mechanism.view(name)
+    else:
+        view = _view_of(name, mechanism, labels)
     if of_shares:
         view.shares(np.zeros(view.outcomes))  # a singular channel is refused here, by name
     named = _labels_of(name, view, labels)
@@ -262,7 +267,7 @@ def _variable(
 
 
 def _labels_of(name: str, view: ChannelView | SetView, labels: Sequence[Any] | None) -> tuple[Any, ...]:
-    """Return a label for each true answer that a report may come from; numbers where nobody named them."""
+    """Return a label for each true answer that a report may come from; numbers where they have no names."""
     named = tuple(range(view.options) if labels is None else labels)
     if len(named) != view.options:
         raise AnalysisError(f"{name}: {len(named)} labels for {view.options} answers", "give one for each")
@@ -272,7 +277,7 @@ def _labels_of(name: str, view: ChannelView | SetView, labels: Sequence[Any] | N
 def refuse_skipped(mechanisms: Mechanisms | str, names: Iterable[str], remedy: str) -> None:
     """Refuse questions with a skip rule where answers have to be in order: "does not apply" has no place there.
 
-    Who was not asked is hidden among the reports, so that nobody can be left out for it.
+    People who were not asked are hidden among the reports, so they cannot be left out.
     """
     if not isinstance(mechanisms, Survey):
         return
@@ -309,11 +314,16 @@ def _shared_decoy(name: str, designs: RowDesigns, view: ChannelView) -> Estimate
 
 def check_names(names: object, what: str = "columns") -> None:
     """Refuse what is not a name of a column, or no list of names."""
-    listed = names if isinstance(names, list | tuple) else [names]
-    wrong = [one for one in listed if not isinstance(one, str)]
+    if isinstance(names, list | tuple):
+        listed = names
+    else:
+        listed = [names]
+    wrong = [name for name in listed if not isinstance(name, str)]
     if wrong or not listed:
-        given = repr(wrong[0]) if wrong else "none"
-        raise AnalysisError(f"{what}: expected names of columns, got {given}", "write each as a text")
+        received = "none"
+        if wrong:
+            received = repr(wrong[0])
+        raise AnalysisError(f"{what}: expected names of columns, got {received}", "write each as a text")
 
 
 def check_frame(data: object, what: str = "data") -> pd.DataFrame:
@@ -346,7 +356,12 @@ def find_column(data: pd.DataFrame, name: str, randomized: bool = False) -> str 
     Where a table has both, reports are in the second: the first has true values, as simulated data do.
     """
     names = (name, f"{name}_reported")
-    return next((one for one in (reversed(names) if randomized else names) if one in data.columns), None)
+    if randomized:
+        names = names[::-1]
+    return next(
+        (candidate for candidate in names if candidate in data.columns),
+        None,
+    )
 
 
 YES_NO_CODES = {"No": 0, "Yes": 1}
@@ -354,19 +369,19 @@ YES_NO_CODES = {"No": 0, "Yes": 1}
 
 def read_column(data: pd.DataFrame, name: str, randomized: bool = False) -> pd.Series[Any]:
     """Return the column of a variable, which must have a value in every row."""
-    found = find_column(data, name, randomized)
-    if found is None:
+    column_name = find_column(data, name, randomized)
+    if column_name is None:
         dotted = next((str(column) for column in data.columns if str(column).startswith(f"{name}.")), None)
         remedy = f"the columns are {', '.join(map(str, list(data.columns)[:12]))}"
         if dotted is not None:
             remedy = f"write `{dotted}` in backquotes if that is meant; {remedy}"
         raise AnalysisError(f"there is no column {name!r} (nor {name}_reported)", remedy)
-    check_once(data, [found])
-    column: pd.Series[Any] = data[found]
+    check_once(data, [column_name])
+    column: pd.Series[Any] = data[column_name]
     if column.isna().any():
         missing = int(times_of(data)[column.isna().to_numpy()].sum())
         raise AnalysisError(
-            f"column {found!r} has {missing} missing values", "drop those rows, or fill them, first"
+            f"column {column_name!r} has {missing} missing values", "drop those rows, or fill them, first"
         )
     return column
 
@@ -388,17 +403,20 @@ def report_codes(column: pd.Series[Any], outcomes: int) -> Codes:
 
 
 def _exact(column: pd.Series[Any], name: str, labels: Sequence[Any] | None) -> tuple[Variable, Codes]:
-    known = pd.Index(list(labels)) if labels is not None else pd.Categorical(column).categories
-    codes = known.get_indexer(pd.Index(column))
+    if labels is not None:
+        index = pd.Index(list(labels))
+    else:
+        index = pd.Categorical(column).categories
+    codes = index.get_indexer(pd.Index(column))
     if (codes < 0).any():
         value = value_at(column, int(np.flatnonzero(codes < 0)[0]))
         raise AnalysisError(
-            f"column {name!r} has the value {value!r}, which is not among its labels {list(known)}"
+            f"column {name!r} has the value {value!r}, which is not among its labels {list(index)}"
         )
-    found = tuple(value.item() if isinstance(value, np.generic) else value for value in known)
-    if len(found) > MAX_GROUPS:
+    values = tuple(value.item() if isinstance(value, np.generic) else value for value in index)
+    if len(values) > MAX_GROUPS:
         raise AnalysisError(
-            f"column {name!r} has {len(found)} different values", "a table needs a column with few groups"
+            f"column {name!r} has {len(values)} different values", "a table needs a column with few groups"
         )
-    variable = Variable(name, found, ExactView(len(found)), False)
+    variable = Variable(name, values, ExactView(len(values)), False)
     return variable, codes.astype(np.int64)

@@ -47,29 +47,31 @@ def read_counts(
     labels : sequence, optional
         The reports' labels, where reports and options are the same list.
     words : sequence, optional
-        What the mechanism calls its reports, where it has words of its own.
+        What the mechanism calls its reports, where it has words for them.
     """
-    named = labels if len(labels) == view.outcomes else ()
-    whole = whole_numbers(in_order(counts, view.outcomes, named, words=words), "counts")
-    if whole.size != view.outcomes:
+    named: Sequence[Any] = ()
+    if len(labels) == view.outcomes:
+        named = labels
+    numbers = whole_numbers(in_order(counts, view.outcomes, named, words=words), "counts")
+    if numbers.size != view.outcomes:
         raise AnalysisError(
-            f"counts: {whole.size} given, but this channel has {view.outcomes} possible reports",
+            f"counts: {numbers.size} given, but this channel has {view.outcomes} possible reports",
             "give one count for each, in order",
         )
-    impossible = np.flatnonzero((whole > 0) & ~view.possible)
+    impossible = np.flatnonzero((numbers > 0) & ~view.possible)
     if impossible.size:
         z = int(impossible[0])
         raise AnalysisError(
-            f"counts: report {z} came in {whole[z]} times, but this channel can never send it",
+            f"counts: report {z} came in {numbers[z]} times, but this channel can never send it",
             "check the mechanism",
         )
-    total = int(whole.sum())
+    total = int(numbers.sum())
     if total < least:
         reason = {0: "there are no reports", 1: "one report has no standard error"}.get(
             total, f"only {total} reports"
         )
         raise AnalysisError(f"counts: {reason}", f"at least {least} are needed")
-    return whole
+    return numbers
 
 
 def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
@@ -82,29 +84,33 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
         raise AnalysisError(f"{what}: expected a flat list of whole numbers, got shape {numbers.shape}")
     if numbers.dtype == bool or not np.issubdtype(numbers.dtype, np.number) or np.iscomplexobj(numbers):
         raise AnalysisError(f"{what}: expected whole numbers, got {numbers.tolist()[0]!r} at position 1")
-    for place, value in enumerate(numbers.tolist(), 1):
+    for position, value in enumerate(numbers.tolist(), 1):
         if not np.isfinite(value) or value != int(value):
             raise AnalysisError(
-                f"{what}: {value!r} at position {place} is not a whole number", "give unweighted counts"
+                f"{what}: {value!r} at position {position} is not a whole number", "give unweighted counts"
             )
         if value < 0:
-            raise AnalysisError(f"{what}: {value!r} at position {place} is negative", "a count is 0 or more")
+            raise AnalysisError(
+                f"{what}: {value!r} at position {position} is negative", "a count is 0 or more"
+            )
         if value >= 2**53:
             raise AnalysisError(
-                f"{what}: {value!r} at position {place} is too large", "a count is below 2^53"
+                f"{what}: {value!r} at position {position} is too large", "a count is below 2^53"
             )
     return numbers.astype(np.int64)
 
 
 def answer_names(options: int) -> tuple[str, ...]:
-    """Names of the true answers where nobody gave any: No and Yes where there are two, else their codes."""
-    return ("No", "Yes") if options == 2 else tuple(str(k) for k in range(options))
+    """Default names of the true answers: No and Yes where there are two, else their codes."""
+    if options == 2:
+        return ("No", "Yes")
+    return tuple(str(k) for k in range(options))
 
 
 def words_of(mechanism: object) -> Sequence[str]:
     """Return what a mechanism calls its reports; nothing where they are answers, or codes alone."""
-    found: Sequence[str] = getattr(mechanism, "report_words", ())
-    return found
+    report_words: Sequence[str] = getattr(mechanism, "report_words", ())
+    return report_words
 
 
 def in_order(
@@ -118,29 +124,33 @@ def in_order(
     series = hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1
     if not (series or isinstance(counts, Mapping)):
         return counts
-    places: dict[Any, int] = {str(code): code for code in range(outcomes)}
-    places |= {code: code for code in range(outcomes)}
-    places |= {name: place for names in (labels, words) for place, name in enumerate(names)}
+    codes: dict[Any, int] = {str(number): number for number in range(outcomes)}
+    codes |= {number: number for number in range(outcomes)}
+    codes |= {name: code for names in (labels, words) for code, name in enumerate(names)}
     ordered: list[Any] = [0] * outcomes
     seen: set[int] = set()
     for key, value in counts.items():
-        place = places.get(key) if isinstance(key, str | int | float | np.generic) else None
-        if place is None:
+        code = None
+        if isinstance(key, str | int | float | np.generic):
+            code = codes.get(key)
+        if code is None:
             named = words or labels
-            known = f" or one of {', '.join(map(str, named))}" if named else ""
+            alternatives = ""
+            if named:
+                alternatives = f" or one of {', '.join(map(str, named))}"
             raw = series and len(counts) > max(outcomes, len(labels))
             raise AnalysisError(
-                f"{what}: the key {key!r} is not a report code (0 to {outcomes - 1}){known}",
+                f"{what}: the key {key!r} is not a report code (0 to {outcomes - 1}){alternatives}",
                 "count a column of reports first, with value_counts()"
                 if raw
                 else "rename it, or give a list in the order of the reports",
             )
-        if place in seen:
+        if code in seen:
             raise AnalysisError(
-                f"{what}: report {place} is counted twice, the second time as {key!r}", "add them up"
+                f"{what}: report {code} is counted twice, the second time as {key!r}", "add them up"
             )
-        seen.add(place)
-        ordered[place] = value
+        seen.add(code)
+        ordered[code] = value
     return ordered
 
 

@@ -1,8 +1,9 @@
 """Rows that are alike, put together: ten million respondents are often a few thousand different rows.
 
-A table may carry a column `TIMES`: each of its rows then stands for so many respondents. Where they were weighted,
-`WEIGHTS` and `SQUARES` have the sums of their weights and of the squares of these, `LEAST` and `MOST` the smallest and
-the largest, and `POSITIVE` how many are above 0. A row without a value in `COMPLETE` stands for those who lack one.
+A table may carry a column `TIMES`: each of its rows then stands for that number of respondents. Where they were
+weighted, `WEIGHTS` and `SQUARES` have the sums of their weights and of the squares of these, `LEAST` and `MOST` the
+smallest and the largest, and `POSITIVE` how many are above 0. A row without a value in `COMPLETE` stands for those who
+lack one.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ __all__ = [
     "SQUARES",
     "TIMES",
     "WEIGHTS",
-    "AlikeRows",
-    "added",
+    "DistinctRows",
+    "add_up",
     "each_row",
-    "put_together",
+    "merge_equal_rows",
     "times_of",
 ]
 
@@ -42,7 +43,7 @@ Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class AlikeRows:
+class DistinctRows:
     """Different rows, and for how many respondents each stands."""
 
     frame: pd.DataFrame
@@ -60,47 +61,55 @@ def times_of(data: pd.DataFrame) -> npt.NDArray[np.float64]:
     return np.ones(len(data))
 
 
-def added(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def add_up(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Add up tables of rows that were put together by themselves."""
-    whole = pd.concat(parts, ignore_index=True)
-    sums = {key: how for key, how in HOW_TO_ADD.items() if key in whole.columns}
-    columns = [name for name in whole.columns if name not in sums]
-    return whole.groupby(columns, dropna=False, observed=True, as_index=False).agg(sums)
+    table = pd.concat(parts, ignore_index=True)
+    sums = {key: how for key, how in HOW_TO_ADD.items() if key in table.columns}
+    columns = [name for name in table.columns if name not in sums]
+    return table.groupby(columns, dropna=False, observed=True, as_index=False).agg(sums)
 
 
-def each_row(data: pd.DataFrame) -> AlikeRows:
+def each_row(data: pd.DataFrame) -> DistinctRows:
     """Return the rows as they are."""
-    return AlikeRows(data, times_of(data), data.index)
+    return DistinctRows(data, times_of(data), data.index)
 
 
-def put_together(
+def merge_equal_rows(
     data: pd.DataFrame, columns: Sequence[str], beside: Sequence[Codes] = ()
-) -> AlikeRows | None:
+) -> DistinctRows | None:
     """Put rows together that are alike in these columns and codes; None where that leaves more than half of them."""
-    known = TIMES not in data.columns
-    found = _numbered([*(data[name] for name in columns), *beside], (FEWER if known else 1.0) * len(data))
-    if found is None:
+    has_labels = TIMES not in data.columns
+    numbered = _number_combinations(
+        [*(data[name] for name in columns), *beside], (FEWER if has_labels else 1.0) * len(data)
+    )
+    if numbered is None:
         return None
-    of_row, first = found
+    of_row, first = numbered
     frame = data.iloc[first]
     times = np.asarray(np.bincount(of_row, weights=times_of(data), minlength=len(first)), dtype=np.float64)
     # Where nobody knows any more whose row was which, a row is called by what it holds.
-    index = data.index if known else pd.MultiIndex.from_frame(frame[list(columns)])
-    return AlikeRows(frame, times, index, of_row)
+    if has_labels:
+        index = data.index
+    else:
+        index = pd.MultiIndex.from_frame(frame[list(columns)])
+    return DistinctRows(frame, times, index, of_row)
 
 
-def _numbered(columns: Sequence[Any], most: float) -> tuple[Codes, Codes] | None:
+def _number_combinations(columns: Sequence[Any], most: float) -> tuple[Codes, Codes] | None:
     """Return the number of each row's combination, and where each combination first stands."""
-    codes = np.zeros(len(columns[0]), dtype=np.int64) if columns else np.zeros(0, dtype=np.int64)
+    if columns:
+        codes = np.zeros(len(columns[0]), dtype=np.int64)
+    else:
+        codes = np.zeros(0, dtype=np.int64)
     size = 1
     for column in columns:
         try:
-            own, values = pd.factorize(column, use_na_sentinel=False)
+            column_codes, values = pd.factorize(column, use_na_sentinel=False)
         except TypeError:  # values that cannot be compared
             return None
-        codes = codes * len(values) + own
-        codes, kept = pd.factorize(codes)
-        size = len(kept)
+        codes = codes * len(values) + column_codes
+        codes, combinations = pd.factorize(codes)
+        size = len(combinations)
         if size > most:
             return None
     first = np.empty(size, dtype=np.int64)

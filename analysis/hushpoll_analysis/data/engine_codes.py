@@ -10,17 +10,17 @@ import pandas as pd
 from hushpoll_client import Block, Survey
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.parts import Part
+from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
 
-from .distinct_rows import added
-from .engine_groups import MOST_REPORTS, told_by
+from .distinct_rows import add_up
+from .engine_groups import MOST_REPORTS, reporting_entry
 from .engine_sums import digit_at, digit_rows, engine_sums
 from .option_columns import OPTION
 from .tally import column_of, grouping_column
 
-__all__ = ["FEW_REPORTS", "REPORT", "as_text", "option_sums", "told_by_option", "with_codes"]
+__all__ = ["FEW_REPORTS", "REPORT", "as_text", "option_sums", "question_by_option", "with_codes"]
 
 FEW_REPORTS = 1 << 8
 """Different reports of several options at once that are put together as they are; more are taken apart."""
@@ -30,30 +30,32 @@ REPORT = "(report)"
 _LISTED, _PLACE, _CODE = "(listed)", "(place)", "(code)"
 
 
-def told_by_option(survey: Survey, name: str) -> Question | None:
+def question_by_option(survey: Survey, name: str) -> Question | None:
     """Return the question whose reports speak of several options at once, with too many different ones to keep
     whole.
     """
     if grouping_column(survey, name) is not None:
         return None
-    entry, part = told_by(survey, name)
-    if part is not None or not isinstance(entry, Question) or not sampler(entry.channel).parts:
+    entry, marginal = reporting_entry(survey, name)
+    if marginal is not None or not isinstance(entry, Question) or not sampler(entry.channel).parts:
         return None
     # The mean and the quantiles of sets need them whole.
     needs_sets = entry.answers.ordered or entry.answers.values is not None
-    return entry if entry.channel.outcomes > (MOST_REPORTS if needs_sets else FEW_REPORTS) else None
+    if entry.channel.outcomes > (MOST_REPORTS if needs_sets else FEW_REPORTS):
+        return entry
+    return None
 
 
 def with_codes(survey: Survey, table: Any, names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
-    """Return a table, and what its rows say of questions, options and exact columns; -1 where nobody was asked."""
-    read = {}
+    """Return a table and the codes of questions, options and exact columns in it; -1 for people who were not asked."""
+    columns = {}
     for name in names:
         if grouping_column(survey, name) is None:
-            entry, part = told_by(survey, name)
-            read[name] = column_of(entry.id) if part is None else f"({name})"
-            if part is not None:
-                table = _with_part(table, column_of(entry.id), entry, part, read[name])
-    return table, {name: table[read[name]] if name in read else as_text(table[name]) for name in names}
+            entry, marginal = reporting_entry(survey, name)
+            columns[name] = column_of(entry.id) if marginal is None else f"({name})"
+            if marginal is not None:
+                table = _with_part(table, column_of(entry.id), entry, marginal, columns[name])
+    return table, {name: table[columns[name]] if name in columns else as_text(table[name]) for name in names}
 
 
 def as_text(column: Any) -> Any:
@@ -63,12 +65,12 @@ def as_text(column: Any) -> Any:
     return column.cast("string")
 
 
-def _with_part(table: Any, column: str, entry: Question | Block, part: Part, called: str) -> Any:
+def _with_part(table: Any, column: str, entry: Question | Block, marginal: Marginal, called: str) -> Any:
     """Add a column of what reports say of one option, or of one question of a block."""
-    whole = sampler(entry.channel)
-    if whole.digits:
-        (member,) = part.members
-        digit = digit_at(_ibis(), table[column], whole.digits - 1 - member // 4)
+    report_sampler = sampler(entry.channel)
+    if report_sampler.digits:
+        (member,) = marginal.members
+        digit = digit_at(_ibis(), table[column], report_sampler.digits - 1 - member // 4)
         return table.mutate(**{called: digit // (1 << member % 4) % 2})
     outcomes = entry.channel.outcomes
     if outcomes > MOST_LISTED:
@@ -76,52 +78,56 @@ def _with_part(table: Any, column: str, entry: Question | Block, part: Part, cal
             f'"{entry.id}" has {outcomes:,} different reports, too many to tell a query engine what each says',
             "give a random part of the reports, as one table",
         )
-    codes = whole.part_codes(part, whole.read(np.arange(outcomes))[0])
+    codes = report_sampler.part_codes(marginal, report_sampler.read(np.arange(outcomes))[0])
     listed = _ibis().memtable(pd.DataFrame({_LISTED: np.arange(outcomes), called: codes.astype(np.int64)}))
     return table.join(listed, table[column].cast("int64") == listed[_LISTED]).drop(_LISTED)
 
 
 def option_sums(chosen: Any, keys: Sequence[str], question: Question, most: int) -> pd.DataFrame | None:
-    """Add up what the column `REPORT` says of each option; None where that would be more than so many rows.
+    """Add up what the column `REPORT` says of each option; None where that would be more than `most` rows.
 
     Each row of the result tells of one option (`OPTION`): in the column of the question whether it was reported.
     """
-    whole = sampler(question.channel)
-    different = int(chosen.select(*keys).distinct().count().execute()) if keys else 1
-    if 2 * whole.options * different > most:
+    report_sampler = sampler(question.channel)
+    different = 1
+    if keys:
+        different = int(chosen.select(*keys).distinct().count().execute())
+    if 2 * report_sampler.options * different > most:
         return None
-    if whole.digits:
+    if report_sampler.digits:
         step = max(1, most // (16 * different))
-        found = [
-            one
-            for start in range(0, whole.digits, step)
-            for one in _digit_sums(chosen, keys, question, (start, min(start + step, whole.digits)), most)
+        tables = [
+            option_table
+            for start in range(0, report_sampler.digits, step)
+            for option_table in _digit_sums(
+                chosen, keys, question, (start, min(start + step, report_sampler.digits)), most
+            )
         ]
     else:
-        found = []
-        for option, part in enumerate(whole.parts):
-            told = _with_part(chosen, REPORT, question, part, _CODE)
-            sums = engine_sums(told, [*keys, _CODE], most)
-            found.append(sums.rename(columns={_CODE: question.id}).assign(**{OPTION: option}))
-    return added(found)
+        tables = []
+        for option, marginal in enumerate(report_sampler.parts):
+            codes = _with_part(chosen, REPORT, question, marginal, _CODE)
+            sums = engine_sums(codes, [*keys, _CODE], most)
+            tables.append(sums.rename(columns={_CODE: question.id}).assign(**{OPTION: option}))
+    return add_up(tables)
 
 
 def _digit_sums(
-    chosen: Any, keys: Sequence[str], question: Question, places: tuple[int, int], most: int
+    chosen: Any, keys: Sequence[str], question: Question, digit_range: tuple[int, int], most: int
 ) -> list[pd.DataFrame]:
     """Add up some digits of bitmaps, each of which tells of four options."""
-    whole = sampler(question.channel)
-    rows = digit_rows(_ibis(), chosen[REPORT], *places)
+    report_sampler = sampler(question.channel)
+    rows = digit_rows(_ibis(), chosen[REPORT], *digit_range)
     cut = chosen.mutate(**{_PLACE: rows["place"]})
     cut = cut.mutate(**{_CODE: digit_at(_ibis(), cut[REPORT], cut[_PLACE])})
     sums = engine_sums(cut, [*keys, _PLACE, _CODE], most)
-    place, code = (sums.pop(name).to_numpy(dtype=np.int64) for name in (_PLACE, _CODE))
-    found = []
+    position, code = (sums.pop(name).to_numpy(dtype=np.int64) for name in (_PLACE, _CODE))
+    tables = []
     for bit in range(4):
-        option = 4 * (whole.digits - 1 - place) + bit
+        option = 4 * (report_sampler.digits - 1 - position) + bit
         mine = sums.assign(**{OPTION: option, question.id: code >> bit & 1})
-        found.append(mine[option < whole.options])
-    return found
+        tables.append(mine[option < report_sampler.options])
+    return tables
 
 
 def _ibis() -> Any:

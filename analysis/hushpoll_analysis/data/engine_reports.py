@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .distinct_rows import HOW_TO_ADD, added
-from .engine_codes import REPORT, as_text, option_sums, told_by_option, with_codes
+from .distinct_rows import HOW_TO_ADD, add_up
+from .engine_codes import REPORT, as_text, option_sums, question_by_option, with_codes
 from .engine_groups import engine_suffices
 from .engine_sums import check_sums, engine_sums, is_engine_table, weighed, without_gaps
 from .files import column_names, tally
@@ -81,8 +81,8 @@ class EngineReports:
         """Count the reports."""
         if not (is_engine_table(self.data) or self.complete or engine_suffices(self.survey, by)):
             return tally(self.survey, self.data, by, fewest=fewest)
-        with self._whole() as whole:
-            table = self._kept(whole)
+        with self._whole() as all_reports:
+            table = self._kept(all_reports)
             grouping = grouping_column(self.survey, by)
             if grouping is not None and grouping in table.columns:
                 table = table.mutate(**{grouping: as_text(table[grouping])})
@@ -111,36 +111,36 @@ class EngineReports:
         """
         exact = [name for name in names if grouping_column(self.survey, name) is not None]
         self.check([*exact, *beside, *([] if weights is None else [weights])])
-        apart = next((name for name in names if told_by_option(self.survey, name)), None)
-        told = [name for name in names if name != apart]
+        apart = next((name for name in names if question_by_option(self.survey, name)), None)
+        columns = [name for name in names if name != apart]
         parts: list[pd.DataFrame] = []
         with (
             self._tables() as (tables, total),
             tqdm(total=total, desc=", ".join(names), **_BAR) as bar,
         ):
             for table, rows in tables:
-                found = self._sums(table, told, beside, weights, apart)
-                parts = [found if not parts else added([*parts, found])]
+                sums = self._sums(table, columns, beside, weights, apart)
+                parts = [sums if not parts else add_up([*parts, sums])]
                 if len(parts[0]) > MOST_ALIKE:
                     raise _too_many(names, parts[0].columns)
                 bar.update(rows)
         if weights is not None:
             check_sums(parts[0], weights)
-        return _asked(folded_frame(self.survey, parts[0], fewest), told)
+        return _only_asked(folded_frame(self.survey, parts[0], fewest), columns)
 
     def _sums(
         self, table: Any, names: Sequence[str], beside: Sequence[str], weights: str | None, apart: str | None
     ) -> pd.DataFrame:
         """Add up one table, the reports of the question `apart` option by option."""
-        table, told = with_codes(self.survey, table, names)
-        keys = {name: table[name] for name in beside} | told
+        table, codes = with_codes(self.survey, table, names)
+        keys = {name: table[name] for name in beside} | codes
         if apart is None:
             return engine_sums(weighed(table, keys, weights), list(keys), MOST_ALIKE)
         chosen = weighed(table, keys | {REPORT: table[column_of(apart)]}, weights)
-        found = option_sums(chosen, list(keys), question_of(self.survey, apart), MOST_ALIKE)
-        if found is None:
+        sums = option_sums(chosen, list(keys), question_of(self.survey, apart), MOST_ALIKE)
+        if sums is None:
             raise _too_many([apart], list(keys))
-        return found
+        return sums
 
     @contextmanager
     def _whole(self) -> Iterator[Any]:
@@ -166,12 +166,14 @@ class EngineReports:
         return without_gaps(table, self.complete, [column_of(entry.id) for entry in self.survey.entries])
 
 
-def _asked(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def _only_asked(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Leave out who was not asked one of these."""
-    asked = np.all([(frame[name] != -1).to_numpy() for name in names], axis=0)
-    if not np.any(asked):
+    is_asked = np.all([(frame[name] != -1).to_numpy() for name in names], axis=0)
+    if not np.any(is_asked):
         raise AnalysisError(f"nobody is asked {' and '.join(names)} together", NOT_TOGETHER)
-    return frame if np.all(asked) else frame[asked].reset_index(drop=True)
+    if np.all(is_asked):
+        return frame
+    return frame[is_asked].reset_index(drop=True)
 
 
 def _too_many(names: Sequence[str], columns: Iterable[str]) -> AnalysisError:

@@ -32,13 +32,16 @@ def is_engine_table(data: Any) -> bool:
 
 
 def weighed(table: Any, keys: Mapping[str, Any], weights: str | None) -> Any:
-    """Return a table of these expressions, by name, with the weights as numbers beside them."""
+    """Return a table of these expressions, by name, and the weights as numbers."""
     if weights is None:
         return table.select(**keys)
     check_present(weights, table.columns, "table")
     column = table[weights]
     # Text that is no number, and no weight at all, are found in the sums.
-    number = column.try_cast("float64") if column.type().is_string() else column.cast("float64")
+    if column.type().is_string():
+        number = column.try_cast("float64")
+    else:
+        number = column.cast("float64")
     return table.select(**keys, **{_WEIGHT: number.fill_null(float("inf"))})
 
 
@@ -54,8 +57,8 @@ def engine_sums(chosen: Any, keys: Sequence[str], most: int) -> pd.DataFrame:
             LEAST: weight.min(),
             MOST: weight.max(),
         }
-    found: pd.DataFrame = chosen.group_by(list(keys)).agg(**sums).limit(most + 1).execute()
-    return found
+    sums_table: pd.DataFrame = chosen.group_by(list(keys)).agg(**sums).limit(most + 1).execute()
+    return sums_table
 
 
 def without_gaps(table: Any, names: Sequence[str], reports: Sequence[str]) -> Any:
@@ -66,8 +69,13 @@ def without_gaps(table: Any, names: Sequence[str], reports: Sequence[str]) -> An
             table = table.filter(~table[name].isnan())
     # A column of numbers with gaps was often written as fractions; what is none is refused as a report.
     numbers = {name: table[name] for name in reports if table[name].type().is_floating()}
-    cast = {name: (one == one.floor()).ifelse(one, -1.0).cast("int64") for name, one in numbers.items()}
-    return table.mutate(**cast) if cast else table
+    cast = {
+        name: (column == column.floor()).ifelse(column, -1.0).cast("int64")
+        for name, column in numbers.items()
+    }
+    if cast:
+        return table.mutate(**cast)
+    return table
 
 
 def check_present(weights: str | None, present: Sequence[str], where: str) -> None:
@@ -76,15 +84,15 @@ def check_present(weights: str | None, present: Sequence[str], where: str) -> No
         raise AnalysisError(f'{where}: no column "{weights}"', "name the column of the weights")
 
 
-def check_sums(found: pd.DataFrame, weights: str) -> None:
+def check_sums(sums: pd.DataFrame, weights: str) -> None:
     """Refuse weights that are missing, negative or 0 for all but one, from their sums."""
-    if not np.isfinite(found[[WEIGHTS, LEAST]].to_numpy(dtype=np.float64)).all():
+    if not np.isfinite(sums[[WEIGHTS, LEAST]].to_numpy(dtype=np.float64)).all():
         raise AnalysisError(f"{weights}: some weights are missing or no numbers", "give each row one")
-    if found[LEAST].min() < 0:
-        raise AnalysisError(f"weight {found[LEAST].min():g} is negative", "weights must be 0 or more")
-    if not found[WEIGHTS].sum() > 0:
+    if sums[LEAST].min() < 0:
+        raise AnalysisError(f"weight {sums[LEAST].min():g} is negative", "weights must be 0 or more")
+    if not sums[WEIGHTS].sum() > 0:
         raise AnalysisError("all weights are 0", "give at least some people a weight")
-    if found[POSITIVE].sum() < 2:
+    if sums[POSITIVE].sum() < 2:
         raise AnalysisError(
             f"{weights}: all weights but one are 0, so there is one respondent and no standard error",
             "give at least two people a weight",
@@ -97,6 +105,6 @@ def digit_rows(ibis: Any, column: Any, start: int, stop: int) -> dict[str, Any]:
     return {"text": column, "place": ibis.range(start, stop).unnest()}
 
 
-def digit_at(ibis: Any, text: Any, place: Any) -> Any:
+def digit_at(ibis: Any, text: Any, position: Any) -> Any:
     """Return which digit stands at a place: where it stands in the list of all, or -1."""
-    return ibis.literal("0123456789abcdef").find(text.substr(place, 1)).cast("int64")
+    return ibis.literal("0123456789abcdef").find(text.substr(position, 1)).cast("int64")

@@ -50,12 +50,12 @@ def count_expression(
     Groups are reports, as text; `exact` ones stay as they are, because each engine writes True in its own way.
 
     Each question is one GROUP BY over one column, glued by UNION ALL, so columnar engines read every column once. A
-    column of so many hexadecimal digits is counted digit by digit: each stands for four options.
+    column of hexadecimal digits is counted digit by digit: each stands for four options.
     """
     ibis = _ibis()
     parts = []
     for column, digits in columns.items():
-        counted, code = _counted(ibis, table, column, digits, group)
+        counted, code = _count_table(ibis, table, column, digits, group)
         parts.append(
             counted.select(
                 grp=_group_of(ibis, counted, group, exact),
@@ -65,27 +65,36 @@ def count_expression(
                 question=ibis.literal(column),
             )
         )
-    return ibis.union(*parts) if len(parts) > 1 else parts[0]
+    if len(parts) > 1:
+        return ibis.union(*parts)
+    return parts[0]
 
 
 def _group_of(ibis: Any, counted: Any, group: str | None, exact: bool) -> Any:
     if group is None:
         return ibis.literal("")
-    return counted["grp"] if exact else counted["grp"].cast("string")
+    if exact:
+        return counted["grp"]
+    return counted["grp"].cast("string")
 
 
-def _counted(ibis: Any, table: Any, column: str, digits: int, group: str | None) -> tuple[Any, str]:
+def _count_table(ibis: Any, table: Any, column: str, digits: int, group: str | None) -> tuple[Any, str]:
     """Count one column, within groups where there are any; give the counts and the name of the column with the codes.
 
     Grouped by the columns as they are, and named afterwards: engines count small integers by their place.
     """
     # The column of groups may be called anything, also what a column of ours is called.
-    keys = {"grp": table[group]} if group else {}
+    keys = {}
+    if group:
+        keys = {"grp": table[group]}
     if digits:
         cut = table.select(**digit_rows(ibis, table[column], 0, digits), **keys)
         chosen = cut.select(*keys, "place", code=digit_at(ibis, cut.text, cut.place))
         return chosen.group_by([*keys, "place", "code"]).agg(n=chosen.count()), "code"
-    chosen = table.select(column, **keys) if keys else table
+    if keys:
+        chosen = table.select(column, **keys)
+    else:
+        chosen = table
     return chosen.group_by([*keys, column]).agg(n=chosen.count()), column
 
 
@@ -98,18 +107,20 @@ def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
     if by is None:
         return _collect(survey, count_expression(table, columns).execute())
     counted: dict[EngineGroups, pd.DataFrame] = {}
-    found = []
+    tallies = []
     for name in grouping_names(survey, by):
         groups = engine_groups(survey, name)
         # Options that one column, or one digit, tells are counted once.
         source = EngineGroups(groups.column, groups.digit)
         if source not in counted:
             counted[source] = _grouped_counts(table, columns, source, grouping is not None)
-        rows = groups.told(counted[source], "grp", ["question", "place", "code"], ["n"])
+        rows = groups.merge(counted[source], "grp", ["question", "place", "code"], ["n"])
         if grouping:
-            rows = _named(rows, "grp", grouping)
-        found.append(_collect_by(survey, rows, name, grouping))
-    return found[0] if found[0].by == by else replace(found[0], by=by, joint={}, each=tuple(found))
+            rows = _name_groups(rows, "grp", grouping)
+        tallies.append(_collect_by(survey, rows, name, grouping))
+    if tallies[0].by == by:
+        return tallies[0]
+    return replace(tallies[0], by=by, joint={}, by_option=tuple(tallies))
 
 
 def _grouped_counts(
@@ -121,7 +132,7 @@ def _grouped_counts(
     return rows
 
 
-def _named(rows: pd.DataFrame, column: str, grouping: str) -> pd.DataFrame:
+def _name_groups(rows: pd.DataFrame, column: str, grouping: str) -> pd.DataFrame:
     """Name exact groups as the other readers do; refuse empty cells."""
     if rows[column].isna().any():
         raise AnalysisError(f'table: column "{grouping}" has empty cells', "fill them before grouping by it")
@@ -164,8 +175,14 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
         raise AnalysisError(f'table: no column "{weights}"', "name the column of the weights")
     _check_reports(survey, table, columns)
     _check_weights(table, weights)
-    groups = None if by is None else _one_grouping(survey, by)
-    table, group = (table, None) if groups is None else _with_groups(table, groups)
+    if by is None:
+        groups = None
+    else:
+        groups = _one_grouping(survey, by)
+    if groups is None:
+        group = None
+    else:
+        table, group = _with_groups(table, groups)
     parts = []
     for column, digits in columns.items():
         chosen = table.select(
@@ -181,14 +198,17 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
             n=ibis._.count(), weight=ibis._.weight.sum(), weight_squared=(ibis._.weight * ibis._.weight).sum()
         )
         parts.append(summed.mutate(question=ibis.literal(column.removesuffix(COLUMN_SUFFIX))))
-    whole = ibis.union(*parts) if len(parts) > 1 else parts[0]
+    if len(parts) > 1:
+        union = ibis.union(*parts)
+    else:
+        union = parts[0]
     order = ["question", "group", "code"]
-    rows = whole.execute()
+    rows = union.execute()
     _check_codes(survey, rows)
     if grouping is not None:
-        rows = _named(rows, "group", grouping)
+        rows = _name_groups(rows, "group", grouping)
     if groups is not None:
-        rows = groups.told(rows, "group", ["question", "place", "code"], _SUMS)
+        rows = groups.merge(rows, "group", ["question", "place", "code"], _SUMS)
     if by is not None and grouping is None:
         rows = rows[rows["group"] != NOT_ASKED]
     frame = pd.concat([_options(entry, rows[rows["question"] == entry.id]) for entry in survey.entries])
@@ -199,11 +219,15 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
 def _grouped_by(ibis: Any, table: Any, group: str | None, grouping: str | None) -> Any:
     if group is None:
         return ibis.literal("")
-    return table[group].cast("string") if grouping is None else table[group]
+    if grouping is None:
+        return table[group].cast("string")
+    return table[group]
 
 
 def _one_grouping(survey: Survey, by: str) -> EngineGroups:
-    names = (by,) if grouping_column(survey, by) else grouping_names(survey, by)
+    names: tuple[str, ...] = (by,)
+    if not grouping_column(survey, by):
+        names = grouping_names(survey, by)
     if len(names) > 1:
         raise AnalysisError(
             f'"{by}" speaks of several options at once', f"add up by one of them, as in {names[0]!r}"
@@ -220,17 +244,19 @@ def _whole(ibis: Any, column: Any) -> dict[str, Any]:
 
 def _options(entry: Question | Block, rows: pd.DataFrame) -> pd.DataFrame:
     """Take the sums of a bitmap's digits apart into sums of options: held (1) or not (0), named like columns."""
-    whole = sampler(entry.channel)
-    if not whole.digits:
+    report_sampler = sampler(entry.channel)
+    if not report_sampler.digits:
         return rows
-    found = []
+    option_sums = []
     for group, mine in rows.groupby("group", sort=False):
         for option, label in enumerate(entry.labels):
-            here = mine[mine["place"] == whole.digits - 1 - option // 4]
+            here = mine[mine["place"] == report_sampler.digits - 1 - option // 4]
             held = here["code"].to_numpy() >> (option % 4) & 1
             sums = here.groupby(held)[_SUMS].sum().reset_index(names="code")
-            found.append(sums.assign(question=f"{entry.id}[{label}]", group=group))
-    return pd.concat(found) if found else rows
+            option_sums.append(sums.assign(question=f"{entry.id}[{label}]", group=group))
+    if option_sums:
+        return pd.concat(option_sums)
+    return rows
 
 
 def _check_reports(survey: Survey, table: Any, columns: Mapping[str, int]) -> None:
@@ -238,42 +264,51 @@ def _check_reports(survey: Survey, table: Any, columns: Mapping[str, int]) -> No
     for column, digits in columns.items():
         kind = table[column].type()
         if not (kind.is_string() if digits else kind.is_integer()):
-            wanted = f"text of {digits} hexadecimal digits" if digits else "integers"
-            raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {wanted}")
+            expected = "integers"
+            if digits:
+                expected = f"text of {digits} hexadecimal digits"
+            raise AnalysisError(f'table: column "{column}" has type {kind}', f"reports are {expected}")
     for question in survey.entries:
-        column, whole = column_of(question.id), sampler(question.channel)
-        if not whole.digits:
+        column, report_sampler = column_of(question.id), sampler(question.channel)
+        if not report_sampler.digits:
             continue
         text = table[column]
-        legal = text.re_search(_spelling(whole.options)) & (_options_held(text) == whole.held)
+        legal = text.re_search(_spelling(report_sampler.options)) & (
+            _options_held(text) == report_sampler.held
+        )
         # The length too: where an engine is Java, the end of a pattern may stand before a line's end.
-        wrong = text.isnull() | (text.length() != whole.digits) | ~legal
-        found = table.filter(wrong).select(column).limit(1).execute()
-        if len(found):
-            raise foreign_code(question, found[column].iloc[0], "table")
+        wrong = text.isnull() | (text.length() != report_sampler.digits) | ~legal
+        wrong_rows = table.filter(wrong).select(column).limit(1).execute()
+        if len(wrong_rows):
+            raise foreign_code(question, wrong_rows[column].iloc[0], "table")
 
 
 def _spelling(options: int) -> str:
     """Return the pattern of a set: lower-case digits, the first of which may stand for fewer than four options."""
     digits, rest = -(-options // 4), options % 4
-    first = _HEXADECIMAL[: 2**rest] if rest else _HEXADECIMAL
+    if rest:
+        first = _HEXADECIMAL[: 2**rest]
+    else:
+        first = _HEXADECIMAL
     return f"^[{first}][{_HEXADECIMAL}]{{{digits - 1}}}$"
 
 
 def _options_held(text: Any) -> Any:
     """Return how many options a set holds: how often its digits stand for one, two, three and four of them."""
     held = text.translate(_HEXADECIMAL, "".join(str(digit.bit_count()) for digit in range(16)))
-    each = [number * (held.length() - held.replace(str(number), "").length()) for number in range(1, 5)]
-    return each[0] + each[1] + each[2] + each[3]
+    digit_counts = [
+        number * (held.length() - held.replace(str(number), "").length()) for number in range(1, 5)
+    ]
+    return digit_counts[0] + digit_counts[1] + digit_counts[2] + digit_counts[3]
 
 
 def _check_weights(table: Any, weights: str) -> None:
     """Refuse weights that are missing, or negative."""
-    each = table[weights].cast("float64")
-    missing = table.filter(each.isnull() | each.isnan() | each.isinf()).count().execute()
+    values = table[weights].cast("float64")
+    missing = table.filter(values.isnull() | values.isnan() | values.isinf()).count().execute()
     if missing:
         raise AnalysisError(f"{weights}: {missing:,} weights are missing or no numbers", "give each row one")
-    least = each.min().execute()
+    least = values.min().execute()
     if least < 0:
         raise AnalysisError(f"{weights}: weight {least:g} is negative", "weights must be 0 or more")
 
@@ -281,8 +316,11 @@ def _check_weights(table: Any, weights: str) -> None:
 def _check_codes(survey: Survey, rows: pd.DataFrame) -> None:
     """Refuse numbers that are no reports; sets were checked as text."""
     for entry in survey.entries:
-        whole, codes = sampler(entry.channel), rows.loc[rows["question"] == entry.id, "code"]
-        wrong = None if whole.digits else whole.read(codes.to_numpy())[1]
+        report_sampler, codes = sampler(entry.channel), rows.loc[rows["question"] == entry.id, "code"]
+        if report_sampler.digits:
+            wrong = None
+        else:
+            wrong = report_sampler.read(codes.to_numpy())[1]
         if wrong is not None:
             raise foreign_code(entry, codes.iloc[wrong], "table")
 
@@ -296,13 +334,22 @@ def _collect(survey: Survey, rows: Any) -> Tally:
 
 def _collect_by(survey: Survey, rows: Any, by: str, grouping: str | None) -> Tally:
     """Return the counts within groups; those who were not asked are in the total only."""
-    names = sorted(set(rows["grp"])) if grouping else [*report_names(survey, by), NOT_ASKED]
+    if grouping:
+        names = sorted(set(rows["grp"]))
+    else:
+        names = [*report_names(survey, by), NOT_ASKED]
     tables = _tables(survey, rows, names)
     counts = {name: table.sum(axis=0) for name, table in tables.items()}
     first = survey.entries[0]
-    kept = slice(None) if grouping else slice(-1)
-    own = None if grouping else grouping_question(survey, by).id
-    joint = {name: table[kept] for name, table in tables.items() if name != own}
+    if grouping:
+        asked_rows = slice(None)
+    else:
+        asked_rows = slice(-1)
+    if grouping:
+        grouping_id = None
+    else:
+        grouping_id = grouping_question(survey, by).id
+    joint = {name: table[asked_rows] for name, table in tables.items() if name != grouping_id}
     counted = with_member_counts(survey, counts)
     return Tally(
         survey,
@@ -323,18 +370,25 @@ def _tables(survey: Survey, rows: Any, names: list[str]) -> dict[str, Counts]:
 
 def _cells(question: Question | Block, rows: Any, names: list[str]) -> Counts:
     """Return the counts of one question, a row for each group, from the rows of the GROUP BY."""
-    whole = sampler(question.channel)
-    outcomes = 16 if whole.digits else question.channel.outcomes
+    report_sampler = sampler(question.channel)
+    if report_sampler.digits:
+        outcomes = 16
+    else:
+        outcomes = question.channel.outcomes
     for group, code in zip(rows["grp"], rows["code"], strict=True):
         if not (code == code and 0 <= code < outcomes) or group not in names:
             raise foreign_code(question, code, "table")
-    table = np.zeros((len(names), whole.cells), dtype=np.int64)
+    table = np.zeros((len(names), report_sampler.cells), dtype=np.int64)
     for number, name in enumerate(names):
-        mine = rows if len(names) == 1 else rows[rows["grp"] == name]
-        codes, times, places = (mine[key].to_numpy(dtype=np.int64) for key in ("code", "n", "place"))
-        counted = (
-            whole.tally_digits(places, codes, times) if whole.digits else whole.tally_counted(codes, times)
-        )
+        if len(names) == 1:
+            mine = rows
+        else:
+            mine = rows[rows["grp"] == name]
+        codes, times, positions = (mine[key].to_numpy(dtype=np.int64) for key in ("code", "n", "place"))
+        if report_sampler.digits:
+            counted = report_sampler.tally_digits(positions, codes, times)
+        else:
+            counted = report_sampler.tally_counted(codes, times)
         table[number] = counted
     return table
 

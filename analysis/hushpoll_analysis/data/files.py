@@ -48,13 +48,13 @@ __all__ = [
     "HASH_KEY",
     "Progress",
     "check_hash",
+    "column_blocks",
     "column_names",
     "read_frame",
     "read_table",
     "tally",
     "tally_records",
     "text_columns",
-    "wanted_blocks",
 ]
 
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
@@ -99,7 +99,9 @@ def tally(
         from .engines import tally_table
 
         counted = tally_table(survey, data, by)
-        return folded_tally(counted, fewest) if by_link(survey, by) else counted
+        if by_link(survey, by):
+            return folded_tally(counted, fewest)
+        return counted
     columns = [column_of(entry.id) for entry in survey.entries]
     grouping = grouping_column(survey, by)
     if isinstance(data, pd.DataFrame | Mapping):
@@ -122,17 +124,17 @@ def tally(
 def tally_records(
     survey: Survey,
     records: Iterable[Any],
-    each: Sequence[str | None],
+    groupings: Sequence[str | None],
     progress: Progress | None = None,
     fewest: int = FEWEST_REPORTS,
 ) -> list[Tally]:
     """Count the database's records by each of these, None for no groups, in one pass: they can be read once."""
-    for by in each:
+    for by in groupings:
         if grouping_column(survey, by) and not by_link(survey, by):
             raise AnalysisError(
                 f'"{by}" is not a question of the survey', "the database holds nothing else to group by"
             )
-    return _count(survey, _record_blocks(survey, records), "database", each, progress, fewest)
+    return _count(survey, _record_blocks(survey, records), "database", groupings, progress, fewest)
 
 
 def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.DataFrame:
@@ -146,17 +148,32 @@ def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.Da
         check_once(data, columns)
         _written(survey, {name: data[name].to_numpy() for name in columns}, "data", 0)
         return folded_frame(survey, data, fewest)
-    path = Path(data) if isinstance(data, str | Path) else None
-    where = "database" if path is None else path.name
-    group = FIELD if survey.groups and (path is None or FIELD in column_names(path)) else None
-    blocks = _record_blocks(survey, data) if path is None else _file_blocks(survey, path, columns, group)
+    path = None
+    if isinstance(data, str | Path):
+        path = Path(data)
+    if path is None:
+        where = "database"
+    else:
+        where = path.name
+    group = None
+    if survey.groups and (path is None or FIELD in column_names(path)):
+        group = FIELD
+    if path is None:
+        blocks = _record_blocks(survey, data)
+    else:
+        blocks = _file_blocks(survey, path, columns, group)
     frames, n = [], 0
     for block in blocks:
-        named = {} if group is None else {group: block[group]}
+        if group is None:
+            named = {}
+        else:
+            named = {group: block[group]}
         frames.append(pd.DataFrame(named | _written(survey, block, where, n)))
         n += len(frames[-1])
     empty = pd.DataFrame(columns=columns if group is None else [group, *columns])
-    return folded_frame(survey, pd.concat(frames, ignore_index=True), fewest) if frames else empty
+    if frames:
+        return folded_frame(survey, pd.concat(frames, ignore_index=True), fewest)
+    return empty
 
 
 def _written(survey: Survey, block: Codes, where: str, offset: int) -> dict[str, npt.NDArray[Any]]:
@@ -179,90 +196,100 @@ def column_names(path: Path) -> list[str]:
         raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
 
 
-def wanted_blocks(
-    survey: Survey, data: Any, wanted: list[str], texts: Collection[str] = (), omit: bool = False
+def column_blocks(
+    survey: Survey, data: Any, names: list[str], texts: Collection[str] = (), omit: bool = False
 ) -> Iterator[tuple[Codes, int]]:
     """Go through a CSV file or the database's records block by block: some columns, reports checked and as exported.
 
     The columns `texts` of a file are text whatever they look like. With `omit` rows that lack a value are left out;
-    beside each block stands how many.
+    each block comes with their number.
     """
     entries = {column_of(entry.id): entry for entry in survey.entries}
     if isinstance(data, str | Path):
-        where, blocks = Path(data).name, _csv_blocks(survey, Path(data), list(entries), None, wanted, texts)
+        where, blocks = Path(data).name, _csv_blocks(survey, Path(data), list(entries), None, names, texts)
     else:
         where, blocks = "database", _record_blocks(survey, data)
     n = 0
     for block in blocks:
-        found = {name: block[name] for name in wanted}
-        rows = len(found[wanted[0]])
-        kept = np.flatnonzero(~pd.DataFrame(found).isna().any(axis=1)) if omit else np.arange(rows)
-        for name in wanted:
-            found[name] = found[name][kept]
+        columns = {name: block[name] for name in names}
+        rows = len(columns[names[0]])
+        if omit:
+            complete_rows = np.flatnonzero(~pd.DataFrame(columns).isna().any(axis=1))
+        else:
+            complete_rows = np.arange(rows)
+        for name in names:
+            columns[name] = columns[name][complete_rows]
             if name in entries:
-                codes = _checked_codes(entries[name], found[name], where, n, kept)
-                found[name] = sampler(entries[name].channel).write(codes)
+                codes = _checked_codes(entries[name], columns[name], where, n, complete_rows)
+                columns[name] = sampler(entries[name].channel).write(codes)
         n += rows
-        yield found, rows - len(kept)
+        yield columns, rows - len(complete_rows)
 
 
 def record_type(survey: Survey) -> np.dtype[np.void]:
     """Return the layout of one stored report, without padding."""
-    kept = RecordFormat.of(survey)
-    names = [column_of(name) for name in kept.names]
-    if kept.groups:
+    record_format = RecordFormat.of(survey)
+    names = [column_of(name) for name in record_format.names]
+    if record_format.groups:
         names[0] = FIELD
-    return np.dtype([(name, kind) for name, (_, kind) in zip(names, kept.dtype, strict=True)], align=False)
+    return np.dtype(
+        [(name, kind) for name, (_, kind) in zip(names, record_format.dtype, strict=True)], align=False
+    )
 
 
 def _count(
     survey: Survey,
     blocks: Blocks,
     where: str,
-    each: Sequence[str | None],
+    groupings: Sequence[str | None],
     progress: Progress | None,
     fewest: int,
 ) -> list[Tally]:
     entries = survey.entries
     totals = {entry.id: np.zeros(sampler(entry.channel).cells, dtype=np.int64) for entry in entries}
-    joints = {by: _joints(survey, by) for by in each}
+    joints = {by: _joint_counts(survey, by) for by in groupings}
     n = 0
     for block in blocks:
         codes = {entry.id: _checked_codes(entry, block[column_of(entry.id)], where, n) for entry in entries}
         for entry in entries:
             totals[entry.id] += sampler(entry.channel).tally(codes[entry.id])
-        for joint in (one for some in joints.values() for one in some):
+        for joint in (joint_counts for some in joints.values() for joint_counts in some):
             joint.add(codes, block, where)
         rows = len(next(iter(codes.values())))
         n += rows
         if progress is not None:
             progress(rows)
     alone = Tally(survey, n, with_member_counts(survey, totals))
-    counted = {by: _together(alone, by, some) for by, some in joints.items()}
-    return [folded_tally(counted[by], fewest) if by_link(survey, by) else counted[by] for by in each]
+    counted = {by: _combine(alone, by, some) for by, some in joints.items()}
+    return [folded_tally(counted[by], fewest) if by_link(survey, by) else counted[by] for by in groupings]
 
 
-def _joints(survey: Survey, by: str | None) -> list[_Joint]:
+def _joint_counts(survey: Survey, by: str | None) -> list[_JointCounts]:
     if by is None:
         return []
-    return [_Joint(survey, one, grouping_column(survey, by)) for one in grouping_names(survey, by)]
+    return [_JointCounts(survey, name, grouping_column(survey, by)) for name in grouping_names(survey, by)]
 
 
-def _together(alone: Tally, by: str | None, joints: list[_Joint]) -> Tally:
-    found = [joint.beside(alone) for joint in joints]
-    if not found or found[0].by == by:
-        return found[0] if found else alone
-    return replace(alone, by=by, each=tuple(found))
+def _combine(alone: Tally, by: str | None, joints: list[_JointCounts]) -> Tally:
+    tallies = [joint.added_to(alone) for joint in joints]
+    if not tallies or tallies[0].by == by:
+        if tallies:
+            return tallies[0]
+        return alone
+    return replace(alone, by=by, by_option=tuple(tallies))
 
 
-class _Joint:
-    """Counts of every entry beside what makes the groups, block by block."""
+class _JointCounts:
+    """Joint counts of every entry and the groups, added up block by block."""
 
     def __init__(self, survey: Survey, by: str, grouping: str | None) -> None:
         self._survey, self._by, self._grouping = survey, by, grouping
-        own = None if grouping else grouping_question(survey, by).id
+        if grouping:
+            grouping_id = None
+        else:
+            grouping_id = grouping_question(survey, by).id
         self._tables: dict[str, dict[str, Counts]] = {
-            entry.id: {} for entry in survey.entries if entry.id != own
+            entry.id: {} for entry in survey.entries if entry.id != grouping_id
         }
 
     def add(self, codes: Codes, block: Codes, where: str) -> None:
@@ -274,8 +301,8 @@ class _Joint:
             if entry.id in self._tables:
                 _add_joint(self._tables[entry.id], labels, groups[chosen], codes[entry.id][chosen], entry)
 
-    def beside(self, alone: Tally) -> Tally:
-        """Return the counts with these beside them."""
+    def added_to(self, alone: Tally) -> Tally:
+        """Return a tally with these joint counts."""
         names = _group_names(self._survey, self._by, self._grouping, self._tables)
         width = {entry.id: sampler(entry.channel).cells for entry in self._survey.entries}
         tables = {
@@ -290,10 +317,12 @@ def _block_groups(
     survey: Survey, codes: Codes, block: Codes, by: str, grouping: str | None, where: str
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     if grouping is None:
-        told = option_groups(survey, by, codes)
-        if told is None:
-            told = member_codes(survey, question_of(survey, by), codes)
-        return (codes[by].astype(np.int64) if told is None else told), report_names(survey, by)
+        option_codes = option_groups(survey, by, codes)
+        if option_codes is None:
+            option_codes = member_codes(survey, question_of(survey, by), codes)
+        return (codes[by].astype(np.int64) if option_codes is None else option_codes), report_names(
+            survey, by
+        )
     values = pd.Series(block[grouping])
     if values.isna().any():
         raise AnalysisError(
@@ -310,11 +339,11 @@ def _add_joint(
     codes: npt.NDArray[Any],
     question: Question | Block,
 ) -> None:
-    whole = sampler(question.channel)
-    if whole.parts:
-        rows = [whole.tally(codes[groups == group]) for group in range(len(labels))]
+    report_sampler = sampler(question.channel)
+    if report_sampler.parts:
+        rows = [report_sampler.tally(codes[groups == group]) for group in range(len(labels))]
     else:
-        width = whole.cells
+        width = report_sampler.cells
         counted = np.bincount(groups * width + codes, minlength=len(labels) * width)
         rows = list(counted.reshape(len(labels), width))
     for label, row in zip(labels, rows, strict=True):
@@ -334,10 +363,13 @@ def _group_names(
 
 def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], grouping: str | None) -> Codes:
     check_columns(list(data.keys()), columns, grouping, "data")
-    wanted = [*columns, grouping] if grouping else columns
+    if grouping:
+        names = [*columns, grouping]
+    else:
+        names = columns
     if isinstance(data, pd.DataFrame):
-        check_once(data, wanted)
-    arrays = {name: np.asarray(data[name]) for name in wanted}
+        check_once(data, names)
+    arrays = {name: np.asarray(data[name]) for name in names}
     lengths = {name: len(values) for name, values in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise AnalysisError(f"columns have different lengths: {lengths}", "every report is complete")
@@ -345,18 +377,21 @@ def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], g
 
 
 def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
-    if not path.is_dir() and not any(one.exists() for one in files_at(path)):
+    if not path.is_dir() and not any(file.exists() for file in files_at(path)):
         raise AnalysisError(f"{path.name}: no such file", "give a .csv or .parquet file of reports")
-    wanted = [*columns, grouping] if grouping else columns
+    if grouping:
+        names = [*columns, grouping]
+    else:
+        names = columns
     if are_many(path) or path.suffix == ".parquet":
-        return _parquet_blocks(survey, path, columns, grouping, wanted)
+        return _parquet_blocks(survey, path, columns, grouping, names)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
-        return _csv_blocks(survey, path, columns, grouping, wanted)
+        return _csv_blocks(survey, path, columns, grouping, names)
     raise AnalysisError(f"{path.name}: cannot tell its format", "name it .csv, .csv.gz or .parquet")
 
 
 def _parquet_blocks(
-    survey: Survey, path: Path, columns: list[str], grouping: str | None, wanted: list[str]
+    survey: Survey, path: Path, columns: list[str], grouping: str | None, names: list[str]
 ) -> Blocks:
     pyarrow = arrow(path.name)
     files = files_at(path)
@@ -372,8 +407,8 @@ def _parquet_blocks(
         with file:
             check_hash(survey, file.schema_arrow.metadata or {}, name.name)
             check_columns(file.schema_arrow.names, columns, grouping, name.name)
-            for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
-                yield {column: _arrow_codes(batch.column(column)) for column in wanted}
+            for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=names):
+                yield {column: _arrow_codes(batch.column(column)) for column in names}
 
 
 def _arrow_codes(column: Any) -> npt.NDArray[Any]:
@@ -386,10 +421,10 @@ def _arrow_codes(column: Any) -> npt.NDArray[Any]:
 
 def check_hash(survey: Survey, metadata: Mapping[bytes, bytes], where: str) -> None:
     """Refuse a file that says it belongs to another survey."""
-    found = metadata.get(HASH_KEY, b"").decode("ascii", "replace")
-    if found and found != survey.hash:
+    file_hash = metadata.get(HASH_KEY, b"").decode("ascii", "replace")
+    if file_hash and file_hash != survey.hash:
         raise AnalysisError(
-            f"{where}: holds reports of survey {found[:12]}…, not of {survey.hash[:12]}…",
+            f"{where}: holds reports of survey {file_hash[:12]}…, not of {survey.hash[:12]}…",
             "give its own survey",
         )
 
@@ -413,7 +448,7 @@ def _csv_blocks(
     path: Path,
     columns: list[str],
     grouping: str | None,
-    wanted: list[str],
+    names: list[str],
     texts: Collection[str] = (),
 ) -> Blocks:
     try:
@@ -421,11 +456,14 @@ def _csv_blocks(
         check_columns(header.columns, columns, grouping, path.name)
         # Bitmaps are text, also where all their digits are decimal ones. So are groups: 01 in one block and 2A in
         # another would be a number here and text there.
-        exact = [] if grouping is None else [grouping]
+        if grouping is None:
+            exact = []
+        else:
+            exact = [grouping]
         spelled = text_columns(survey) | dict.fromkeys([*texts, *exact], str)
-        with read_table(survey, path, usecols=wanted, chunksize=BLOCK_ROWS, dtype=spelled) as reader:
+        with read_table(survey, path, usecols=names, chunksize=BLOCK_ROWS, dtype=spelled) as reader:
             for frame in reader:
-                yield {name: frame[name].to_numpy() for name in wanted}
+                yield {name: frame[name].to_numpy() for name in names}
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
         raise AnalysisError(f"{path.name}: is not a CSV file ({' '.join(str(error).split())})") from None
 
@@ -444,7 +482,9 @@ def _record_blocks(survey: Survey, blocks: Iterable[Any]) -> Blocks:
                 "these records belong to another survey",
             )
         records = np.frombuffer(block, dtype=layout)
-        named = {FIELD: np.array(survey.groups, dtype=object)[records[FIELD]]} if survey.groups else {}
+        named = {}
+        if survey.groups:
+            named = {FIELD: np.array(survey.groups, dtype=object)[records[FIELD]]}
         yield named | {column_of(entry.id): records[column_of(entry.id)] for entry in survey.entries}
 
 

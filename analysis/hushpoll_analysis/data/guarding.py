@@ -18,4 +18,6 @@ def guard_cell(value: object) -> object:
 
 def unguarded(text: str) -> str:
     """Take the apostrophe away again."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
+    if text.startswith("'") and text[1:].startswith(FORMULA_STARTS):
+        return text[1:]
+    return text

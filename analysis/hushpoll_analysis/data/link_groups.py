@@ -26,12 +26,12 @@ from .tally import Tally, total_of
 __all__ = [
     "by_link",
     "check_names",
+    "displayed_names",
     "folded_frame",
     "folded_population",
     "folded_rows",
     "folded_tally",
     "group_sizes",
-    "shown_as",
     "tally_of",
 ]
 
@@ -41,7 +41,7 @@ def by_link(survey: Survey, by: str | None) -> bool:
     return bool(survey.groups) and by == FIELD
 
 
-def shown_as(sizes: Mapping[str, int], fewest: int = FEWEST_REPORTS) -> dict[str, str]:
+def displayed_names(sizes: Mapping[str, int], fewest: int = FEWEST_REPORTS) -> dict[str, str]:
     """Return what each group is shown as: its own name, or `other`.
 
     Groups with fewer than `fewest` reports are hidden, and then the smallest others, until those hidden are two or more
@@ -52,7 +52,11 @@ def shown_as(sizes: Mapping[str, int], fewest: int = FEWEST_REPORTS) -> dict[str
     hidden = [name for name, size in come.items() if size < fewest or name == OTHER]
     rest = sorted((name for name in come if name not in hidden), key=come.__getitem__)
     merged = OTHER in hidden  # several groups already, put together when they were exported
-    while hidden and rest and ((len(hidden) < 2 and not merged) or sum(come[one] for one in hidden) < fewest):
+    while (
+        hidden
+        and rest
+        and ((len(hidden) < 2 and not merged) or sum(come[group] for group in hidden) < fewest)
+    ):
         hidden.append(rest.pop(0))
     return {name: OTHER if name in hidden else name for name in sizes}
 
@@ -73,8 +77,8 @@ def folded_tally(counted: Tally, fewest: int = FEWEST_REPORTS) -> Tally:
     groups = tuple(map(unguarded, counted.groups))
     counted = replace(counted, groups=groups)
     check_names(counted.survey, groups, "data")
-    named = shown_as(group_sizes(counted), fewest)
-    order = [one for one in (*counted.survey.groups, OTHER) if one in named.values()]
+    named = displayed_names(group_sizes(counted), fewest)
+    order = [name for name in (*counted.survey.groups, OTHER) if name in named.values()]
     joint = {key: folded_rows(table, groups, named, order)[0] for key, table in counted.joint.items()}
     return replace(counted, joint=joint, groups=tuple(order))
 
@@ -101,11 +105,11 @@ def folded_rows(
     table: Any, labels: Sequence[str], named: Mapping[str, str], order: Sequence[str] | None = None
 ) -> tuple[Any, tuple[str, ...]]:
     """Add up the rows of a table that are shown under one name; give the names too."""
-    shown = tuple(order or dict.fromkeys([*(n for n in named.values() if n != OTHER), *named.values()]))
-    rows = np.zeros((len(shown), *np.shape(table)[1:]), dtype=np.int64)
+    names = tuple(order or dict.fromkeys([*(n for n in named.values() if n != OTHER), *named.values()]))
+    rows = np.zeros((len(names), *np.shape(table)[1:]), dtype=np.int64)
     for label, row in zip(labels, table, strict=True):
-        rows[shown.index(named[label])] += row
-    return rows, shown
+        rows[names.index(named[label])] += row
+    return rows, names
 
 
 def folded_frame(survey: Survey, frame: pd.DataFrame, fewest: int = FEWEST_REPORTS) -> pd.DataFrame:
@@ -115,10 +119,16 @@ def folded_frame(survey: Survey, frame: pd.DataFrame, fewest: int = FEWEST_REPOR
     frame = frame.assign(**{FIELD: frame[FIELD].map(str).map(unguarded)})
     check_names(survey, frame[FIELD].tolist(), "data")
     # Of options in rows of their own one tells how many respondents there are.
-    told = frame[frame[OPTION] == 0] if OPTION in frame.columns else frame
-    counted = told.groupby(FIELD)[TIMES].sum() if TIMES in frame.columns else frame[FIELD].value_counts()
+    if OPTION in frame.columns:
+        respondents = frame[frame[OPTION] == 0]
+    else:
+        respondents = frame
+    if TIMES in frame.columns:
+        counted = respondents.groupby(FIELD)[TIMES].sum()
+    else:
+        counted = frame[FIELD].value_counts()
     sizes = {str(name): int(n) for name, n in counted.items()}
-    return frame.assign(**{FIELD: frame[FIELD].map(shown_as(sizes, fewest))})
+    return frame.assign(**{FIELD: frame[FIELD].map(displayed_names(sizes, fewest))})
 
 
 def folded_population(
@@ -134,8 +144,8 @@ def folded_population(
             else f"population: nothing is given for the group {missing[0]!r}",
             f"give the size of each of {', '.join(survey.groups)}",
         )
-    shown = set(frame[FIELD])
-    sizes = {name: float(population[name]) for name in survey.groups if name in shown}
-    if OTHER in shown:
-        sizes[OTHER] = sum(float(size) for name, size in population.items() if name not in shown)
+    shown_groups = set(frame[FIELD])
+    sizes = {name: float(population[name]) for name in survey.groups if name in shown_groups}
+    if OTHER in shown_groups:
+        sizes[OTHER] = sum(float(size) for name, size in population.items() if name not in shown_groups)
     return sizes

@@ -31,9 +31,9 @@ def read_listed(variable: Variable, column: pd.Series[Any]) -> tuple[Variable, C
             f"name one option, as in '{variable.name}[{variable.labels[0]}]'",
         )
     every = sets.every_set()
-    places = 1 << np.arange(len(variable.labels), dtype=np.int64)
-    order = np.argsort(every @ places)
-    numbers = order[np.searchsorted((every @ places)[order], codes @ places)]
-    own = {one.name: getattr(variable, one.name) for one in fields(Variable)}
+    bits = 1 << np.arange(len(variable.labels), dtype=np.int64)
+    order = np.argsort(every @ bits)
+    numbers = order[np.searchsorted((every @ bits)[order], codes @ bits)]
+    values = {field.name: getattr(variable, field.name) for field in fields(Variable)}
     table = TableView(sets.relative(every).T / sets.sets)
-    return Variable(**{**own, "view": table}), numbers
+    return Variable(**{**values, "view": table}), numbers

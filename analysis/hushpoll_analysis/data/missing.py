@@ -40,75 +40,86 @@ def takes_missing(function: Callable[..., Result]) -> Callable[..., Result]:
     @wraps(function)
     def omitting(*args: Any, na_action: str = FAIL, **keys: Any) -> Result:
         check_action(na_action)
-        frame = next((one for one in (*args, *keys.values()) if isinstance(one, pd.DataFrame)), None)
+        frame = next((value for value in (*args, *keys.values()) if isinstance(value, pd.DataFrame)), None)
         if na_action == FAIL or frame is None:
             return function(*args, **keys)
         try:
-            given = known.bind(*args, **keys).arguments
+            arguments = signature.bind(*args, **keys).arguments
         except TypeError:
             return function(*args, **keys)  # which says what is wrong
-        mechanisms = given.get("mechanisms", given.get("channels"))
-        used = _columns(frame, [*names_in(given), *_named_designs(mechanisms)], mechanisms)
-        kept = complete(frame, used, [*args, *keys.values()])
-        if kept.all():
+        mechanisms = arguments.get("mechanisms", arguments.get("channels"))
+        used = _columns(frame, [*names_in(arguments), *_named_designs(mechanisms)], mechanisms)
+        complete_rows = complete(frame, used, [*args, *keys.values()])
+        if complete_rows.all():
             return function(*args, **keys)
-        chosen = [frame[kept] if one is frame else chosen_rows(one, frame, kept) for one in args]
+        chosen = [
+            frame[complete_rows] if value is frame else chosen_rows(value, frame, complete_rows)
+            for value in args
+        ]
         named = {
-            key: frame[kept] if one is frame else chosen_rows(one, frame, kept) for key, one in keys.items()
+            key: frame[complete_rows] if value is frame else chosen_rows(value, frame, complete_rows)
+            for key, value in keys.items()
         }
         result = function(*chosen, **named)
-        return _said(result, int(times_of(frame)[~kept].sum()))
+        return _with_note(result, int(times_of(frame)[~complete_rows].sum()))
 
-    known = inspect.signature(function)
+    signature = inspect.signature(function)
     extra = inspect.Parameter("na_action", inspect.Parameter.KEYWORD_ONLY, default=FAIL, annotation="str")
-    omitting.__signature__ = known.replace(  # type: ignore[attr-defined]
-        parameters=[*known.parameters.values(), extra]
+    omitting.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), extra]
     )
     return omitting
 
 
 def _columns(frame: pd.DataFrame, names: Iterable[str], mechanisms: Any) -> list[str]:
     """Find the columns that names stand for: of an option that of its question, of a block's question the block's."""
-    survey = mechanisms if isinstance(mechanisms, Survey) else None
-    members = (
-        {}
-        if survey is None
-        else {question: block.id for block in survey.blocks for question in block.questions}
-    )
-    found = [COMPLETE] if COMPLETE in frame.columns else []
+    survey = None
+    if isinstance(mechanisms, Survey):
+        survey = mechanisms
+    if survey is None:
+        members = {}
+    else:
+        members = {question: block.id for block in survey.blocks for question in block.questions}
+    if COMPLETE in frame.columns:
+        columns = [COMPLETE]
+    else:
+        columns = []
     for name in names:
-        for one in (name, name.split("[")[0], members.get(name.split("[")[0], name)):
-            column = find_column(frame, one, is_randomized(one, mechanisms) or one in members.values())
+        for candidate in (name, name.split("[")[0], members.get(name.split("[")[0], name)):
+            column = find_column(
+                frame, candidate, is_randomized(candidate, mechanisms) or candidate in members.values()
+            )
             if column is not None:
-                found.append(column)
+                columns.append(column)
                 break
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(columns))
 
 
 def _named_designs(mechanisms: Any) -> list[str]:
     """Name the columns of designs in a mapping, as in {"cheated": "wave"}."""
-    values = mechanisms.values() if isinstance(mechanisms, Mapping) else ()
-    return [value for value in values if isinstance(value, str)]
+    if not isinstance(mechanisms, Mapping):
+        return []
+    return [value for value in mechanisms.values() if isinstance(value, str)]
 
 
 def names_in(arguments: Mapping[str, Any]) -> Iterator[str]:
     """Find the names of columns in arguments, by parameter: of a formula its words, of margins their columns."""
     for key, value in arguments.items():
         if key not in _NO_COLUMNS:
-            yield from _named(value)
+            yield from _column_names(value)
 
 
-def _named(value: Any) -> Iterator[str]:
+def _column_names(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield from [*_WORDS.findall(value), *re.findall("`([^`]+)`", value)] if "~" in value else [value]
     elif isinstance(value, Mapping):
         # Margins have known shares for each column; the keys of other mappings are values, or names of designs.
-        yield from (str(key) for key, one in value.items() if isinstance(one, Mapping))
+        yield from (str(key) for key, item in value.items() if isinstance(item, Mapping))
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _named(one)
+        for item in value:
+            yield from _column_names(item)
     elif _has_columns(value):
-        yield from _named(value.columns)
+        yield from _column_names(value.columns)
 
 
 def _has_columns(value: Any) -> bool:
@@ -123,43 +134,48 @@ def check_action(na_action: str) -> None:
 
 
 def complete(frame: pd.DataFrame, used: Sequence[Any], beside: Sequence[Any]) -> npt.NDArray[np.bool_]:
-    """Return which rows have a value in every column that is used, and in all that is given beside the table."""
-    kept = ~frame[list(used)].isna().any(axis=1).to_numpy()
-    for values in (told for one in beside if one is not frame for told in _beside(one, frame)):
+    """Return which rows have a value in every column that is used, and in all values given with the table."""
+    is_complete = ~frame[list(used)].isna().any(axis=1).to_numpy()
+    for values in (
+        row_values for value in beside if value is not frame for row_values in _row_values(value, frame)
+    ):
         missing = np.asarray(pd.isna(values))
-        kept &= ~missing.reshape(len(frame), -1).any(axis=1)
-    return np.asarray(kept, dtype=bool)
+        is_complete &= ~missing.reshape(len(frame), -1).any(axis=1)
+    return np.asarray(is_complete, dtype=bool)
 
 
-def chosen_rows(value: Any, frame: pd.DataFrame, kept: npt.NDArray[np.bool_]) -> Any:
-    """Keep the chosen rows of what is given beside a table; by its labels, which the rows that are left may lose."""
-    if _is_beside(value, frame):
-        return in_row_order(value, frame)[kept]
+def chosen_rows(value: Any, frame: pd.DataFrame, is_kept: npt.NDArray[np.bool_]) -> Any:
+    """Return the chosen rows of values given with a table, matched by its labels."""
+    if _has_row_values(value, frame):
+        return in_row_order(value, frame)[is_kept]
     if _has_columns(value):
-        return replace(value, columns=chosen_rows(value.columns, frame, kept))
+        return replace(value, columns=chosen_rows(value.columns, frame, is_kept))
     if isinstance(value, dict):
-        return {key: chosen_rows(one, frame, kept) for key, one in value.items()}
+        return {key: chosen_rows(item, frame, is_kept) for key, item in value.items()}
     return value
 
 
-def _beside(value: Any, frame: pd.DataFrame) -> Iterator[npt.NDArray[Any]]:
-    """Find what is given beside a table, in the order of its rows."""
-    if _is_beside(value, frame):
+def _row_values(value: Any, frame: pd.DataFrame) -> Iterator[npt.NDArray[Any]]:
+    """Yield the values given with a table, in the order of its rows."""
+    if _has_row_values(value, frame):
         yield in_row_order(value, frame)
     elif _has_columns(value):
-        yield from _beside(value.columns, frame)
+        yield from _row_values(value.columns, frame)
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _beside(one, frame)
+        for item in value.values():
+            yield from _row_values(item, frame)
 
 
-def _is_beside(value: Any, frame: pd.DataFrame) -> bool:
+def _has_row_values(value: Any, frame: pd.DataFrame) -> bool:
     return isinstance(value, pd.DataFrame | pd.Series | np.ndarray | list) and len(value) == len(frame)
 
 
-def _said(result: Result, left_out: int) -> Result:
+def _with_note(result: Result, left_out: int) -> Result:
     note = f"{left_out:,} rows with missing values were left out"
-    names = {one.name for one in fields(result)} if is_dataclass(result) else set()
+    if is_dataclass(result):
+        names = {field.name for field in fields(result)}
+    else:
+        names = set()
     for name in ("remarks", "notes"):
         if name in names:
             return replace(result, **{name: (*getattr(result, name), note)})  # type: ignore[type-var]

@@ -17,7 +17,7 @@ from hushpoll_client import Channel, Survey
 from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.parts import Part
+from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import Sampler, analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 
@@ -52,12 +52,15 @@ def options_of(question: str, mechanisms: Mechanisms, labels: Labels = None) -> 
 
     None where a report is one answer.
     """
-    known, own = _known(mechanisms)
-    parts = _parts(known.get(question))
-    given = (labels or {}).get(question)
-    if given is not None and parts and len(given) != len(parts):
-        raise AnalysisError(f"{question}: {len(given)} labels for {len(parts)} options", "give one for each")
-    named = own.get(question, ()) if given is None else given
+    channels, survey_labels = _channels_and_labels(mechanisms)
+    parts = _marginals(channels.get(question))
+    names = (labels or {}).get(question)
+    if names is not None and parts and len(names) != len(parts):
+        raise AnalysisError(f"{question}: {len(names)} labels for {len(parts)} options", "give one for each")
+    if names is None:
+        named = survey_labels.get(question, ())
+    else:
+        named = names
     return tuple(map(str, named if len(named) == len(parts) else range(len(parts))))
 
 
@@ -71,31 +74,34 @@ def with_options(
 ) -> tuple[pd.DataFrame, Mechanisms, Labels]:
     """Add the column, the channel and the labels of every option that is named; nothing changes where none is.
 
-    A question of a block gets a column of its own too; who was not asked it is left out.
+    A question of a block gets a column too; people who were not asked it are left out.
     """
     names = list(names)
     data = with_members(data, mechanisms, names)
-    wanted = {name: found for name in names if (found := option_of(name, mechanisms, labels)) is not None}
-    if not wanted:
+    options = {name: option for name in names if (option := option_of(name, mechanisms, labels)) is not None}
+    if not options:
         return data, mechanisms, labels
-    _refuse_together([question for question, _, _ in wanted.values()])
-    known, own = _known(mechanisms)
-    frame, asked = data.copy(deep=False), np.ones(len(data), dtype=bool)
-    for name, (question, part, whole) in wanted.items():
-        frame[name] = codes = part_codes(data, question, part, whole)
-        asked &= codes >= 0
-        known[name] = part.channel
-    own |= dict.fromkeys(wanted, YES_NO)
-    return frame[asked].reset_index(drop=True), known, {**own, **(labels or {})}
+    _refuse_together([question for question, _, _ in options.values()])
+    channels, option_labels = _channels_and_labels(mechanisms)
+    frame, is_asked = data.copy(deep=False), np.ones(len(data), dtype=bool)
+    for name, (question, marginal, report_sampler) in options.items():
+        frame[name] = codes = part_codes(data, question, marginal, report_sampler)
+        is_asked &= codes >= 0
+        channels[name] = marginal.channel
+    option_labels |= dict.fromkeys(options, YES_NO)
+    return frame[is_asked].reset_index(drop=True), channels, {**option_labels, **(labels or {})}
 
 
 def with_yes_no(
     names: Iterable[str], mechanisms: Mechanisms, labels: Labels = None
 ) -> dict[str, Sequence[Any]]:
-    """Call the answers of randomized columns No and Yes where there are two and nobody has named them."""
-    found = dict(labels or {})
-    known = mechanisms if isinstance(mechanisms, Mapping) else {}
-    return {name: YES_NO for name in names if _answers(name, known.get(name)) == len(YES_NO)} | found
+    """Return labels with No and Yes for randomized columns that have two answers and no labels yet."""
+    all_labels = dict(labels or {})
+    if not isinstance(mechanisms, Mapping):
+        return all_labels
+    return {
+        name: YES_NO for name in names if _answers(name, mechanisms.get(name)) == len(YES_NO)
+    } | all_labels
 
 
 def _answers(name: str, mechanism: Any) -> int | None:
@@ -105,7 +111,9 @@ def _answers(name: str, mechanism: Any) -> int | None:
     if not isinstance(mechanism, Mechanism | Channel):
         return None
     channel = analysis_channel(mechanism)
-    return channel.options if channel.listed else None
+    if channel.listed:
+        return channel.options
+    return None
 
 
 def each_option(
@@ -124,38 +132,50 @@ def each_option(
         [question, *(_question_of(name, mechanisms, labels) for name in names if name != question)]
     )
     options = options_of(question, mechanisms, labels)
-    wanted = options if chosen is None else tuple(chosen)
-    for option in wanted:
+    if chosen is None:
+        selected = options
+    else:
+        selected = tuple(chosen)
+    for option in selected:
         _check_option(question, option, options)
-    known, own = _known(mechanisms)
-    whole = sampler(analysis_channel(known[question]))
+    channels, option_labels = _channels_and_labels(mechanisms)
+    report_sampler = sampler(analysis_channel(channels[question]))
     if isinstance(reports, pd.DataFrame):
         reports = with_members(reports, mechanisms, names)
-        told = option_rows(reports, question, whole)
-    for option in wanted:
-        name, part = f"{question}[{option}]", whole.parts[options.index(option)]
+        rows_of = option_rows(reports, question, report_sampler)
+    for option in selected:
+        name, marginal = f"{question}[{option}]", report_sampler.parts[options.index(option)]
         seen: Any
         if isinstance(reports, pd.DataFrame):
-            seen = _with_column(*told(part), name)
+            seen = _with_column(*rows_of(marginal), name)
         else:
             axis = list(names).index(question)
-            seen = np.moveaxis(part.counts(np.moveaxis(np.asarray(reports), axis, -1)), -1, axis)
-        yield option, seen, {**known, name: part.channel}, {**own, name: YES_NO, **(labels or {})}
+            seen = np.moveaxis(marginal.counts(np.moveaxis(np.asarray(reports), axis, -1)), -1, axis)
+        yield (
+            option,
+            seen,
+            {**channels, name: marginal.channel},
+            {**option_labels, name: YES_NO, **(labels or {})},
+        )
 
 
 def _with_column(data: pd.DataFrame, codes: npt.NDArray[np.int64], name: str) -> pd.DataFrame:
     """Add a column of what reports say of one option, and leave out respondents who were not asked about it."""
-    frame, asked = data.copy(deep=False), codes >= 0
+    frame, is_asked = data.copy(deep=False), codes >= 0
     frame[name] = codes
-    return frame if asked.all() else frame[asked].reset_index(drop=True)
+    if is_asked.all():
+        return frame
+    return frame[is_asked].reset_index(drop=True)
 
 
 def _question_of(name: str, mechanisms: Mechanisms, labels: Labels) -> str:
-    found = option_of(name, mechanisms, labels)
-    return name if found is None else found[0]
+    option = option_of(name, mechanisms, labels)
+    if option is None:
+        return name
+    return option[0]
 
 
-def _known(mechanisms: Mechanisms) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+def _channels_and_labels(mechanisms: Mechanisms) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """Mechanisms by name, and the labels that a survey gives."""
     if isinstance(mechanisms, Survey):
         questions = mechanisms.questions
@@ -165,23 +185,25 @@ def _known(mechanisms: Mechanisms) -> tuple[dict[str, Any], dict[str, Sequence[A
     return (dict(mechanisms) if isinstance(mechanisms, Mapping) else {}), {}
 
 
-def _parts(mechanism: Any) -> tuple[Part, ...]:
+def _marginals(mechanism: Any) -> tuple[Marginal, ...]:
     if not isinstance(mechanism, Mechanism | Channel):
         return ()
     return sampler(analysis_channel(mechanism)).parts
 
 
-def option_of(name: str, mechanisms: Mechanisms, labels: Labels = None) -> tuple[str, Part, Sampler] | None:
+def option_of(
+    name: str, mechanisms: Mechanisms, labels: Labels = None
+) -> tuple[str, Marginal, Sampler] | None:
     """Find the option that a name such as `used[bus]` means: its question, its part, and the reports' sampler."""
-    found = _NAME.fullmatch(name)
-    known, _ = _known(mechanisms)
-    if found is None or name in known or not _parts(known.get(found[1])):
+    match = _NAME.fullmatch(name)
+    channels, _ = _channels_and_labels(mechanisms)
+    if match is None or name in channels or not _marginals(channels.get(match[1])):
         return None
-    question, option = found.groups()
+    question, option = match.groups()
     options = options_of(question, mechanisms, labels)
     _check_option(question, option, options)
-    whole = sampler(analysis_channel(known[question]))
-    return question, whole.parts[options.index(option)], whole
+    report_sampler = sampler(analysis_channel(channels[question]))
+    return question, report_sampler.parts[options.index(option)], report_sampler
 
 
 def _check_option(question: str, option: object, options: Sequence[str]) -> None:
@@ -202,30 +224,32 @@ def _refuse_together(questions: Sequence[str]) -> None:
         )
 
 
-def part_codes(data: pd.DataFrame, question: str, part: Part, whole: Sampler) -> npt.NDArray[np.int64]:
+def part_codes(
+    data: pd.DataFrame, question: str, marginal: Marginal, report_sampler: Sampler
+) -> npt.NDArray[np.int64]:
     """Return what each respondent's report says of one option; -1 where it says nothing."""
-    return whole.part_codes(part, _reports_of(data, question, whole))
+    return report_sampler.part_codes(marginal, _reports_of(data, question, report_sampler))
 
 
 def option_rows(
-    data: pd.DataFrame, question: str, whole: Sampler
-) -> Callable[[Part], tuple[pd.DataFrame, npt.NDArray[np.int64]]]:
+    data: pd.DataFrame, question: str, report_sampler: Sampler
+) -> Callable[[Marginal], tuple[pd.DataFrame, npt.NDArray[np.int64]]]:
     """Return a function of a table that gives what each row says of an option; -1 where it says nothing."""
     if OPTION in data.columns:
 
-        def told(part: Part) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
-            mine = data[data[OPTION] == part.members[0]]
+        def rows_of(marginal: Marginal) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+            mine = data[data[OPTION] == marginal.members[0]]
             return mine, mine[question].to_numpy(dtype=np.int64)
 
-        return told
-    codes = _reports_of(data, question, whole)
-    return lambda part: (data, whole.part_codes(part, codes))
+        return rows_of
+    codes = _reports_of(data, question, report_sampler)
+    return lambda marginal: (data, report_sampler.part_codes(marginal, codes))
 
 
-def _reports_of(data: pd.DataFrame, question: str, whole: Sampler) -> npt.NDArray[Any]:
+def _reports_of(data: pd.DataFrame, question: str, report_sampler: Sampler) -> npt.NDArray[Any]:
     """Read the column of a question's reports as codes."""
     column = read_column(data, question, True)
-    codes, wrong = whole.read(column.to_numpy())
+    codes, wrong = report_sampler.read(column.to_numpy())
     if wrong is not None:
         raise AnalysisError(
             f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of"

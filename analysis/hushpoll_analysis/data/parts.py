@@ -1,6 +1,6 @@
 """Reports in many Parquet files: written part by part in constant memory, read by DuckDB or by Spark.
 
-A part that is whole is not written again, so an export that was cut off goes on where it stopped. What a part was made
+A part that is whole is not written again, so an interrupted export resumes where it stopped. What a part was made
 from stands in it as a digest, which decides.
 """
 
@@ -51,40 +51,40 @@ def write_parts(
     folder: Path,
     rows: int = ROWS,
     progress: Progress | None = None,
-    shown: Sequence[str] | None = None,
+    shown_groups: Sequence[str] | None = None,
     batch: float | None = None,
 ) -> list[Path]:
-    """Write the database's records as Parquet parts of so many reports; give their paths.
+    """Write the database's records as Parquet parts of `rows` reports each; return their paths.
 
     Memory holds one part. Rows are shuffled within a part; across parts they come in the order of random keys. Of a
-    survey with groups those that are `shown` are named, as `tally` by group names them; the others are put together.
+    survey with groups those in `shown_groups` are named, as `tally` by group names them; the others are put together.
     Each part says how few reports were released together (`batch`), where that is known.
     """
     if rows < 1:
         raise AnalysisError(f"a part of {rows} reports", "give a whole number of 1 or more")
-    if survey.groups and shown is None:
+    if survey.groups and shown_groups is None:
         # Which groups are large enough to be named depends on all reports, not on those of a part.
         raise AnalysisError(
             "a part does not know how many reports each group has", "say which groups are shown on their own"
         )
-    named = {name: name if name in (shown or ()) else OTHER for name in survey.groups}
+    named = {name: name if name in (shown_groups or ()) else OTHER for name in survey.groups}
     beside = repr(sorted(named.items()) or "") + ("" if batch is None else repr(batch))
     paths = []
-    for number, part in enumerate(_cut(records, RecordFormat.of(survey).size, rows)):
+    for number, records_of_part in enumerate(_cut(records, RecordFormat.of(survey).size, rows)):
         path = folder / f"part-{number:05d}.parquet"
-        source = hashlib.sha256(part + beside.encode()).hexdigest().encode()
+        source = hashlib.sha256(records_of_part + beside.encode()).hexdigest().encode()
         if _source_of(path) != source:
-            _write(survey, part, {_SOURCE_KEY: source, **metadata_of(batch)}, path, named)
+            _write(survey, records_of_part, {_SOURCE_KEY: source, **metadata_of(batch)}, path, named)
         paths.append(path)
         if progress is not None:
-            progress(len(part) // RecordFormat.of(survey).size)
+            progress(len(records_of_part) // RecordFormat.of(survey).size)
     for left in sorted(set(folder.glob("part-*.parquet")) - set(paths)):
         left.unlink()  # of an earlier export with smaller parts
     return paths
 
 
 def _cut(records: Iterable[bytes], size: int, rows: int) -> Iterator[bytes]:
-    """Yield the records in parts of so many, the last one shorter; one empty part where there are none."""
+    """Yield the records in parts of `rows`, the last one shorter; one empty part where there are none."""
     waiting, any_yet = bytearray(), False
     for block in records:
         waiting += block
@@ -107,15 +107,15 @@ def _source_of(path: Path) -> bytes:
 
 
 def _write(
-    survey: Survey, part: bytes, told: Mapping[bytes, bytes], path: Path, named: Mapping[str, str]
+    survey: Survey, records: bytes, metadata: Mapping[bytes, bytes], path: Path, named: Mapping[str, str]
 ) -> None:
     """Write one part under another name first: what has the name of a part is whole."""
     pyarrow = arrow(path.name)
-    frame = shuffled(read_frame(survey, [part], 0))
+    frame = shuffled(read_frame(survey, [records], 0))
     if named:
         frame[FIELD] = frame[FIELD].map(named)
     table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode(), **told})
+    table = table.replace_schema_metadata({HASH_KEY: survey.hash.encode(), **metadata})
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         pyarrow.parquet.write_table(table, unfinished, compression="zstd")
@@ -136,29 +136,37 @@ def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
 def find_parts(survey: Survey, where: str | Path) -> list[Path]:
     """Find the files of a folder or of a pattern such as parts/*.parquet, each of them of this survey."""
     pyarrow = arrow(where)
-    found = [one for one in files_at(where) if one.exists()]
-    if not found:
+    paths = [path for path in files_at(where) if path.exists()]
+    if not paths:
         raise AnalysisError(
             f"{where}: no file is found there", "give a folder of Parquet files or a pattern in quotes"
         )
     first: list[str] | None = None
-    for one in found:
+    for path in paths:
         try:
-            schema = pyarrow.parquet.read_schema(one)
+            schema = pyarrow.parquet.read_schema(path)
         except (OSError, pyarrow.ArrowException) as error:
-            raise AnalysisError(f"{one.name}: is not a Parquet file ({str(error).splitlines()[0]})") from None
-        check_hash(survey, schema.metadata or {}, one.name)
-        first = schema.names if first is None else first
-        _check_alike(first, schema.names, found[0].name, one.name)
-    return found
+            raise AnalysisError(
+                f"{path.name}: is not a Parquet file ({str(error).splitlines()[0]})"
+            ) from None
+        check_hash(survey, schema.metadata or {}, path.name)
+        if first is None:
+            first = schema.names
+        else:
+            first = first
+        _check_alike(first, schema.names, paths[0].name, path.name)
+    return paths
 
 
-def _check_alike(first: Sequence[str], names: Sequence[str], one: str, other: str) -> None:
+def _check_alike(first: Sequence[str], names: Sequence[str], first_name: str, second_name: str) -> None:
     """Refuse a file that has not all columns of the first, or reports that the first has not."""
     missing = next((name for name in first if name not in names), None)
     foreign = next((name for name in names if name.endswith(COLUMN_SUFFIX) and name not in first), None)
     if missing is not None or foreign is not None:
-        where = one if missing is None else other
+        if missing is None:
+            where = first_name
+        else:
+            where = second_name
         raise AnalysisError(
             f'{where}: no column "{missing or foreign}", which other files have',
             "give files with the same columns",
@@ -175,7 +183,7 @@ def tally_parts(
 ) -> Tally:
     """Count the reports of many Parquet files by a query engine.
 
-    What DuckDB cannot group by, such as an option that is told by very many different reports, is read block by block.
+    What DuckDB cannot group by, such as an option that very many different reports hold, is read block by block.
 
     Parameters
     ----------
@@ -219,7 +227,7 @@ def engine_table(
 def engine_tables(
     survey: Survey, where: str | Path, rows: int = 4 * ROWS
 ) -> Iterator[tuple[Iterator[tuple[Any, int]], int]]:
-    """Open many Parquet files as Ibis tables of DuckDB, of about so many reports each; give how many there are too."""
+    """Open many Parquet files as Ibis tables of DuckDB, of about `rows` reports each; yield the total too."""
     files = find_parts(survey, where)
     sizes = [int(arrow().parquet.read_metadata(file).num_rows) for file in files]
     # A file is in the bunch in which it begins.
@@ -228,8 +236,8 @@ def engine_tables(
     def tables(connection: Any) -> Iterator[tuple[Any, int]]:
         for bunch in range(int(bunches.max()) + 1):
             mine = np.flatnonzero(bunches == bunch)
-            table = connection.read_parquet([str(files[one]) for one in mine])
-            yield table, sum(sizes[one] for one in mine)
+            table = connection.read_parquet([str(files[number]) for number in mine])
+            yield table, sum(sizes[number] for number in mine)
 
     with _duckdb() as connection:
         yield tables(connection), sum(sizes)

@@ -1,4 +1,4 @@
-"""How many reports were released together: among so many a person hides, and an export says how many they were."""
+"""How many reports were released together: a person hides among them, and an export states their number."""
 
 from __future__ import annotations
 
@@ -22,27 +22,33 @@ _ALL = "all"
 
 
 def written_release(batch: float | None) -> str | int | None:
-    """Return how an export says it: a number, or `all`; None where nobody knows."""
+    """Return the number as an export spells it, or `all`; None where it is not known."""
     if batch is None:
         return None
-    return _ALL if batch == AT_ONCE else int(batch)
+    if batch == AT_ONCE:
+        return _ALL
+    return int(batch)
 
 
 def metadata_of(batch: float | None) -> dict[bytes, bytes]:
     """Return what stands of it in the metadata of a Parquet file."""
     written = written_release(batch)
-    return {} if written is None else {RELEASED_KEY: str(written).encode()}
+    if written is None:
+        return {}
+    return {RELEASED_KEY: str(written).encode()}
 
 
 def released_together(survey: Survey, data: Any) -> float | None:
     """Read the fewest reports that were released together; None where the data do not say."""
     if not isinstance(data, str | Path):
         return None
-    found = [
-        _of_package(survey, one) if ".csv" in one.suffixes else _of_parquet(one) for one in files_at(data)
+    sizes = [
+        _of_package(survey, size) if ".csv" in size.suffixes else _of_parquet(size) for size in files_at(data)
     ]
-    known = [one for one in found if one is not None]
-    return min(known) if known and len(known) == len(found) else None
+    known_sizes = [size for size in sizes if size is not None]
+    if known_sizes and len(known_sizes) == len(sizes):
+        return min(known_sizes)
+    return None
 
 
 def _of_parquet(path: Path) -> float | None:
@@ -55,19 +61,21 @@ def _of_parquet(path: Path) -> float | None:
 
 
 def _of_package(survey: Survey, path: Path) -> float | None:
-    """Read the description beside a .csv, if it is about that file and this survey."""
+    """Read the data package next to a .csv, if it is about that file and this survey."""
     try:
-        told: Any = json.loads((path.parent / PACKAGE).read_text("utf-8"))
-        own = told["hushpoll"]
-        listed = [one["path"] for one in told["resources"]]
+        description: Any = json.loads((path.parent / PACKAGE).read_text("utf-8"))
+        details = description["hushpoll"]
+        listed = [resource["path"] for resource in description["resources"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if not isinstance(own, dict) or own.get("survey") != survey.hash or path.name not in listed:
+    if not isinstance(details, dict) or details.get("survey") != survey.hash or path.name not in listed:
         return None
-    return _read(str(own.get("released_together", "")))
+    return _read(str(details.get("released_together", "")))
 
 
 def _read(text: str) -> float | None:
     if text == _ALL:
         return AT_ONCE
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    return None

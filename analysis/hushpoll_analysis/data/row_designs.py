@@ -50,13 +50,13 @@ class RowDesigns:
 
     def options(self, column: str) -> int:
         """Return the number of true answers, the same for every design; two where all were asked directly."""
-        found = {_options(design) for design in self.designs if design is not None} or {2}
-        if len(found) > 1:
+        numbers = {_options(design) for design in self.designs if design is not None} or {2}
+        if len(numbers) > 1:
             raise AnalysisError(
-                f"{column}: its designs have different numbers of true answers ({sorted(found)})",
+                f"{column}: its designs have different numbers of true answers ({sorted(numbers)})",
                 "give designs of one and the same question",
             )
-        return found.pop()
+        return numbers.pop()
 
     def view(self, column: str) -> StackedView:
         """Return the view of all designs side by side."""
@@ -72,8 +72,8 @@ class RowDesigns:
 
     def decoy(self, column: str) -> EstimatedDecoy | None:
         """Return the decoy whose share was counted, as one poll for the whole column."""
-        found = [_decoy(design) for design in self.designs]
-        polls = {(one.yes, one.of) for one in found if one is not None}
+        decoys = [_decoy(design) for design in self.designs]
+        polls = {(estimated.yes, estimated.of) for estimated in decoys if estimated is not None}
         if not polls:
             return None
         if len(polls) > 1:
@@ -83,13 +83,16 @@ class RowDesigns:
             )
         options = self.options(column)
         tables: dict[bool, list[Floats]] = {False: [], True: []}
-        for design, decoy, fraction in zip(self.designs, found, self.fractions, strict=True):
+        for design, decoy, fraction in zip(self.designs, decoys, self.fractions, strict=True):
             for answer in (False, True):
                 if decoy is None:
                     block = _block(design, options)
                     table = block.backward(np.eye(block.outcomes)).T
                 else:
-                    table = decoy.within if answer else decoy.without
+                    if answer:
+                        table = decoy.within
+                    else:
+                        table = decoy.without
                 tables[answer].append(fraction * table)
         yes, of = polls.pop()
         without, within = (np.concatenate(tables[answer], axis=1) for answer in (False, True))
@@ -109,7 +112,9 @@ class RowDesigns:
 
 
 def _decoy(design: Design) -> EstimatedDecoy | None:
-    return estimated_decoy(design) if isinstance(design, Mechanism) else None
+    if isinstance(design, Mechanism):
+        return estimated_decoy(design)
+    return None
 
 
 def _options(design: Design) -> int:
@@ -129,7 +134,7 @@ def _block(design: Design, options: int) -> ChannelView:
 def with_designs(mechanisms: Any, designs: Designs | None, data: Any, outcome: str | None = None) -> Any:
     """Put a `RowDesigns` in place of every column of names; nothing changes where there are no designs.
 
-    `mechanisms` may then be a mapping whose values are columns of names beside mechanisms, or one column of names: for
+    `mechanisms` may then be a mapping whose values are mechanisms or columns of names, or one column of names: for
     the outcome, or, where the designs are surveys, for every question.
     """
     if designs is None:
@@ -141,8 +146,8 @@ def with_designs(mechanisms: Any, designs: Designs | None, data: Any, outcome: s
         )
     if isinstance(mechanisms, Mapping) and any(map(is_column, mechanisms.values())):
         return {
-            name: _for_column(one, designs, data, name) if is_column(one) else one
-            for name, one in mechanisms.items()
+            name: _for_column(mechanism, designs, data, name) if is_column(mechanism) else mechanism
+            for name, mechanism in mechanisms.items()
         }
     if not is_column(mechanisms):
         raise AnalysisError(
@@ -155,19 +160,21 @@ def with_designs(mechanisms: Any, designs: Designs | None, data: Any, outcome: s
 
 
 def in_columns(mechanisms: Any, designs: Designs | None, data: Any) -> tuple[Any, Any]:
-    """Put names of designs that were given beside a table into columns, so that respondents can be left out."""
+    """Put names of designs that were given with a table into columns, so that respondents can be left out."""
     if designs is None or not isinstance(data, pd.DataFrame) or not isinstance(mechanisms, Mapping):
         return mechanisms, data
-    known, beside = dict(mechanisms), {}
-    for name, one in mechanisms.items():
-        if is_column(one) and not isinstance(one, str):
-            known[name] = f"(designs of {name})"
-            beside[known[name]] = in_row_order(one, data, "names of designs")
-    return known, data.assign(**beside) if beside else data
+    names, beside = dict(mechanisms), {}
+    for name, mechanism in mechanisms.items():
+        if is_column(mechanism) and not isinstance(mechanism, str):
+            names[name] = f"(designs of {name})"
+            beside[names[name]] = in_row_order(mechanism, data, "names of designs")
+    return names, data.assign(**beside) if beside else data
 
 
 def _refuse_names(mechanisms: Any) -> None:
-    values = mechanisms.values() if isinstance(mechanisms, Mapping) else [mechanisms]
+    values = [mechanisms]
+    if isinstance(mechanisms, Mapping):
+        values = list(mechanisms.values())
     for value in values:
         if is_column(value):
             raise AnalysisError(
@@ -195,8 +202,8 @@ def _named_columns(designs: Designs) -> list[str]:
 def _for_column(names: Any, designs: Designs, data: pd.DataFrame, column: str) -> RowDesigns:
     if isinstance(names, str):
         if names not in data.columns:
-            known = ", ".join(map(str, list(data.columns)[:12]))
-            raise AnalysisError(f"there is no column {names!r} of designs", f"the columns are {known}")
+            columns = ", ".join(map(str, list(data.columns)[:12]))
+            raise AnalysisError(f"there is no column {names!r} of designs", f"the columns are {columns}")
         names = data[names]
     return read_designs(in_row_order(names, data, "names of designs"), designs, len(data), column)
 
@@ -204,7 +211,7 @@ def _for_column(names: Any, designs: Designs, data: pd.DataFrame, column: str) -
 def read_designs(
     names: Sequence[Any] | npt.NDArray[Any] | pd.Series[Any], designs: Designs, n: int, column: str
 ) -> RowDesigns:
-    """Read a column of names; every name needs a design, and designs that nobody used are left out."""
+    """Read a column of names; every name needs a design, and unused designs are left out."""
     if not isinstance(designs, Mapping) or not designs:
         raise AnalysisError(
             "designs: expected a mechanism for each name, as in {'direct': None, 'coin': ...}"
@@ -212,16 +219,16 @@ def read_designs(
     values = pd.Series(np.asarray(names))
     if len(values) != n:
         raise AnalysisError(f"{len(values)} names of designs for {n} respondents", "give one for each")
-    codes, found = pd.factorize(values)
+    codes, used_names = pd.factorize(values)
     if (codes < 0).any():
         raise AnalysisError(f"{int((codes < 0).sum())} rows have no name of a design", "give each row one")
-    for name in found:
+    for name in used_names:
         if name not in designs:
-            known = ", ".join(map(repr, designs))
-            raise AnalysisError(f"designs: nothing is given for {name!r} ({column})", f"there is {known}")
-    used = [name for name in designs if name in set(found)]
-    place = {name: number for number, name in enumerate(used)}
-    rows = np.array([place[name] for name in found], dtype=np.int64)[codes]
+            available = ", ".join(map(repr, designs))
+            raise AnalysisError(f"designs: nothing is given for {name!r} ({column})", f"there is {available}")
+    used = [name for name in designs if name in set(used_names)]
+    numbers = {name: number for number, name in enumerate(used)}
+    rows = np.array([numbers[name] for name in used_names], dtype=np.int64)[codes]
     return RowDesigns(tuple(used), tuple(_design(designs[name], name, column) for name in used), rows)
 
 

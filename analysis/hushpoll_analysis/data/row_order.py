@@ -1,4 +1,4 @@
-"""Columns given beside a table: what carries the table's labels is read by them, everything else by place."""
+"""Columns given with a table: values with the table's labels are matched by them, all others by position."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["in_row_order", "value_at"]
 def in_row_order(values: Any, rows: Any, what: str = "values") -> npt.NDArray[Any]:
     """Return values in the order of the table (or of its column) `rows`, as pandas would align them."""
     if isinstance(values, pd.Series | pd.DataFrame) and isinstance(rows, pd.Series | pd.DataFrame):
-        own, wanted = values.index, rows.index
-        if len(own) == len(wanted) and not own.equals(wanted):
-            known = own.isin(wanted)
-            if known.all() and own.is_unique and wanted.is_unique:
-                values = values.reindex(wanted)
-            elif known.any():
+        index, row_index = values.index, rows.index
+        if len(index) == len(row_index) and not index.equals(row_index):
+            is_row = index.isin(row_index)
+            if is_row.all() and index.is_unique and row_index.is_unique:
+                values = values.reindex(row_index)
+            elif is_row.any():
                 raise AnalysisError(
                     f"{what}: some labels of its index are rows of the table, and some are not, or occur twice",
                     "give it the table's index, or values without labels (.to_numpy()) in the order of the rows",
@@ -32,4 +32,6 @@ def in_row_order(values: Any, rows: Any, what: str = "values") -> npt.NDArray[An
 def value_at(column: pd.Series[Any], row: int) -> Any:
     """Return one value as a message writes it: 2, not np.int64(2)."""
     value = column.iloc[row]
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

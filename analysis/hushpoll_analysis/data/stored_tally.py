@@ -20,7 +20,7 @@ from .link_groups import by_link, folded_tally
 from .members import with_member_counts
 from .tally import Counts, Tally, question_of, total_of
 
-__all__ = ["GroupCounts", "kept_tally"]
+__all__ = ["GroupCounts", "tally_from_counts"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class GroupCounts:
         return pd.DataFrame({**columns, TIMES: cells[rows, codes].astype(np.float64)})
 
 
-def kept_tally(
+def tally_from_counts(
     survey: Survey,
     groups: Mapping[int, Mapping[str, Sequence[int]]],
     by: str | None = None,
@@ -79,7 +79,7 @@ def kept_tally(
     fewest : int
         What a group by link needs to be counted on its own.
     """
-    tables = {number: _arrays(survey, kept) for number, kept in sorted(groups.items())}
+    tables = {number: _arrays(survey, counts) for number, counts in sorted(groups.items())}
     empty = {entry.id: np.zeros(sampler(entry.channel).cells, dtype=np.int64) for entry in survey.entries}
     totals = {name: sum((table[name] for table in tables.values()), zero) for name, zero in empty.items()}
     first = survey.entries[0]
@@ -89,7 +89,7 @@ def kept_tally(
     if by_link(survey, by):
         listed = list(tables.values())
         rows = {
-            name: np.array([one[name] for one in listed]).reshape(len(listed), len(zero))
+            name: np.array([arrays[name] for arrays in listed]).reshape(len(listed), len(zero))
             for name, zero in empty.items()
         }
         named = tuple(survey.groups[number] for number in tables)
@@ -104,5 +104,5 @@ def kept_tally(
     return Tally(survey, n, counted, by, with_member_counts(survey, shaped))
 
 
-def _arrays(survey: Survey, kept: Mapping[str, Sequence[int]]) -> dict[str, Counts]:
-    return {entry.id: np.asarray(kept[entry.id], dtype=np.int64) for entry in survey.entries}
+def _arrays(survey: Survey, counts: Mapping[str, Sequence[int]]) -> dict[str, Counts]:
+    return {entry.id: np.asarray(counts[entry.id], dtype=np.int64) for entry in survey.entries}

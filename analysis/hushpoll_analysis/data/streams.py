@@ -21,9 +21,9 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .distinct_rows import COMPLETE, HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, added
+from .distinct_rows import COMPLETE, HOW_TO_ADD, LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, add_up
 from .engine_sums import check_present, check_sums, engine_sums, is_engine_table, weighed, without_gaps
-from .files import column_names, wanted_blocks
+from .files import column_blocks, column_names
 from .link_groups import folded_frame
 from .missing import OMIT, names_in
 from .parts import engine_tables
@@ -46,20 +46,20 @@ def takes_streams(data: str, mechanisms: str) -> Callable[[Callable[..., Result]
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
-        known = inspect.signature(function)
+        signature = inspect.signature(function)
 
         @wraps(function)
-        def whole(*args: Any, **keys: Any) -> Result:
+        def wrapper(*args: Any, **keys: Any) -> Result:
             try:
-                given = known.bind(*args, **keys).arguments
+                call_arguments = signature.bind(*args, **keys).arguments
             except TypeError:
                 return function(*args, **keys)  # which says what is wrong
-            if not _is_stream(given.get(data)):
+            if not _is_stream(call_arguments.get(data)):
                 return function(*args, **keys)
-            return function(**_read(given, data, mechanisms))
+            return function(**_read(call_arguments, data, mechanisms))
 
-        whole.__signature__ = known  # type: ignore[attr-defined]
-        return whole
+        wrapper.__signature__ = signature  # type: ignore[attr-defined]
+        return wrapper
 
     return decorate
 
@@ -70,19 +70,20 @@ def _is_stream(data: Any) -> bool:
     return isinstance(data, str | Path | Iterator) or is_engine_table(data)
 
 
-def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any]:
+def _read(call_arguments: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any]:
     """Return the arguments of a call with a table of different rows in place of what is read."""
-    survey, arguments = given[mechanisms], dict(given)
+    survey, arguments = call_arguments[mechanisms], dict(call_arguments)
     if not isinstance(survey, Survey):
         raise AnalysisError(
             f"{data}: reports that are read in blocks need the survey, not mechanisms by themselves",
             "give the survey, or read the table (pandas.read_parquet, pandas.read_csv) and give the DataFrame",
         )
-    wrong = next((key for key in _NEEDS_ROWS if given.get(key) is not None), None)
-    weights = given.get("weights")
+    wrong = next((key for key in _NEEDS_ROWS if call_arguments.get(key) is not None), None)
+    weights = call_arguments.get("weights")
     if wrong is None:
         wrong = next(
-            (key for key in _NAMED if not isinstance(given.get(key), str | Real | Mapping | None)), None
+            (key for key in _NAMED if not isinstance(call_arguments.get(key), str | Real | Mapping | None)),
+            None,
         )
     if wrong is not None:
         raise AnalysisError(
@@ -91,14 +92,14 @@ def _read(given: Mapping[str, Any], data: str, mechanisms: str) -> dict[str, Any
             if wrong in _NEEDS_ROWS
             else "name a column",
         )
-    named = {key: one for key, one in given.items() if key not in (data, mechanisms, "weights")}
+    named = {key: value for key, value in call_arguments.items() if key not in (data, mechanisms, "weights")}
     # Of `question[option]` the question's column is needed.
     arguments[data] = combinations(
         survey,
-        given[data],
-        [part for name in names_in(named) for part in (name, name.split("[")[0])],
+        call_arguments[data],
+        [column for name in names_in(named) for column in (name, name.split("[")[0])],
         weights,
-        given.get("na_action") == OMIT,
+        call_arguments.get("na_action") == OMIT,
     )
     if weights is not None:
         arguments["weights"] = WEIGHTS
@@ -126,31 +127,31 @@ def combinations(
     """
     parts: list[pd.DataFrame] = []
     left_out = 0
-    for part, lacking in _counted(survey, data, set(names), weights, omit):
-        parts.append(part)
+    for table, lacking in _count_blocks(survey, data, set(names), weights, omit):
+        parts.append(table)
         left_out += lacking
         if sum(map(len, parts)) > MOST_ROWS or len(parts) > 32:
-            parts = [added(parts)]
+            parts = [add_up(parts)]
         if len(parts[0]) > MOST_ROWS:
             raise _too_many(parts[0])
     if not parts:
         raise AnalysisError("there are no reports", "there is nothing to estimate")
-    found = added(parts)
-    if len(found) > MOST_ROWS:
-        raise _too_many(found)
+    rows = add_up(parts)
+    if len(rows) > MOST_ROWS:
+        raise _too_many(rows)
     if weights is not None:
-        check_sums(found, weights)
-    found = folded_frame(survey, found)
-    if not left_out or found.empty:
-        return found
+        check_sums(rows, weights)
+    rows = folded_frame(survey, rows)
+    if not left_out or rows.empty:
+        return rows
     # Whoever takes `na_action` leaves this row out, and says for how many it stands.
-    last = found.iloc[[0]].assign(**{TIMES: left_out, COMPLETE: np.nan})
-    return pd.concat([found.assign(**{COMPLETE: 1.0}), last], ignore_index=True)
+    last = rows.iloc[[0]].assign(**{TIMES: left_out, COMPLETE: np.nan})
+    return pd.concat([rows.assign(**{COMPLETE: 1.0}), last], ignore_index=True)
 
 
-def _too_many(found: pd.DataFrame) -> AnalysisError:
-    columns = [name for name in found.columns if name not in HOW_TO_ADD]
-    most = max(columns, key=lambda name: found[name].nunique())
+def _too_many(rows: pd.DataFrame) -> AnalysisError:
+    columns = [name for name in rows.columns if name not in HOW_TO_ADD]
+    most = max(columns, key=lambda name: rows[name].nunique())
     return AnalysisError(
         f"{', '.join(columns)} have more than {MOST_ROWS:,} different combinations, too many to put together",
         f"put the values of {most} into classes, or read the table and give that: a logit of a million different rows "
@@ -158,70 +159,78 @@ def _too_many(found: pd.DataFrame) -> AnalysisError:
     )
 
 
-def _wanted(survey: Survey, present: Iterable[str], names: set[str]) -> list[str]:
+def _needed_columns(survey: Survey, present: Iterable[str], names: set[str]) -> list[str]:
     """Return the columns of the data that are needed: those of questions, of their blocks, and exact ones."""
-    told: dict[str, set[str]] = {column_of(entry.id): {entry.id} for entry in survey.entries}
+    questions_of: dict[str, set[str]] = {column_of(entry.id): {entry.id} for entry in survey.entries}
     for block in survey.blocks:
-        told[column_of(block.id)] |= set(block.questions)
+        questions_of[column_of(block.id)] |= set(block.questions)
     present = list(present)
-    found = [one for one in present if ({one} | told.get(one, set())) & names]
-    if not found:
+    columns = [column for column in present if ({column} | questions_of.get(column, set())) & names]
+    if not columns:
         raise AnalysisError(
             "none of the columns that are asked for is in the data", f"these have {', '.join(present)}"
         )
-    return found
+    return columns
 
 
-def _counted(
+def _count_blocks(
     survey: Survey, data: Any, names: set[str], weights: str | None, omit: bool
 ) -> Iterator[tuple[pd.DataFrame, int]]:
     """Count the combinations of each block of the data, and those who lack a value, where they are to be left out."""
     if is_engine_table(data):
-        yield _summed(survey, data, names, weights, omit)
+        yield _sum_table(survey, data, names, weights, omit)
         return
-    path = Path(data) if isinstance(data, str | Path) else None
+    path = None
+    if isinstance(data, str | Path):
+        path = Path(data)
     if path is not None and not str(path).endswith((".csv", ".csv.gz")):
-        yield from _counted_parts(survey, path, names, weights, omit)
+        yield from _count_parts(survey, path, names, weights, omit)
         return
     present = [*([FIELD] if survey.groups else []), *(column_of(entry.id) for entry in survey.entries)]
-    present = present if path is None else column_names(path)
-    wanted = _wanted(survey, present, names)
+    if path is None:
+        present = present
+    else:
+        present = column_names(path)
+    needed_columns = _needed_columns(survey, present, names)
     check_present(weights, present, "database" if path is None else path.name)
-    columns = list(dict.fromkeys([*wanted, *([] if weights is None else [weights])]))
-    texts = [] if path is None else _mixed(survey, path, wanted)
+    columns = list(dict.fromkeys([*needed_columns, *([] if weights is None else [weights])]))
+    if path is None:
+        texts = []
+    else:
+        texts = _mixed_columns(survey, path, needed_columns)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-        for block, lacking in wanted_blocks(survey, data, columns, texts, omit):
-            yield added([_alone(pd.DataFrame(block), wanted, weights)]), lacking
+        for block, lacking in column_blocks(survey, data, columns, texts, omit):
+            yield add_up([_with_sums(pd.DataFrame(block), needed_columns, weights)]), lacking
             bar.update(len(next(iter(block.values()))) + lacking)
 
 
-def _mixed(survey: Survey, path: Path, wanted: Sequence[str]) -> list[str]:
+def _mixed_columns(survey: Survey, path: Path, names: Sequence[str]) -> list[str]:
     """Name the columns of a file that are numbers in one block and text in another: 1 and "1" would be two values."""
-    exact = [name for name in wanted if name not in {column_of(entry.id) for entry in survey.entries}]
+    exact = [name for name in names if name not in {column_of(entry.id) for entry in survey.entries}]
     kinds: dict[str, set[bool]] = {name: set() for name in exact}
-    for block, _ in wanted_blocks(survey, path, exact) if exact else ():
+    for block, _ in column_blocks(survey, path, exact) if exact else ():
         for name, values in block.items():
             kind = pd.api.types.infer_dtype(values, skipna=True)
             kinds[name] |= {True, False} if kind.startswith("mixed") else {kind == "string"}
-    return [name for name, found in kinds.items() if len(found) > 1]
+    return [name for name, types in kinds.items() if len(types) > 1]
 
 
-def _alone(block: pd.DataFrame, wanted: list[str], weights: str | None) -> pd.DataFrame:
-    """Return the wanted columns of a block with what is added up of each row."""
+def _with_sums(block: pd.DataFrame, names: list[str], weights: str | None) -> pd.DataFrame:
+    """Return the wanted columns of a block with what is add_up up of each row."""
     sums: dict[str, Any] = {TIMES: 1}
     if weights is not None:
-        each = pd.to_numeric(block[weights], errors="coerce").astype(np.float64).fillna(np.inf)
+        values = pd.to_numeric(block[weights], errors="coerce").astype(np.float64).fillna(np.inf)
         sums |= {
-            WEIGHTS: each,
-            SQUARES: each**2,
-            POSITIVE: (each > 0).astype(np.int64),
-            LEAST: each,
-            MOST: each,
+            WEIGHTS: values,
+            SQUARES: values**2,
+            POSITIVE: (values > 0).astype(np.int64),
+            LEAST: values,
+            MOST: values,
         }
-    return block[wanted].assign(**sums)
+    return block[names].assign(**sums)
 
 
-def _counted_parts(
+def _count_parts(
     survey: Survey, path: Path, names: set[str], weights: str | None, omit: bool
 ) -> Iterator[tuple[pd.DataFrame, int]]:
     """Count Parquet files by DuckDB, some at a time, so that there is something to tell of how far it is."""
@@ -230,20 +239,20 @@ def _counted_parts(
         tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar,
     ):
         for table, rows in tables:
-            yield _summed(survey, table, names, weights, omit)
+            yield _sum_table(survey, table, names, weights, omit)
             bar.update(rows)
 
 
-def _summed(
+def _sum_table(
     survey: Survey, table: Any, names: set[str], weights: str | None, omit: bool
 ) -> tuple[pd.DataFrame, int]:
     """Group a query engine's table."""
-    columns, lacking = _wanted(survey, table.columns, names), 0
+    columns, lacking = _needed_columns(survey, table.columns, names), 0
     check_present(weights, table.columns, "table")
     if omit:
         reports = {column_of(entry.id) for entry in survey.entries} & set(columns)
-        needed = dict.fromkeys([*columns, *([] if weights is None else [weights])])
-        complete = without_gaps(table, list(needed), list(reports))
+        required = dict.fromkeys([*columns, *([] if weights is None else [weights])])
+        complete = without_gaps(table, list(required), list(reports))
         lacking = int(table.count().execute()) - int(complete.count().execute())
         table = complete
     chosen = weighed(table, {name: table[name] for name in columns}, weights)

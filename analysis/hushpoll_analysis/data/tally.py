@@ -49,9 +49,9 @@ class Tally:
 
     `counts[id]` of a question, or of a block as a whole, has one entry per report code, or where reports speak of
     several things at once the counts of each part (`sampler(channel).parts`); `joint[id]` is a table with a row per
-    code (or group) of `by`. `groups` holds the names of the rows when `by` is a column of the data that nobody
-    randomized. Where `by` is a question whose reports speak of several options at once, `each` has the counts by each
-    of its options, and there is no `joint`.
+    code (or group) of `by`. `groups` holds the names of the rows when `by` is a column of the data that was not
+    randomized. Where `by` is a question whose reports speak of several options at once, `by_option` has the counts by
+    each of its options, and there is no `joint`.
     """
 
     survey: Survey
@@ -60,11 +60,11 @@ class Tally:
     by: str | None = None
     joint: Mapping[str, Counts] = field(default_factory=dict)
     groups: tuple[str, ...] | None = None
-    each: tuple[Tally, ...] = ()
+    by_option: tuple[Tally, ...] = ()
 
     @classmethod
     def from_counts(cls, survey: Survey, counts: Mapping[str, npt.ArrayLike]) -> Tally:
-        """Take counts that somebody else has made: {question id: [count per report code]}."""
+        """Return the tally of given counts: {question id: [count per report code]}."""
         checked = {}
         for entry in survey.entries:
             if entry.id not in counts:
@@ -90,10 +90,10 @@ def question_of(survey: Survey, name: str) -> Question:
     try:
         return survey.question(name)
     except KeyError:
-        known = ", ".join(survey.questions_by_id)
+        ids = ", ".join(survey.questions_by_id)
         raise AnalysisError(
             msg('the survey has no question "{name}"', name=name),
-            msg("its questions are {known}", known=known),
+            msg("its questions are {known}", known=ids),
         ) from None
 
 
@@ -101,22 +101,24 @@ def grouping_column(survey: Survey, by: str | None) -> str | None:
     """Return the name of an exact grouping column; None when grouping by a question, an option or not at all."""
     if by is None or by in tuple(survey.questions_by_id):
         return None
-    return by if option_of(by, survey) is None else None
+    if option_of(by, survey) is None:
+        return by
+    return None
 
 
 def grouping_question(survey: Survey, by: str) -> Question:
     """Return the question that reports are grouped by, or whose option they are grouped by."""
-    found = option_of(by, survey)
-    return question_of(survey, by if found is None else found[0])
+    option = option_of(by, survey)
+    return question_of(survey, by if option is None else option[0])
 
 
 def option_groups(survey: Survey, by: str, codes: Mapping[str, Any]) -> Counts | None:
     """Return what each report says of the option to group by, -1 where nothing; None when grouping by a question."""
-    found = option_of(by, survey)
-    if found is None:
+    option = option_of(by, survey)
+    if option is None:
         return None
-    question, part, whole = found
-    return whole.part_codes(part, codes[question])
+    question, marginal, report_sampler = option
+    return report_sampler.part_codes(marginal, codes[question])
 
 
 def check_columns(present: Iterable[Any], columns: list[str], grouping: str | None, where: str) -> None:
@@ -145,7 +147,7 @@ def group_names(values: pd.Series[Any]) -> pd.Series[str]:
     """
     if not pd.api.types.is_datetime64_any_dtype(values.dtype):
         return values.astype(str)
-    return values.map(lambda one: str(one.date() if one == one.normalize() else one))
+    return values.map(lambda moment: str(moment.date() if moment == moment.normalize() else moment))
 
 
 def total_of(question: Question | Block, counts: Counts) -> int:
@@ -173,16 +175,22 @@ def grouping_names(survey: Survey, by: str) -> tuple[str, ...]:
 def report_names(survey: Survey, by: str) -> list[str]:
     """Name the groups that reports of a question make, or what they say of one option: their codes."""
     question = grouping_question(survey, by)
-    codes = question.channel.outcomes if question.id == by else len(YES_NO)
+    if question.id == by:
+        codes = question.channel.outcomes
+    else:
+        codes = len(YES_NO)
     return [str(code) for code in range(codes)]
 
 
 def foreign_code(question: Question | Block, value: Any, where: str, row: int | None = None) -> AnalysisError:
     """Return the error for a value that is not a report of a question; a GROUP BY knows it but not its row."""
     wire = question.channel.wire
-    shown = "nothing" if value is None or (isinstance(value, float) and np.isnan(value)) else repr(str(value))
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        value_text = "nothing"
+    else:
+        value_text = repr(str(value))
     return AnalysisError(
-        f'{where}: column "{column_of(question.id)}" holds {shown}'
+        f'{where}: column "{column_of(question.id)}" holds {value_text}'
         + ("" if row is None else f" in row {row + 1}"),
         f"reports of this question are the integers 0..{wire.below - 1}"
         if wire.below is not None

@@ -27,7 +27,7 @@ def effective_quantity(
     kish: float,
     n: float = math.inf,
     plain: float | None = None,
-    drawn: float = 0.0,
+    sampling_fraction: float = 0.0,
 ) -> Quantity:
     """Return the quantity b.f of weighted report frequencies, with counts that add up to the effective size.
 
@@ -35,7 +35,7 @@ def effective_quantity(
     (sum w)^2 / sum w^2. With heavy weights a few respondents make the linearised variance, and it is far too small when
     they happen to agree; Kish's size does not depend on what they say. `variance` is without the decoy's own part,
     `plain` is what it would be without a finite population, which cannot make an answer worth less, and
-    `drawn` the fraction of it that was drawn.
+    `sampling_fraction` the fraction of it in the sample.
 
     References
     ----------
@@ -49,9 +49,9 @@ def effective_quantity(
     shares = known_shares(view, frequencies)
     # Two answers at least: a variance has n - 1.
     found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
-    if plain is not None and drawn > 0.0:
+    if plain is not None and sampling_fraction > 0.0:
         varies = min(plain, variance, spread) > 0.0
-        found = in_population(found, drawn, max(plain / variance, 1.0) if varies else 1.0)
+        found = in_population(found, sampling_fraction, max(plain / variance, 1.0) if varies else 1.0)
     extra = 0.0
     if decoy is not None:
         assert shares is not None

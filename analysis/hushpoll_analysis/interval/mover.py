@@ -22,9 +22,9 @@ from .base import IntervalMethod, Limits, Resampling
 from .quantity import Quantity
 
 __all__ = [
+    "BoundedEstimate",
     "DecoyError",
     "Mover",
-    "Part",
     "correlations",
     "decoy_limits",
     "difference_limits",
@@ -39,7 +39,7 @@ FARTHEST = 1e4  # a limit beyond this many times the possible range is none
 
 
 @dataclass(frozen=True)
-class Part:
+class BoundedEstimate:
     """An estimate with its own limits."""
 
     estimate: float
@@ -75,11 +75,11 @@ class Mover(IntervalMethod):
             ends = [line.at(end) for end in frequency_limits(line.successes, line.trials, level)]
             return min(ends), max(ends)
         yes, n = quantity.counts[1].item(), quantity.counts.sum().item()
-        reports = Part(yes / n, *frequency_limits(yes, n, level))
+        reports = BoundedEstimate(yes / n, *frequency_limits(yes, n, level))
         return decoy_limits(quantity, reports, level)
 
 
-def decoy_limits(quantity: Quantity, reports: Part, level: float) -> Limits:
+def decoy_limits(quantity: Quantity, reports: BoundedEstimate, level: float) -> Limits:
     """All p for which z - A(p) - B(p) q, with P(Yes) = A(p) + B(p) q, has an interval that holds 0.
 
     `reports` is the frequency of Yes with its limits; the decoy's own come from its poll. Where the decoy's share
@@ -87,7 +87,7 @@ def decoy_limits(quantity: Quantity, reports: Part, level: float) -> Limits:
     """
     decoy = quantity.decoy
     assert decoy is not None
-    q = Part(decoy.share, *frequency_limits(decoy.yes, decoy.of, level))
+    q = BoundedEstimate(decoy.share, *frequency_limits(decoy.yes, decoy.of, level))
     base = decoy.without[:, 1]
     move = decoy.within[:, 1] - base
 
@@ -113,7 +113,7 @@ class DecoyError:
     `slope` + `bend` (h - v) in units of D.
     """
 
-    share: Part
+    share: BoundedEstimate
     slope: float
     bend: float
 
@@ -125,7 +125,7 @@ class DecoyError:
             at_none, at_full = (float(one[1, 1] - one[0, 1]) for one in (decoy.without, decoy.within))
             here = at_none + decoy.share * (at_full - at_none)
             bend = (at_full - at_none) / here if here else 0.0
-        return cls(Part(decoy.share, *frequency_limits(decoy.yes, decoy.of, level)), slope, bend)
+        return cls(BoundedEstimate(decoy.share, *frequency_limits(decoy.yes, decoy.of, level)), slope, bend)
 
     def side(self, gap: float) -> float:
         """Return how far the limit of q moves the estimate towards a value that lies `gap` below it."""
@@ -133,7 +133,7 @@ class DecoyError:
         return move * (self.share.above if (gap > 0.0) == (move < 0.0) else self.share.below)
 
 
-def with_decoys(reports: Part, decoys: Sequence[DecoyError]) -> Limits:
+def with_decoys(reports: BoundedEstimate, decoys: Sequence[DecoyError]) -> Limits:
     """Return all values v whose distance is compatible with the limits from the reports and from every decoy's poll."""
 
     def room(value: float) -> float:
@@ -156,7 +156,7 @@ def _edge(room: Callable[[float], float], best: float, side: float) -> float:
     return min(best, possible) if side < 0.0 else max(best, possible)
 
 
-def difference_limits(first: Part, second: Part, correlation: float = 0.0) -> Limits:
+def difference_limits(first: BoundedEstimate, second: BoundedEstimate, correlation: float = 0.0) -> Limits:
     """Limits of first - second; the correlation is that of the two estimates, 0 for independent groups."""
     gap = first.estimate - second.estimate
     low = _joined(first.below, second.above, correlation)
@@ -168,14 +168,14 @@ def _joined(one: float, other: float, correlation: float) -> float:
     return math.sqrt(max(one * one + other * other - 2.0 * correlation * one * other, 0.0))
 
 
-def linear_limits(estimate: float, parts: Sequence[tuple[float, Part]]) -> Limits:
+def linear_limits(estimate: float, parts: Sequence[tuple[float, BoundedEstimate]]) -> Limits:
     """Limits of a sum of independent parts, each times its slope."""
     down = [slope * (part.below if slope > 0.0 else part.above) for slope, part in parts]
     up = [slope * (part.above if slope > 0.0 else part.below) for slope, part in parts]
     return estimate - math.hypot(*down), estimate + math.hypot(*up)
 
 
-def sum_limits(parts: Sequence[Part], correlation: Floats) -> Limits:
+def sum_limits(parts: Sequence[BoundedEstimate], correlation: Floats) -> Limits:
     """Limits of a sum of estimates with these correlations; Zou, Huang, Zhang (2009)."""
     below, above = (np.array([getattr(one, side) for one in parts]) for side in ("below", "above"))
     estimate = math.fsum(one.estimate for one in parts)
@@ -191,16 +191,16 @@ def correlations(covariance: Floats, errors: Floats) -> Floats:
     return np.clip(found, -1.0, 1.0)
 
 
-def ratio_limits(first: Part, second: Part, correlation: float = 0.0) -> Limits:
+def ratio_limits(first: BoundedEstimate, second: BoundedEstimate, correlation: float = 0.0) -> Limits:
     """Limits of first / second: the values R at which a limit of first - R second is 0.
 
     The second part's lower limit must be above 0: elsewhere a ratio has no bounded interval.
     """
-    mirrored = Part(-first.estimate, -first.high, -first.low)
+    mirrored = BoundedEstimate(-first.estimate, -first.high, -first.low)
     return _lowest(first, second, correlation), -_lowest(mirrored, second, -correlation)
 
 
-def least_ratio(first: Part, second: Part, correlation: float = 0.0) -> float:
+def least_ratio(first: BoundedEstimate, second: BoundedEstimate, correlation: float = 0.0) -> float:
     """Return the lower limit of first / second where the second part may be 0: any larger ratio is possible.
 
     A ratio of shares is not negative, so 0 where the first part may be 0 too.
@@ -208,7 +208,7 @@ def least_ratio(first: Part, second: Part, correlation: float = 0.0) -> float:
     return _lowest(first, second, correlation) if first.low > 0.0 else 0.0
 
 
-def _lowest(first: Part, second: Part, correlation: float) -> float:
+def _lowest(first: BoundedEstimate, second: BoundedEstimate, correlation: float) -> float:
     """Solve first - R second = sqrt(below^2 + R^2 other^2 - 2 R rho below other), a quadratic in R."""
     a, b, below = first.estimate, second.estimate, first.below
     other = second.above if first.low >= 0.0 else second.below

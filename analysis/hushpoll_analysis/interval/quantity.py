@@ -115,7 +115,7 @@ class Quantity:
     design_effect: float | None
     answers: float | None = None
     """The number of reports, where the counts are others that are worth as much."""
-    drawn: float = 0.0
+    sampling_fraction: float = 0.0
     """The fraction drawn of a finite population."""
     growth: float = 1.0
     """By how much the counts were multiplied, to those that would have the variance in a population without end."""
@@ -138,7 +138,7 @@ class Quantity:
     @property
     def certain(self) -> bool:
         """Whether nothing was left to chance: everybody in the population was asked, and directly."""
-        if self.drawn < 1.0 or self.decoy is not None:
+        if self.sampling_fraction < 1.0 or self.decoy is not None:
             return False
         return float(np.max(np.abs(self.noise()[self.view.possible]))) <= SAME * self.heaviest**2
 
@@ -154,7 +154,7 @@ class Quantity:
         expected = self.view.forward(shares)
         whole = float((self.weights - self.weights @ expected) ** 2 @ expected)
         noise = min(float(self.view.noise(self.weights) @ shares), whole)
-        variance = (1.0 - self.drawn) * whole + self.drawn * noise
+        variance = (1.0 - self.sampling_fraction) * whole + self.sampling_fraction * noise
         return whole / variance if variance > 0.0 else math.inf if whole > 0.0 else 1.0
 
     @property
@@ -295,7 +295,7 @@ def in_population(wanted: Quantity, fraction: float, growth: float) -> Quantity:
     if line is not None and len(np.unique(wanted.target)) == 2:
         low, high = (line.probability(end) for end in wanted.bounds)
         line = replace(line, finite=FinitePopulation(growth, fraction, (low, high)))
-    return replace(wanted, line=line, drawn=fraction, growth=growth)
+    return replace(wanted, line=line, sampling_fraction=fraction, growth=growth)
 
 
 def _design_effect(target: Floats, shares: Floats | None, variance: float, n: float) -> float | None:

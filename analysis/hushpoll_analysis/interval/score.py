@@ -55,10 +55,10 @@ class Score(IntervalMethod):
         frequencies = counts / np.array([one.size for one in wanted])[:, None]
         sizes = np.array([one.reports for one in wanted])
         drawn = None
-        if any(one.drawn > 0.0 for one in wanted):
+        if any(one.sampling_fraction > 0.0 for one in wanted):
             noise = np.stack([one.noise()[where] for one, where in zip(wanted, possible, strict=True)])
             least = np.array([one.view.noise(one.weights).min() for one in wanted])
-            drawn = Drawn(np.array([one.drawn for one in wanted]), noise, least)
+            drawn = Drawn(np.array([one.sampling_fraction for one in wanted]), noise, least)
         return lambda levels, shrink: linear_score_limits(
             weights, frequencies, sizes * shrink**2, levels, drawn
         )

@@ -36,7 +36,7 @@ def simplex_limits(quantity: Quantity, limit: float) -> Limits:
 def _settled(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> float:
     """Return the limit; in a finite population with the number of answers that the reports are worth at the limit."""
     value, shares = _extreme(quantity, peak, limit, sign)
-    for _ in range(TURNS if quantity.drawn > 0.0 else 0):
+    for _ in range(TURNS if quantity.sampling_fraction > 0.0 else 0):
         value, shares = _extreme(quantity, peak, limit * quantity.growth / quantity.worth(shares), sign)
     return value
 

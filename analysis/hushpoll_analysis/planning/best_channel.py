@@ -1,4 +1,4 @@
-"""`design`: the best channel for a question, proven, beside everything else that could be used."""
+"""`design`: the best channel for a question, with its proof, and how every other mechanism compares."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 from .candidates import Offer, offers
 from .least_variance import least_variance_at
-from .optimal import MOST_DESIGNED, Found, best, best_worst_case
+from .optimal import MOST_DESIGNED, OptimalChannel, best, best_worst_case
 from .optimal.pricing import ENUMERATED
 from .optimal.problem import Problem, Target
 from .optimal.program import Progress
@@ -36,7 +36,7 @@ _NEAR = 1e-3
 
 
 @dataclass(frozen=True)
-class DesignResult(Drawn):
+class DesignResult(PlottedResult):
     """The best channel for a question and a target.
 
     Attributes
@@ -68,7 +68,7 @@ class DesignResult(Drawn):
     """
 
     words = "respondents for the same margin, the best = 1"
-    drawn = "respondents"
+    plotted_column = "respondents"
     from_zero = True
 
     options: int
@@ -89,7 +89,9 @@ class DesignResult(Drawn):
         if self.bound is None or self.bound <= 0.0:
             return "no bound was proven"
         over = 100.0 * (self.n_variance / self.bound - 1.0)
-        return "the best possible" if over < 1e-3 else f"within {at_most(over, 2)} % of the best possible"
+        if over < 1e-3:
+            return "the best possible"
+        return f"within {at_most(over, 2)} % of the best possible"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the candidates as a table, best first."""
@@ -113,7 +115,9 @@ class DesignResult(Drawn):
         }
 
     def __str__(self) -> str:
-        what = "largest variance of one report" if self.worst else "n × variance"
+        what = "n × variance"
+        if self.worst:
+            what = "largest variance of one report"
         lines = [
             f"{self.mechanism.name}, {self.options} options, target {self.target}",
             f"  epsilon       {self.epsilon:.10g}",
@@ -190,15 +194,15 @@ def design(
     _check(options, target, worst, shares)
     problem = Problem.of(int(options), float(exponent), target, shares)
     listed = list(offers(problem, exponent, worst))
-    made = _designed(problem, exponent, target, worst, shares, progress)
-    if isinstance(made, Found):
-        listed.append(Offer(designed.__name__, made.n_variance, "", designed(made.channel, exponent)))
+    optimum = _designed(problem, exponent, target, worst, shares, progress)
+    if isinstance(optimum, OptimalChannel):
+        listed.append(Offer(designed.__name__, optimum.n_variance, "", designed(optimum.channel, exponent)))
     else:
-        listed.append(Offer(designed.__name__, None, made))
-    found = _chosen(listed)
-    assert found.mechanism is not None
-    assert found.n_variance is not None
-    channel, mechanism = found.mechanism.device, found.mechanism
+        listed.append(Offer(designed.__name__, None, optimum))
+    best_offer = _chosen(listed)
+    assert best_offer.mechanism is not None
+    assert best_offer.n_variance is not None
+    channel, mechanism = best_offer.mechanism.device, best_offer.mechanism
     if shares is not None and channel.listed:
         mechanism = least_variance_at(mechanism, shares)
     return DesignResult(
@@ -206,11 +210,11 @@ def design(
         epsilon=channel.epsilon,
         target=target if isinstance(target, str) else "functionals",
         worst=worst,
-        n_variance=found.n_variance,
-        bound=made.bound if isinstance(made, Found) else None,
+        n_variance=best_offer.n_variance,
+        bound=optimum.bound if isinstance(optimum, OptimalChannel) else None,
         outcomes=channel.outcomes,
         candidates=_ranked(listed),
-        left_out={one.name: one.reason for one in listed if one.n_variance is None},
+        left_out={offer.name: offer.reason for offer in listed if offer.n_variance is None},
         channel=channel,
         mechanism=mechanism,
     )
@@ -242,7 +246,7 @@ def _designed(
     worst: bool,
     shares: Sequence[float] | None,
     progress: Progress | None,
-) -> Found | str:
+) -> OptimalChannel | str:
     """Return the designed channel, or why there is none."""
     if worst:
         return best_worst_case(problem.options, epsilon)
@@ -255,25 +259,25 @@ def _designed(
 
 def _chosen(listed: list[Offer]) -> Offer:
     """Return the designed channel, unless there is none or 64 reports are so few that another mechanism does better."""
-    usable = [one for one in listed if one.n_variance is not None and one.mechanism is not None]
-    least = min(usable, key=lambda one: one.n_variance or 0.0)
-    made = next((one for one in usable if one.name == designed.__name__), least)
-    close = (made.n_variance or 0.0) <= (1.0 + _NEAR) * (least.n_variance or 0.0)
-    return made if close else least
+    usable = [offer for offer in listed if offer.n_variance is not None and offer.mechanism is not None]
+    least = min(usable, key=lambda offer: offer.n_variance or 0.0)
+    design_offer = next((offer for offer in usable if offer.name == designed.__name__), least)
+    close = (design_offer.n_variance or 0.0) <= (1.0 + _NEAR) * (least.n_variance or 0.0)
+    return design_offer if close else least
 
 
 def _ranked(listed: list[Offer]) -> tuple[dict[str, Any], ...]:
-    def rank(one: Offer) -> float:
-        assert one.n_variance is not None
-        return one.n_variance * (1.0 if one.name != designed.__name__ else 1.0 + _AS_GOOD)
+    def rank(offer: Offer) -> float:
+        assert offer.n_variance is not None
+        return offer.n_variance * (1.0 if offer.name != designed.__name__ else 1.0 + _AS_GOOD)
 
-    usable = sorted((one for one in listed if one.n_variance is not None), key=rank)
-    least = min(one.n_variance or 0.0 for one in usable)
+    usable = sorted((offer for offer in listed if offer.n_variance is not None), key=rank)
+    least = min(offer.n_variance or 0.0 for offer in usable)
     return tuple(
         {
-            "mechanism": one.name,
-            "n_variance": one.n_variance,
-            "respondents": 1.0 if number == 0 else (one.n_variance or 0.0) / least,
+            "mechanism": offer.name,
+            "n_variance": offer.n_variance,
+            "respondents": 1.0 if number == 0 else (offer.n_variance or 0.0) / least,
         }
-        for number, one in enumerate(usable)
+        for number, offer in enumerate(usable)
     )

@@ -18,7 +18,7 @@ from hushpoll_client.messages import joined, msg
 
 from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 from .precision import Number
 
@@ -65,7 +65,7 @@ class BlockOption:
         )
 
     def margin(self, n: int, level: float = 0.95) -> float:
-        """Return the largest margin of the questions at so many respondents."""
+        """Return the largest margin of the questions with n respondents."""
         z = NormalDist().inv_cdf((1.0 + level) / 2.0)
         return z * math.sqrt(max(self.members) / n)
 
@@ -81,11 +81,11 @@ class BlockOption:
 
 
 @dataclass(frozen=True)
-class BlockPlan(Drawn):
+class BlockPlan(PlottedResult):
     """The ways to ask, the best first, and the recommended one."""
 
     words = "respondents for the same margin, the best = 1"
-    drawn = "respondents"
+    plotted_column = "respondents"
     from_zero = True
 
     sizes: tuple[int, ...]
@@ -95,12 +95,12 @@ class BlockPlan(Drawn):
 
     @property
     def split(self) -> BlockOption:
-        """Everybody is asked everything, each question with its part of the epsilon."""
+        """The way that asks all people all questions, each with its part of the epsilon."""
         return next(option for option in self.options if option.ask is None)
 
     @property
     def one(self) -> BlockOption:
-        """Everybody is asked one question, with the whole epsilon."""
+        """The way that asks each person one question, with the whole epsilon."""
         return next(option for option in self.options if option.ask == 1)
 
     @property
@@ -119,9 +119,9 @@ class BlockPlan(Drawn):
     def reason(self) -> str:
         """Why, with figures."""
         best, d = self.recommended, len(self.sizes)
-        told = [msg("Ask each person {ask} of the {count} questions.", ask=best.ask, count=d)]
+        sentences = [msg("Ask each person {ask} of the {count} questions.", ask=best.ask, count=d)]
         if (times := self.split.n_variance / best.n_variance) > 1.0:
-            told.append(
+            sentences.append(
                 msg(
                     "Asking all {count} with the epsilon split takes {times:.1f} times as many people for the same "
                     "margin.",
@@ -130,20 +130,20 @@ class BlockPlan(Drawn):
                 )
             )
         if best.ask != 1 and (times := self.one.n_variance / best.n_variance) > 1.0:
-            told.append(
+            sentences.append(
                 msg(
                     "Asking one question each takes {times:.1f} times as many people for the same margin.",
                     times=times,
                 )
             )
         if (times := best.n_variance / self.one.n_variance) > 1.0:
-            told.append(
+            sentences.append(
                 msg(
                     "Cross-tables need two questions of each person and cost {times:.1f} times as many people.",
                     times=times,
                 )
             )
-        return joined(" ", told)
+        return joined(" ", sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -157,7 +157,7 @@ class BlockPlan(Drawn):
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the ways to ask as a table, best first; `ask` is missing where everybody is asked everything."""
+        """Return the ways to ask as a table, best first; `ask` is missing where all people are asked all questions."""
         import pandas as pd
 
         frame = pd.DataFrame([option.to_dict() for option in self.options]).drop(columns="members")
@@ -168,7 +168,7 @@ class BlockPlan(Drawn):
 
 
 def plan_block(sizes: Sequence[int], epsilon: Number, cross_tables: bool = False) -> BlockPlan:
-    r"""Compare the ways to ask questions with so many answers each for one epsilon of the whole person.
+    r"""Compare the ways to ask questions of these sizes for one epsilon of the whole person.
 
     Parameters
     ----------
@@ -197,31 +197,34 @@ def plan_block(sizes: Sequence[int], epsilon: Number, cross_tables: bool = False
     if len(sizes) < 2:
         raise AnalysisError(msg("a block of {count} questions", count=len(sizes)), "give two or more")
     try:
-        whole = positive_epsilon(epsilon)
-        found = [_joint(sizes, whole, ask) for ask in range(1, min(len(sizes), _MOST_ASKED) + 1)]
-        split = [recommended_subset(size, float(whole / len(sizes))) for size in sizes]
+        exponent = positive_epsilon(epsilon)
+        joint_options = [_joint(sizes, exponent, ask) for ask in range(1, min(len(sizes), _MOST_ASKED) + 1)]
+        split = [recommended_subset(size, float(exponent / len(sizes))) for size in sizes]
     except HushpollError as error:
         raise AnalysisError(error.problem, error.remedy) from None
-    options = [one for one in found if one is not None] + [_option(None, split)]
+    options = [option for option in joint_options if option is not None] + [_option(None, split)]
     if options[0].ask != 1 or (cross_tables and len(options) < 3):
         raise AnalysisError("these questions have too many joint answers for a block", "take fewer options")
-    ranked = sorted(options, key=lambda one: one.n_variance)
+    ranked = sorted(options, key=lambda option: option.n_variance)
     best = ranked[0].n_variance
-    options = [BlockOption(one.ask, one.n_variance, one.members, one.n_variance / best) for one in ranked]
-    return BlockPlan(tuple(sizes), float(whole), cross_tables, tuple(options))
+    options = [
+        BlockOption(option.ask, option.n_variance, option.members, option.n_variance / best)
+        for option in ranked
+    ]
+    return BlockPlan(tuple(sizes), float(exponent), cross_tables, tuple(options))
 
 
 def _joint(sizes: Sequence[int], epsilon: Fraction, ask: int) -> BlockOption | None:
-    """Return what a block gives that asks so many; None where it has too many joint answers."""
+    """Return the block that asks `ask` questions; None where it has too many joint answers."""
     try:
         block = sampled(sizes, spell(epsilon), ask)
     except HushpollError:
         if ask == 1:
             raise
         return None
-    return _option(ask, [Member.of(block, place) for place in range(len(sizes))])
+    return _option(ask, [Member.of(block, index) for index in range(len(sizes))])
 
 
 def _option(ask: int | None, members: Sequence[Mechanism]) -> BlockOption:
-    found = tuple(spread(member).unit_variance(1.0 / member.options) for member in members)
-    return BlockOption(ask, sum(found) / len(found), found)
+    variances = tuple(spread(member).unit_variance(1.0 / member.options) for member in members)
+    return BlockOption(ask, sum(variances) / len(variances), variances)

@@ -12,10 +12,10 @@ from hushpoll_client.formatting import at_most, epsilon_text
 from hushpoll_client.messages import msg, sentence
 
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.planning.requests import Asked, AskedBlock
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.planning.requests import BlockRequest, PlanningRequest
+from hushpoll_analysis.result import PlottedResult
 
-from .epsilon_search import HIGH_TOTAL, QuestionBudget, Spender
+from .epsilon_search import HIGH_TOTAL, EpsilonSearch, QuestionBudget
 from .precision import read_number, read_whole
 from .remedies import remedies
 
@@ -30,7 +30,7 @@ COLUMNS = ("id", "epsilon", "margin", "needed", "locked", "mechanism", "block")
 
 
 @dataclass(frozen=True)
-class Budget(Drawn):
+class Budget(PlottedResult):
     """All questions of a survey at n answers.
 
     Attributes
@@ -46,7 +46,7 @@ class Budget(Drawn):
     """
 
     words = "epsilon of each question"
-    drawn = "epsilon"
+    plotted_column = "epsilon"
     from_zero = True
 
     n: int
@@ -105,7 +105,7 @@ def budget(
 ) -> Budget:
     """Return every question the smallest epsilon that reaches its margin; a locked one keeps its lock.
 
-    A block is one spender: it gets the smallest epsilon that reaches the margins of all its questions, with as many
+    A block is one search: it gets the smallest epsilon that reaches the margins of all its questions, with as many
     asked of each person as its document says. A lock of one of them, or of the block's own id (block1), is a cap on it.
 
     Parameters
@@ -145,58 +145,67 @@ def budget(
     _check_ids([*ids, *(block.id for block in survey.blocks)], locks, "lock")
     needs = {name: _margin(value, name) for name, value in margins.items()}
     usual, open_ones, still = _margin(margin, "margin"), set(recommended), set(kept)
-    asked = [
-        Asked(
-            Spender(question, question.id in open_ones, level),
-            number,
-            msg("question {number}", number=number)
-            if numbered
-            else msg('question "{question}"', question=question.id),
-            n,
-            needs.get(question.id, usual),
-            question.id in needs,
-            designs,
+    requests = []
+    for number, question in enumerate(survey.questions, 1):
+        name = msg('question "{question}"', question=question.id)
+        if numbered:
+            name = msg("question {number}", number=number)
+        request = PlanningRequest(
+            search=EpsilonSearch(question, question.id in open_ones, level),
+            number=number,
+            name=name,
+            n=n,
+            target_margin=needs.get(question.id, usual),
+            is_explicit=question.id in needs,
+            designs=designs,
         )
-        for number, question in enumerate(survey.questions, 1)
-    ]
-    made: list[QuestionBudget] = []
-    for one in asked:
-        question = one.spender.question
+        requests.append(request)
+    budgets: list[QuestionBudget] = []
+    for request in requests:
+        question = request.search.question
         if question.block is None:
-            made.append(one.planned(locks.get(question.id), question.id in still))
-        elif not any(done.spender.question.block == question.block for done in made):
-            inside = tuple(other for other in asked if other.spender.question.block == question.block)
-            given = [
+            budgets.append(request.planned(locks.get(question.id), question.id in still))
+        elif not any(done.search.question.block == question.block for done in budgets):
+            inside = tuple(other for other in requests if other.search.question.block == question.block)
+            block_locks = [
                 locks[name] for name in (question.block, *(other.id for other in inside)) if name in locks
             ]
-            made += AskedBlock(inside, numbered).planned(given, any(other.id in still for other in inside))
-    return _summed(survey, n, made)
+            budgets += BlockRequest(inside, numbered).planned(
+                block_locks, any(other.id in still for other in inside)
+            )
+    return _summed(survey, n, budgets)
 
 
-def _summed(survey: Survey, n: int, made: list[QuestionBudget]) -> Budget:
+def _summed(survey: Survey, n: int, budgets: list[QuestionBudget]) -> Budget:
     # What does not move keeps its part of the total, whichever way the survey counts it.
     moved = sum(
-        one.epsilon - one.spender.question.epsilon for one in made if one.spent is not None and one.leads
+        budget.epsilon - budget.search.question.epsilon
+        for budget in budgets
+        if budget.stated_epsilon is not None and budget.leads
     )
-    total = survey.epsilon_total + moved if math.isfinite(survey.epsilon_total) else math.inf
-    costliest = max(made, key=lambda one: one.epsilon)
+    total = math.inf
+    if math.isfinite(survey.epsilon_total):
+        total = survey.epsilon_total + moved
+    costliest = max(budgets, key=lambda budget: budget.epsilon)
     first = {"payer": costliest.payer, "epsilon": epsilon_text(costliest.epsilon, 2)}
-    most = (
-        msg(
+    if math.isfinite(total) and len(budgets) > 1:
+        most = msg(
             "{payer} costs most: epsilon {epsilon} of {total} in total", total=epsilon_text(total, 2), **first
         )
-        if math.isfinite(total) and len(made) > 1
-        else msg("{payer} costs most: epsilon {epsilon}", **first)
-    )
-    missed = dict.fromkeys(one.missed for one in made if one.missed)
-    advice = [*missed, most, *remedies(made, costliest, n, total)]
+    else:
+        most = msg("{payer} costs most: epsilon {epsilon}", **first)
+    missed = dict.fromkeys(budget.missed for budget in budgets if budget.missed)
+    advice = [*missed, most, *remedies(budgets, costliest, n, total)]
     advice += [
         msg(
             "{name}: its epsilon is one of the slider's stops, because a channel in between takes minutes to compute",
-            name=one.name,
+            name=budget.name,
         )
-        for one in made
-        if one.spender.at_stops and one.spent is not None and not one.locked and not one.problem
+        for budget in budgets
+        if budget.search.at_stops
+        and budget.stated_epsilon is not None
+        and not budget.locked
+        and not budget.problem
     ]
     if total >= HIGH_TOTAL and math.isfinite(total):
         advice.insert(
@@ -208,33 +217,33 @@ def _summed(survey: Survey, n: int, made: list[QuestionBudget]) -> Budget:
                 factor=at_most(math.exp(total)),
             ),
         )
-    problems = tuple(dict.fromkeys(one.problem for one in made if one.problem))
-    return Budget(n, tuple(made), total, costliest.id, tuple(map(sentence, advice)), problems)
+    problems = tuple(dict.fromkeys(budget.problem for budget in budgets if budget.problem))
+    return Budget(n, tuple(budgets), total, costliest.id, tuple(map(sentence, advice)), problems)
 
 
 def _answers(n: Any) -> int:
-    found = read_whole(n, "n")
-    if found < 1:
+    count = read_whole(n, "n")
+    if count < 1:
         raise AnalysisError(
-            msg("n is {n}", n=found), "give the number of answers, a whole number of 1 or more"
+            msg("n is {n}", n=count), "give the number of answers, a whole number of 1 or more"
         )
-    return found
+    return count
 
 
-def _check_ids(known: Sequence[str], given: Mapping[str, Any], what: str) -> None:
-    for name in given:
-        if name not in known:
+def _check_ids(names: Sequence[str], values: Mapping[str, Any], what: str) -> None:
+    for name in values:
+        if name not in names:
             raise AnalysisError(
                 msg('{what} "{name}": the survey has no such question', what=what, name=name),
-                msg("use one of: {known}", known=", ".join(known)),
+                msg("use one of: {known}", known=", ".join(names)),
             )
 
 
 def _margin(value: Any, name: str) -> float:
-    found = read_number(value, msg('the margin of "{name}"', name=name) if name != "margin" else name)
-    if not 1e-6 <= found < 1.0:
+    margin = read_number(value, msg('the margin of "{name}"', name=name) if name != "margin" else name)
+    if not 1e-6 <= margin < 1.0:
         raise AnalysisError(
-            msg("the margin of {name} is {found:g}", name=name, found=found),
+            msg("the margin of {name} is {found:g}", name=name, found=margin),
             "give a proportion between 0 and 1 (0.05, not 5)",
         )
-    return found
+    return margin

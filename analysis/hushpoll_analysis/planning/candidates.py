@@ -69,14 +69,14 @@ def offers(problem: Problem, epsilon: Fraction, worst: bool) -> Iterator[Offer]:
             yield Offer(mechanism.name, None, f"does not take {problem.options} options")
             continue
         try:
-            made = mechanism.compile(problem.options, {"epsilon": spell(epsilon)})
+            compiled = mechanism.compile(problem.options, {"epsilon": spell(epsilon)})
         except MechanismError as error:
             # A table of one's own and a designed one come with their integers: they are no offer by name.
             if error.field != "name":
                 yield Offer(mechanism.name, None, error.problem)
             continue
-        value = measure(problem, made.device)
-        yield Offer(mechanism.name, value, "" if value is not None else "cannot estimate this", made)
+        value = measure(problem, compiled.device)
+        yield Offer(mechanism.name, value, "" if value is not None else "cannot estimate this", compiled)
     # With the usual estimate of each share, whatever the others are.
     unary = _unary(float(epsilon))
     yield Offer(

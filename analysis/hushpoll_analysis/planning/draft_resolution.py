@@ -41,18 +41,18 @@ def read_draft(document: Mapping[str, Any] | str | bytes) -> Survey:
 
 
 def check_targets(survey: Survey) -> None:
-    """Refuse a question whose reports could not tell what shall be reported of it, whoever made its channel.
+    """Raise SurveyError if the reports of a question cannot estimate what shall be reported of it.
 
     Every quantity of the target needs weights b with C b = a, to within 1e-9 of its range.
     """
-    for place, question in enumerate(survey.questions):
+    for index, question in enumerate(survey.questions):
         if not question.kind.targets or question.block is not None:
             continue
         try:
             spread(question.mechanism, question.answers.optimum[0])
         except NotIdentifiedError:
             raise SurveyError(
-                ("questions", place, "mechanism", "target"),
+                ("questions", index, "mechanism", "target"),
                 msg("the reports of “{label}” cannot tell this", label=question.mechanism.label),
                 "report something else, or choose another way to randomize the answer",
                 question.id,
@@ -65,37 +65,39 @@ def resolve(document: Any) -> Any:
     What is wrong with a question is for the survey to say: such a question stays as it is.
     """
     changed = copy.deepcopy(document)
-    listed = changed.get("questions") if isinstance(changed, Mapping) else None
-    for place, question in enumerate(listed if isinstance(listed, list) else ()):
+    listed = None
+    if isinstance(changed, Mapping):
+        listed = changed.get("questions")
+    for index, question in enumerate(listed if isinstance(listed, list) else ()):
         if isinstance(question, dict):
-            _resolve_question(question, ("questions", place))
+            _resolve_question(question, ("questions", index))
     return changed
 
 
 def _resolve_question(question: dict[str, Any], at: Place) -> None:
-    kind, given = KINDS.get(str(question.get("kind"))), question.get("mechanism")
-    if kind is None or not isinstance(given, Mapping) or "channel" in question:
+    kind, parameters = KINDS.get(str(question.get("kind"))), question.get("mechanism")
+    if kind is None or not isinstance(parameters, Mapping) or "channel" in question:
         return
-    if not (set(given) <= {"name", "epsilon", *kind.in_mechanism} and "epsilon" in given):
+    if not (set(parameters) <= {"name", "epsilon", *kind.in_mechanism} and "epsilon" in parameters):
         return
     try:
         answers = kind.read(question, at, False)
-        made = _mechanism(kind, answers, len(answers.labels) + ("after" in question), given)
+        mechanism = _mechanism(kind, answers, len(answers.labels) + ("after" in question), parameters)
     except (HushpollError, KeyError):
         return
-    if made is None:
+    if mechanism is None:
         return
-    question["mechanism"] = {"name": made.name, **made.parameters, **answers.in_mechanism()}
-    if not made.recompiled:
-        question["channel"] = made.device.to_json()
+    question["mechanism"] = {"name": mechanism.name, **mechanism.parameters, **answers.in_mechanism()}
+    if not mechanism.recompiled:
+        question["channel"] = mechanism.device.to_json()
 
 
-def _mechanism(kind: Kind, answers: Answers, rows: int, given: Mapping[str, Any]) -> Mechanism | None:
+def _mechanism(kind: Kind, answers: Answers, rows: int, parameters: Mapping[str, Any]) -> Mechanism | None:
     """Return the mechanism that the analysis has to find; None where clients know it by themselves."""
-    name = given.get("name") or kind.recommend(answers, rows, given["epsilon"])["name"]
+    name = parameters.get("name") or kind.recommend(answers, rows, parameters["epsilon"])["name"]
     if name not in MECHANISMS or not MECHANISMS[name].searched:
         return None
-    return advised(answers, rows, spell(positive_epsilon(given["epsilon"])), "name" in given)
+    return advised(answers, rows, spell(positive_epsilon(parameters["epsilon"])), "name" in parameters)
 
 
 def advised(answers: Answers, rows: int, epsilon: str, designed: bool = False) -> Mechanism:
@@ -111,19 +113,24 @@ def advised(answers: Answers, rows: int, epsilon: str, designed: bool = False) -
 def _best(rows: int, epsilon: str, target: str, worst: bool, designed: bool) -> Mechanism:
     from hushpoll_analysis.planning.best_channel import design
 
-    found = design(options=rows, epsilon=epsilon, target=target, worst=worst)
+    result = design(options=rows, epsilon=epsilon, target=target, worst=worst)
     if designed:
-        return found.mechanism
+        return result.mechanism
     simple = [
         candidate["mechanism"]
-        for candidate in found.candidates
-        if candidate["n_variance"] <= AS_GOOD * found.n_variance and _is_simple(candidate["mechanism"], rows)
+        for candidate in result.candidates
+        if candidate["n_variance"] <= AS_GOOD * result.n_variance and _is_simple(candidate["mechanism"], rows)
     ]
     if not simple:
-        return found.mechanism
+        return result.mechanism
     return MECHANISMS[simple[0]].compile(rows, {"epsilon": epsilon})
 
 
 def _is_simple(name: str, rows: int) -> bool:
-    one = MECHANISMS.get(name)
-    return one is not None and one.recompiled and one.reports_answers and one.fits_options(rows)
+    mechanism = MECHANISMS.get(name)
+    return (
+        mechanism is not None
+        and mechanism.recompiled
+        and mechanism.reports_answers
+        and mechanism.fits_options(rows)
+    )

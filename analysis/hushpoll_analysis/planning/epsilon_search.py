@@ -23,9 +23,9 @@ from hushpoll_analysis.planning.margins import SLIDER_STOPS
 from hushpoll_analysis.planning.precision import Precision, recommended_for
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.planning.block_epsilon import BlockSpender
+    from hushpoll_analysis.planning.block_epsilon import BlockEpsilonSearch
 
-__all__ = ["HIGH_TOTAL", "QuestionBudget", "Spender", "krr_needed", "margin_words", "read_lock"]
+__all__ = ["HIGH_TOTAL", "EpsilonSearch", "QuestionBudget", "krr_needed", "margin_words", "read_lock"]
 
 HIGH_TOTAL = 5.0
 """One person's total from which on it is too high: a whole report then multiplies odds by more than a hundred."""
@@ -38,11 +38,11 @@ _FOLD = re.compile(r"(?:at most )?(.{1,40}?)[- ]?fold", re.IGNORECASE)
 
 def read_lock(text: Number) -> str:
     """Read a protection: an epsilon such as 1.0, or an odds factor such as "3-fold", as the epsilon it allows."""
-    found = _FOLD.fullmatch(str(text).strip())
+    match = _FOLD.fullmatch(str(text).strip())
     try:
-        if found is None:
+        if match is None:
             return spell(positive_epsilon(text))
-        factor = read_decimal(found[1], "lock")
+        factor = read_decimal(match[1], "lock")
     except MechanismError:
         factor = None
     if factor is None or factor <= 1:
@@ -64,7 +64,9 @@ def margin_words(question: Question, margin: float) -> str:
     values = question.answers.values
     if values is None or question.answers.optimum[0] != "mean":
         points = brief_text(100.0 * margin)
-        return msg("±1 point") if points == "1" else msg("±{points} points", points=points)
+        if points == "1":
+            return msg("±1 point")
+        return msg("±{points} points", points=points)
     unit = question.answers.document().get("unit", "")
     size = margin * float(values[-1] - values[0])
     if unit.strip():
@@ -73,7 +75,7 @@ def margin_words(question: Question, margin: float) -> str:
 
 
 @dataclass(frozen=True)
-class Spender:
+class EpsilonSearch:
     """A question whose epsilon may vary: by the recommended mechanism at each, or by its own.
 
     Attributes
@@ -109,10 +111,12 @@ class Spender:
         return self.follows_advice or "epsilon" in self.question.mechanism.parameters
 
     @property
-    def spent(self) -> str:
+    def stated_epsilon(self) -> str:
         """The epsilon that its document states, or that of its integers."""
         stated = self.question.mechanism.parameters.get("epsilon")
-        return str(stated) if stated is not None else spell(read_decimal(self.question.epsilon, "epsilon"))
+        if stated is not None:
+            return str(stated)
+        return spell(read_decimal(self.question.epsilon, "epsilon"))
 
     def at(self, epsilon: Number) -> Mechanism:
         """Return its mechanism at another epsilon."""
@@ -138,13 +142,13 @@ class Spender:
         """Find the smallest epsilon that reaches a margin with n answers; None where there is none.
 
         Channels that have to be computed for more than a few answers are at hand for the slider's stops alone: then it
-        is the smallest of these and of what the question has now, narrowed down by so many further `designs`.
+        is the smallest of these and of what the question has now, narrowed down by up to `designs` further channels.
         """
         return _smallest(self, n, margin, designs)
 
     @property
     def at_stops(self) -> bool:
-        """Whether its channels are too long to compute between the slider's stops, whoever waits."""
+        """Whether its channels take too long to compute between the slider's stops."""
         question = self.question
         return self.computed and len(question.labels) > _PATIENT and question.answers.optimum[0] != "mean"
 
@@ -154,7 +158,7 @@ class Spender:
             return _decimal(epsilon, ROUND_FLOOR)
         return f"{max((stop for stop in SLIDER_STOPS if stop <= epsilon), default=SLIDER_STOPS[0]):g}"
 
-    def reduced(self, count: int) -> Spender | None:
+    def reduced(self, count: int) -> EpsilonSearch | None:
         """Return the same question with fewer answers to choose from; None where it has no list to shorten."""
         question = self.question
         written = _shortened(question, count)
@@ -163,19 +167,22 @@ class Spender:
         try:
             answers = question.kind.read(written, ("question",), False)
             rows = len(answers.labels) + (question.after is not None)
-            made = recommended_for(question.kind, answers, rows, self.usable(1.0))
+            mechanism = recommended_for(question.kind, answers, rows, self.usable(1.0))
         except HushpollError:
             return None
-        changed = replace(question, answers=answers, mechanism=made, block=None)
-        return Spender(changed, True, self.level)
+        changed = replace(question, answers=answers, mechanism=mechanism, block=None)
+        return EpsilonSearch(changed, True, self.level)
 
     @property
     def _z(self) -> float:
         return NormalDist().inv_cdf((1.0 + self.level) / 2.0)
 
     def _precision(self, epsilon: Number | None) -> Precision:
-        made = self.question.mechanism if epsilon is None else self.at(epsilon)
-        return Precision(made, None, self._z, self.question.answers.optimum[0])
+        if epsilon is None:
+            mechanism = self.question.mechanism
+        else:
+            mechanism = self.at(epsilon)
+        return Precision(mechanism, None, self._z, self.question.answers.optimum[0])
 
 
 @dataclass(frozen=True)
@@ -184,7 +191,7 @@ class QuestionBudget:
 
     Attributes
     ----------
-    spent : str or None
+    stated_epsilon : str or None
         The epsilon as a document spells it; None where the mechanism has none to choose.
     problem : str
         Why its margin is out of reach, and what to do; empty where it is reached.
@@ -192,41 +199,43 @@ class QuestionBudget:
         What sentences call it.
     missed : str
         Why a lock or a hand leaves it short of its margin, and what to do; empty where it is reached.
-    whole : BlockSpender or None
+    block : BlockEpsilonSearch or None
         The block that spends for it.
     """
 
-    spender: Spender
+    search: EpsilonSearch
     number: int
     epsilon: float
     margin: float
-    needed: float
+    target_margin: float
     locked: bool
-    spent: str | None
+    stated_epsilon: str | None
     problem: str = ""
     name: str = ""
     missed: str = ""
-    whole: BlockSpender | None = None
+    block: BlockEpsilonSearch | None = None
 
     @property
     def leads(self) -> bool:
         """Whether what it spends counts: of a block's questions, which share it, the first one's."""
-        return self.whole is None or self.whole.members[0].question == self.spender.question
+        return self.block is None or self.block.members[0].question == self.search.question
 
     @property
     def payer(self) -> str:
         """What sentences call the one that spends: the question, or its block."""
-        return self.name if self.whole is None else self.whole.name
+        if self.block is None:
+            return self.name
+        return self.block.name
 
     @property
     def id(self) -> str:
         """The question's id."""
-        return self.spender.question.id
+        return self.search.question.id
 
     @property
     def met(self) -> bool:
         """Whether it is as precise as is needed."""
-        return self.margin <= self.needed * 1.0005
+        return self.margin <= self.target_margin * 1.0005
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -234,66 +243,74 @@ class QuestionBudget:
             "id": self.id,
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
             "margin": self.margin,
-            "needed": self.needed,
+            "needed": self.target_margin,
             "locked": self.locked,
-            "mechanism": self.spender.question.mechanism.name
-            if self.spent is None
-            else self.spender.at(self.spent).name,
-            **({} if self.whole is None else {"block": self.spender.question.block}),
+            "mechanism": self.search.question.mechanism.name
+            if self.stated_epsilon is None
+            else self.search.at(self.stated_epsilon).name,
+            **({} if self.block is None else {"block": self.search.question.block}),
         }
 
 
 @lru_cache(maxsize=2048)
-def _smallest(spender: Spender, n: int, margin: float, designs: int) -> str | None:
-    if not spender.computed:
-        return _bisected(spender, n, margin)
+def _smallest(search: EpsilonSearch, n: int, margin: float, designs: int) -> str | None:
+    if not search.computed:
+        return _bisected(search, n, margin)
     at_hand = [f"{stop:g}" for stop in SLIDER_STOPS]
-    reached = next((stop for stop in at_hand if spender.margin(n, stop) <= margin), None)
+    reached = next((stop for stop in at_hand if search.margin(n, stop) <= margin), None)
     if reached is None or reached == at_hand[0]:
         return reached
-    tries = 4 if len(spender.question.labels) <= _QUICK else 0 if spender.at_stops else designs
-    now = spender.spent
+    if len(search.question.labels) <= _QUICK:
+        tries = 4
+    elif search.at_stops:
+        tries = 0
+    else:
+        tries = designs
+    now = search.stated_epsilon
     # What was found between the stops before is at hand too.
-    if float(now) < float(reached) and spender.margin(n) <= margin:
+    if float(now) < float(reached) and search.margin(n) <= margin:
         reached = now
     below = max((stop for stop in at_hand if float(stop) < float(reached)), key=float, default=None)
     if below is None:
         return reached
-    return _between(spender, n, margin, below, reached, tries)
+    return _between(search, n, margin, below, reached, tries)
 
 
-def _bisected(spender: Spender, n: int, margin: float) -> str | None:
+def _bisected(search: EpsilonSearch, n: int, margin: float) -> str | None:
     """Climb to the first epsilon that is enough, then bisect down from it.
 
     With one mechanism the margin falls as epsilon grows, but it may rise a little where the recommended one changes.
     """
     low, high = _LOWEST / 2.0, _LOWEST
-    while not _fits(spender, n, margin, _decimal(high)):
+    while not _fits(search, n, margin, _decimal(high)):
         if high >= float(MAX_EPSILON):
             return None
         low, high = high, min(high * (1.25 if high < 0.5 else 1.03), float(MAX_EPSILON))
     while high / low > 1.00001 and high > _LOWEST:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if _fits(spender, n, margin, _decimal(middle)) else (middle, high)
+        if _fits(search, n, margin, _decimal(middle)):
+            high = middle
+        else:
+            low = middle
     return _decimal(high)
 
 
-def _fits(spender: Spender, n: int, margin: float, epsilon: str) -> bool:
+def _fits(search: EpsilonSearch, n: int, margin: float, epsilon: str) -> bool:
     try:
-        return spender.margin(n, epsilon) <= margin
+        return search.margin(n, epsilon) <= margin
     except MechanismError:
         return False  # so little epsilon that the integers cannot hold it
 
 
-def _between(spender: Spender, n: int, margin: float, low: str, high: str, tries: int) -> str:
+def _between(search: EpsilonSearch, n: int, margin: float, low: str, high: str, tries: int) -> str:
     """Narrow it down between two stops with few designs: on logarithms the margin is nearly a straight line."""
-    at_low, at_high = spender.margin(n, low), spender.margin(n, high)
+    at_low, at_high = search.margin(n, low), search.margin(n, high)
     for _ in range(tries):
         if float(high) / float(low) < 1.005 or at_low <= at_high:
             break
-        part = math.log(at_low / margin) / math.log(at_low / at_high)
-        middle = _decimal(float(low) * (float(high) / float(low)) ** min(max(part * 1.01, 0.02), 0.99))
-        reached = spender.margin(n, middle)
+        fraction = math.log(at_low / margin) / math.log(at_low / at_high)
+        middle = _decimal(float(low) * (float(high) / float(low)) ** min(max(fraction * 1.01, 0.02), 0.99))
+        reached = search.margin(n, middle)
         if reached <= margin:
             high, at_high = middle, reached
         else:
@@ -333,5 +350,8 @@ def krr_needed(options: int, target: str, n: int, margin: float, level: float) -
         return None
     while high - low > 1e-4:
         middle = (low + high) / 2.0
-        low, high = (low, middle) if reached(math.exp(middle)) <= margin else (middle, high)
+        if reached(math.exp(middle)) <= margin:
+            high = middle
+        else:
+            low = middle
     return math.exp(high)

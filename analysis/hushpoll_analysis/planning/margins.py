@@ -18,7 +18,7 @@ from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.variance import TARGETS
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 from .precision import (
     Number,
@@ -44,7 +44,7 @@ _FINEST = 1e-6
 
 
 @dataclass(frozen=True)
-class Plan(Drawn):
+class Plan(PlottedResult):
     """One plan: what `n` people, `epsilon` and a margin have to do with each other.
 
     Attributes
@@ -52,7 +52,7 @@ class Plan(Drawn):
     n, epsilon, margin
         Number of answers, the device's epsilon (infinite when unbounded) and half-width of the interval.
     margin_sampling_only
-        The margin if everybody answered openly.
+        The margin if all people answered openly.
     margin_trusted_curator
         The margin if a trusted curator held the open answers and added Laplace noise of the same epsilon.
     recorded_as_chosen
@@ -72,7 +72,7 @@ class Plan(Drawn):
         How many randomized answers it takes to be as precise as one open answer.
     """
 
-    drawn = "margin"
+    plotted_column = "margin"
     from_zero = True
 
     mechanism: str
@@ -103,7 +103,7 @@ class Plan(Drawn):
         return f"margin of the {self.level:.0%} interval with {self.n:,} answers"
 
     def _picture(self) -> pd.DataFrame:
-        """Return the margin beside those without randomization and with a trusted curator."""
+        """Return the margin, that without randomization and that with a trusted curator."""
         import pandas as pd
 
         names = ("asked openly", "trusted curator", self.mechanism)
@@ -191,7 +191,10 @@ def plan(
         None if value is None else read_number(value, name)
         for name, value in (("epsilon", epsilon), ("margin", margin), ("share", share))
     )
-    n = None if n is None else read_whole(n, "n")
+    if n is None:
+        n = None
+    else:
+        n = read_whole(n, "n")
     if share is not None and not 0.0 <= share <= 1.0:
         raise AnalysisError(
             msg("share is {share:g}", share=share),
@@ -206,22 +209,23 @@ def plan(
     named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}
     named |= {"size": size, "ask": ask, "at_most": at_most}
     if isinstance(mechanism, Mechanism):
-        named.pop("at_most")  # it is in the mechanism, and beside it only of use to the trusted curator
-    given = {key: value for key, value in named.items() if value is not None}
+        named.pop("at_most")  # it is in the mechanism, and otherwise only of use to the trusted curator
+    parameters = {key: value for key, value in named.items() if value is not None}
     if not isinstance(mechanism, Mechanism | str):
         raise AnalysisError(
             msg("mechanism is a {kind}", kind=type(mechanism).__name__),
             "give its name, or one of hushpoll_client.mechanisms",
         )
     kind = type(mechanism) if isinstance(mechanism, Mechanism) else mechanism_class(mechanism)
-    fixed = isinstance(mechanism, Mechanism) or kind.fixes_epsilon(given)
+    fixed = isinstance(mechanism, Mechanism) or kind.fixes_epsilon(parameters)
     solved = _what_to_solve(kind, fixed, epsilon, n, margin)
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
 
     def precision(at: float | None) -> Precision:
-        ready = (
-            mechanism if isinstance(mechanism, Mechanism) else build(mechanism, options, at, given, target)
-        )
+        if isinstance(mechanism, Mechanism):
+            ready = mechanism
+        else:
+            ready = build(mechanism, options, at, parameters, target)
         return Precision(ready, share, z, target)
 
     if solved == "epsilon":
@@ -234,7 +238,7 @@ def plan(
         assert margin is not None
         n = chosen.answers(margin)
     assert n is not None
-    return _finish(chosen, n, margin, epsilon, level, solved, at_most)
+    return _finish(chosen, n, margin, epsilon=epsilon, level=level, solved=solved, at_most=at_most)
 
 
 def curve(
@@ -265,22 +269,30 @@ def _finish(
 ) -> Plan:
     mechanism = precision.mechanism
     share = precision.at(n)
-    open_share = 0.5 if precision.share is None else precision.share
+    if precision.share is None:
+        open_share = 0.5
+    else:
+        open_share = precision.share
     sampling = open_share * (1.0 - open_share) / n
     # A flip on the device keeps the epsilon that was asked for; otherwise it is the device's own.
-    spent = mechanism.epsilon if epsilon is None else float(epsilon)
-    noise = curator_variance(mechanism, precision.target, n, spent, at_most) if spent > 0.0 else math.inf
+    if epsilon is None:
+        final_epsilon = mechanism.epsilon
+    else:
+        final_epsilon = float(epsilon)
+    noise = math.inf
+    if final_epsilon > 0.0:
+        noise = curator_variance(mechanism, precision.target, n, final_epsilon, at_most)
     reached = precision.margin(n)
     return Plan(
         mechanism=mechanism.name,
         options=mechanism.analysis.options,
         n=n,
-        epsilon=spent,
+        epsilon=final_epsilon,
         margin=reached if margin is None else margin,
         margin_sampling_only=precision.z * math.sqrt(sampling),
         margin_trusted_curator=precision.z * math.sqrt(sampling + noise),
         recorded_as_chosen=mechanism.recorded_as_chosen,
-        odds_factor=math.exp(spent),
+        odds_factor=math.exp(final_epsilon),
         level=level,
         share=precision.share,
         planned_share=share,
@@ -305,7 +317,10 @@ def _solve_epsilon(
         return _LOWEST
     for _ in range(48):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if precision(math.exp(middle)).margin(n) <= margin else (middle, high)
+        if precision(math.exp(middle)).margin(n) <= margin:
+            high = middle
+        else:
+            low = middle
     return math.exp(high)
 
 
@@ -319,9 +334,9 @@ def _search_epsilon(
     if at_low <= margin:
         return low
     while high / low > 1.002:
-        part = math.log(at_low / margin) / math.log(at_low / at_high)
+        fraction = math.log(at_low / margin) / math.log(at_low / at_high)
         # Away from the ends, so that both close in.
-        middle = low * (high / low) ** min(max(part * 1.02, 0.02), 0.98)
+        middle = low * (high / low) ** min(max(fraction * 1.02, 0.02), 0.98)
         reached = precision(float(f"{middle:.4g}")).margin(n)
         if reached <= margin:
             high, at_high = float(f"{middle:.4g}"), reached
@@ -362,13 +377,17 @@ def _what_to_solve(
                 msg("this {kind} has its epsilon fixed", kind=kind.name), "give exactly one of n and margin"
             )
         return "n" if n is None else "margin"
-    given = [key for key, value in (("epsilon", epsilon), ("n", n), ("margin", margin)) if value is not None]
-    if len(given) == 1 and kind.has_decoy and given != ["epsilon"]:
+    given_names = [
+        key for key, value in (("epsilon", epsilon), ("n", n), ("margin", margin)) if value is not None
+    ]
+    if len(given_names) == 1 and kind.has_decoy and given_names != ["epsilon"]:
         return "n" if n is None else "margin"
-    if len(given) != 2:
-        had = " and ".join(given) if given else "none"
+    if len(given_names) != 2:
+        had = "none"
+        if given_names:
+            had = " and ".join(given_names)
         raise AnalysisError(msg("give two of epsilon, n and margin to get the third (given: {had})", had=had))
-    return next(key for key in ("epsilon", "n", "margin") if key not in given)
+    return next(key for key in ("epsilon", "n", "margin") if key not in given_names)
 
 
 def _check_targets(epsilon: float | None, n: int | None, margin: float | None) -> None:
@@ -399,4 +418,6 @@ def _between(name: str, value: float, example: str) -> float:
 
 
 def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    if math.isfinite(value):
+        return value
+    return None

@@ -11,7 +11,7 @@ from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_analysis.channel.variance import DecoyVariance, spread
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 from .precision import read_number, read_whole
 
@@ -28,11 +28,11 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
-class PowerResult(Drawn):
+class PowerResult(PlottedResult):
     """The chance `power` to see, at significance `alpha`, that the true share is `share` and not `null`."""
 
     words = "power"
-    drawn = "power"
+    plotted_column = "power"
 
     mechanism: str
     n: int
@@ -66,7 +66,7 @@ def power(
     """
     n, share, null, alpha = _check(n, share, null, alpha)
     chance = _power(mechanism, n, share, null, alpha, two_sided)
-    return PowerResult(mechanism.name, n, share, null, alpha, two_sided, chance)
+    return PowerResult(mechanism.name, n, share, null=null, alpha=alpha, two_sided=two_sided, power=chance)
 
 
 def answers_for_power(
@@ -86,7 +86,10 @@ def answers_for_power(
     while _power(mechanism, high, share, null, alpha, two_sided) < wanted:
         high *= 2
         if high > 10**15:
-            reason = "" if mechanism.decoy_counts is None else " for a decoy share known from so few answers"
+            if mechanism.decoy_counts is None:
+                reason = ""
+            else:
+                reason = " for a decoy share known from so few answers"
             raise AnalysisError(
                 f"share and null are too close{reason}: more than 10^15 answers would be needed"
             )
@@ -94,9 +97,12 @@ def answers_for_power(
     while high - low > 1:
         middle = (low + high) // 2
         enough = _power(mechanism, middle, share, null, alpha, two_sided) >= wanted
-        low, high = (low, middle) if enough else (middle, high)
+        if enough:
+            high = middle
+        else:
+            low = middle
     chance = _power(mechanism, high, share, null, alpha, two_sided)
-    return PowerResult(mechanism.name, high, share, null, alpha, two_sided, chance)
+    return PowerResult(mechanism.name, high, share, null=null, alpha=alpha, two_sided=two_sided, power=chance)
 
 
 def power_of_difference(
@@ -113,12 +119,14 @@ def power_of_difference(
     n, shares = _two(n, "n"), _two(shares, "shares")
     for count, share in zip(n, shares, strict=True):
         _check(count, share, 0.0, alpha)
-    one = spread(mechanism)
+    variance = spread(mechanism)
     decoy = DecoyVariance.of(mechanism)
     shared = decoy.factor * (decoy.slope * (shares[0] - shares[1])) ** 2
-    error = math.sqrt(sum(one.unit_variance(s) / count for count, s in zip(n, shares, strict=True)) + shared)
+    error = math.sqrt(
+        sum(variance.unit_variance(s) / count for count, s in zip(n, shares, strict=True)) + shared
+    )
     pooled = (n[0] * shares[0] + n[1] * shares[1]) / sum(n)
-    null_error = math.sqrt(one.unit_variance(pooled) * (1.0 / n[0] + 1.0 / n[1]))
+    null_error = math.sqrt(variance.unit_variance(pooled) * (1.0 / n[0] + 1.0 / n[1]))
     return _tail(abs(shares[0] - shares[1]), null_error, error, alpha, two_sided)
 
 
@@ -163,14 +171,17 @@ def answers_for_difference(
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if chance(middle) >= wanted else (middle, high)
+        if chance(middle) >= wanted:
+            high = middle
+        else:
+            low = middle
     return sizes(high)
 
 
 def _power(mechanism: Mechanism, n: int, share: float, null: float, alpha: float, two_sided: bool) -> float:
-    one, decoy = spread(mechanism), DecoyVariance.of(mechanism)
-    null_error = math.sqrt(one.unit_variance(null) / n + decoy.at(null))
-    error = math.sqrt(one.unit_variance(share) / n + decoy.at(share))
+    variance, decoy = spread(mechanism), DecoyVariance.of(mechanism)
+    null_error = math.sqrt(variance.unit_variance(null) / n + decoy.at(null))
+    error = math.sqrt(variance.unit_variance(share) / n + decoy.at(share))
     return _tail(abs(share - null), null_error, error, alpha, two_sided)
 
 
@@ -180,7 +191,9 @@ def _tail(distance: float, null_error: float, error: float, alpha: float, two_si
         # Nothing is random at the true share (an open answer at 0 or 1): the test sees it or it does not.
         return float(distance > threshold)
     near = _NORMAL.cdf((distance - threshold) / error)
-    far = _NORMAL.cdf((-distance - threshold) / error) if two_sided else 0.0
+    far = 0.0
+    if two_sided:
+        far = _NORMAL.cdf((-distance - threshold) / error)
     return near + far
 
 
@@ -203,7 +216,7 @@ def _check(n: int, share: float, null: float, alpha: float) -> tuple[int, float,
     """Read the numbers of a test and refuse what is out of range."""
     n = read_whole(n, "n")
     share, null, alpha = (
-        read_number(one, what) for one, what in ((share, "share"), (null, "null"), (alpha, "alpha"))
+        read_number(number, what) for number, what in ((share, "share"), (null, "null"), (alpha, "alpha"))
     )
     if n < 1:
         raise AnalysisError(f"n is {n}", "give the number of answers, a whole number of 1 or more")

@@ -39,9 +39,9 @@ __all__ = [
 
 
 PLANNED = {
-    name: one
-    for name, one in MECHANISMS.items()
-    if one.in_surveys and (one.recompiled or one.fits == "ordered")
+    name: mechanism
+    for name, mechanism in MECHANISMS.items()
+    if mechanism.in_surveys and (mechanism.recompiled or mechanism.fits == "ordered")
 }
 """The mechanisms that a plan can be made for: those whose integers follow from a few parameters."""
 
@@ -52,7 +52,10 @@ PROVEN = 1.001
 def read_number(value: Any, what: str) -> float:
     """Read one number, also one written as text ("1", "3/4"), as mechanisms take them."""
     try:
-        number = float(Fraction(value)) if isinstance(value, str) else float(value)
+        if isinstance(value, str):
+            number = float(Fraction(value))
+        else:
+            number = float(value)
     except (TypeError, ValueError, ZeroDivisionError):
         raise AnalysisError(msg("{what} is {value!r}", what=what, value=value), "give a number") from None
     if isinstance(value, bool):
@@ -82,45 +85,53 @@ def mechanism_class(name: str) -> type[Mechanism]:
 
 
 def build(
-    name: str, options: int | None, epsilon: Number | None, given: dict[str, Any], target: str = TARGETS[0]
+    name: str,
+    options: int | None,
+    epsilon: Number | None,
+    parameters: dict[str, Any],
+    target: str = TARGETS[0],
 ) -> Mechanism:
     """Build a mechanism from the parameters that the command line and the planner share."""
-    found = mechanism_class(name)
-    _check_options(found, options)
-    for key in given:
-        if found.takes_key(key) is None and key not in found.needs:
-            owners = [one.name for one in PLANNED.values() if one.takes_key(key) or key in one.needs]
+    kind = mechanism_class(name)
+    _check_options(kind, options)
+    for key in parameters:
+        if kind.takes_key(key) is None and key not in kind.needs:
+            owners = [
+                mechanism.name
+                for mechanism in PLANNED.values()
+                if mechanism.takes_key(key) or key in mechanism.needs
+            ]
             raise AnalysisError(
                 msg("{parameter} does not belong to {name}", parameter=key.replace("_", " "), name=name),
                 msg("it is a parameter of {owners}", owners=", ".join(owners)),
             )
     if epsilon is not None:
-        given = {**given, "epsilon": epsilon}
-    for pair in found.one_of:
-        if sum(key in given for key in pair) != 1:
+        parameters = {**parameters, "epsilon": epsilon}
+    for pair in kind.one_of:
+        if sum(key in parameters for key in pair) != 1:
             raise AnalysisError(msg("{name} needs {pair}, one of the two", name=name, pair=" or ".join(pair)))
-    for parameter in found.declared_parameters:
-        if parameter.missing and parameter.name not in given:
+    for parameter in kind.declared_parameters:
+        if parameter.missing and parameter.name not in parameters:
             raise AnalysisError(
                 msg("{name} needs {parameter}", name=name, parameter=parameter.name), parameter.missing
             )
-    return _compiled(found, options or found.answers_in(given) or 2, given, target)
+    return _compiled(kind, options or kind.answers_in(parameters) or 2, parameters, target)
 
 
-def _compiled(found: type[Mechanism], options: int, given: dict[str, Any], target: str) -> Mechanism:
+def _compiled(kind: type[Mechanism], options: int, parameters: dict[str, Any], target: str) -> Mechanism:
     try:
-        return found.compile(options, given)
+        return kind.compile(options, parameters)
     except MechanismError as error:
-        if _needs_solver(found, error):
-            return best_channel(options, given["epsilon"], target)
+        if _needs_solver(kind, error):
+            return best_channel(options, parameters["epsilon"], target)
         raise AnalysisError(error.problem, error.remedy) from None
     except HushpollError as error:
         raise AnalysisError(error.problem, error.remedy) from None
 
 
-def _needs_solver(found: type[Mechanism], error: MechanismError) -> bool:
+def _needs_solver(kind: type[Mechanism], error: MechanismError) -> bool:
     """Return whether a mechanism refused only because its integers follow from what will be reported."""
-    return not found.recompiled and error.field == "name"
+    return not kind.recompiled and error.field == "name"
 
 
 def best_channel(options: int, epsilon: Number, target: str, worst: bool = False) -> Mechanism:
@@ -137,9 +148,9 @@ def best_channel(options: int, epsilon: Number, target: str, worst: bool = False
     if worst:
         return designed(best_worst_case(options, epsilon).channel, epsilon)
     if options <= MOST_DESIGNED:
-        found = best(options, epsilon, target)
-        if found.bound is not None and found.n_variance <= PROVEN * found.bound:
-            return designed(found.channel, epsilon)
+        optimum = best(options, epsilon, target)
+        if optimum.bound is not None and optimum.n_variance <= PROVEN * optimum.bound:
+            return designed(optimum.channel, epsilon)
     from hushpoll_analysis.planning.best_channel import design
 
     return design(options=options, epsilon=epsilon, target=target).mechanism
@@ -163,7 +174,7 @@ def recommended_for(kind: Kind, answers: Answers, rows: int, epsilon: Number) ->
     return advised(answers, rows, spell(positive_epsilon(epsilon)))
 
 
-def _check_options(found: type[Mechanism], options: int | None) -> None:
+def _check_options(kind: type[Mechanism], options: int | None) -> None:
     if options is None:
         return
     if not is_whole(options) or options < 2:
@@ -175,11 +186,13 @@ def _check_options(found: type[Mechanism], options: int | None) -> None:
             msg("options is {options}", options=options),
             msg("a question has at most {most:,}", most=MAX_OPTIONS),
         )
-    if found.two_answers and options != 2:
-        others = ", ".join(one.name for one in PLANNED.values() if not one.two_answers)
+    if kind.two_answers and options != 2:
+        alternatives = ", ".join(
+            mechanism.name for mechanism in PLANNED.values() if not mechanism.two_answers
+        )
         raise AnalysisError(
-            msg("{mechanism} is for two options, not {options}", mechanism=found.name, options=options),
-            msg("use one of {known}", known=others),
+            msg("{mechanism} is for two options, not {options}", mechanism=kind.name, options=options),
+            msg("use one of {known}", known=alternatives),
         )
 
 
@@ -204,7 +217,9 @@ class Precision:
 
     def at(self, n: float) -> float:
         """Return the true share at which the margin is taken."""
-        return self.share if self.share is not None else self.spread.worst_share(n, self.decoy)
+        if self.share is not None:
+            return self.share
+        return self.spread.worst_share(n, self.decoy)
 
     def margin(self, n: float) -> float:
         """Return the half-width of the interval at n answers."""
@@ -233,7 +248,10 @@ class Precision:
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.margin(middle) <= margin else (middle, high)
+            if self.margin(middle) <= margin:
+                high = middle
+            else:
+                low = middle
         return high
 
 
@@ -245,11 +263,14 @@ def curator_variance(mechanism: Mechanism, target: str, n: int, epsilon: float, 
     of noisy shares, over half of the answers at most.
     """
     options, summed = mechanism.analysis.options, 1
+    moved = 2
     if mechanism.analysis.several:
         moved = min(options, 2 * (at_most or options))
-    else:
-        moved = 1 if options == 2 or target == "mean" else 2
-        summed = options // 2 if target == "cumulative" else 1
+        if options == 2 or target == "mean":
+            moved = 1
+        summed = 1
+        if target == "cumulative":
+            summed = options // 2
     return summed * 2.0 * (moved / (n * epsilon)) ** 2
 
 

@@ -19,7 +19,7 @@ from hushpoll_analysis.channel.variance import TARGETS, spread
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.margins import plan
 from hushpoll_analysis.planning.precision import PLANNED, build, recommended_for
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,16 +60,14 @@ class Candidate:
     @property
     def label(self) -> str:
         """What the pages call it."""
-        known = MECHANISMS.get(self.mechanism)
-        return (
-            known.label
-            if known
-            else _OTHERS.get(self.mechanism, self.mechanism.replace("_", " ").capitalize())
-        )
+        mechanism = MECHANISMS.get(self.mechanism)
+        if mechanism:
+            return mechanism.label
+        return _OTHERS.get(self.mechanism, self.mechanism.replace("_", " ").capitalize())
 
 
 @dataclass(frozen=True)
-class Recommendation(Drawn):
+class Recommendation(PlottedResult):
     """The mechanism to use, one sentence why, and every candidate (best first).
 
     Attributes
@@ -81,7 +79,7 @@ class Recommendation(Drawn):
     """
 
     words = "respondents for the same margin, the best = 1"
-    drawn = "respondents"
+    plotted_column = "respondents"
     from_zero = True
 
     mechanism: str
@@ -114,28 +112,28 @@ class Recommendation(Drawn):
 
 
 @dataclass(frozen=True)
-class _Planned(Answers):
+class _PlannedAnswers(Answers):
     """Answers of which only their number is known, and what will be reported."""
 
     kind: Kind
-    wanted: str | None
+    reported: str | None
     at_most: int | None
-    together: bool = False
+    tabulates_pairs: bool = False
 
     @property
     def pairs(self) -> bool:
         """Whether two options shall be seen together."""
-        return self.together
+        return self.tabulates_pairs
 
     @property
     def target(self) -> str | None:
         """What will be reported."""
-        return self.wanted
+        return self.reported
 
     @property
     def optimum(self) -> tuple[str, bool]:
         """What the best channel is best for."""
-        return self.kind.optimum(self.wanted)
+        return self.kind.optimum(self.reported)
 
     def about(self) -> dict[str, Any]:
         """Return how many options may be ticked."""
@@ -178,27 +176,32 @@ def recommend(
     >>> recommend("choice", 1000, 1.0).mechanism
     'subset'
     """
-    asked = KINDS.get(kind)
-    if asked is None:
+    question_kind = KINDS.get(kind)
+    if question_kind is None:
         raise AnalysisError(
             msg("kind {kind!r} is not a kind of question", kind=kind),
             msg("use {known}", known=" or ".join(KINDS)),
         )
-    wanted = target or next(iter(asked.targets), None)
-    if target is not None and target not in asked.targets:
-        known = f"use one of: {', '.join(asked.targets)}" if asked.targets else "leave the target out"
+    reported = target or next(iter(question_kind.targets), None)
+    if target is not None and target not in question_kind.targets:
+        remedy = "leave the target out"
+        if question_kind.targets:
+            remedy = f"use one of: {', '.join(question_kind.targets)}"
         raise AnalysisError(
             msg("target is {target!r}, which a {kind} question does not have", target=target, kind=kind),
-            known,
+            remedy,
         )
-    if pairs and not asked.several:
+    if pairs and not question_kind.several:
         raise AnalysisError(
             msg("pairs is for tick lists, and a {kind} question has one answer", kind=kind), "leave it out"
         )
-    options = 2 if asked.yes_or_no else whole_number(options, "options", 2)
-    answers = _Planned(("",) * options, asked, wanted, at_most, pairs)
+    if question_kind.yes_or_no:
+        options = 2
+    else:
+        options = whole_number(options, "options", 2)
+    answers = _PlannedAnswers(("",) * options, question_kind, reported, at_most, pairs)
     return recommend_for(
-        asked, answers, options, epsilon, n=n, level=level, share=share, decoy_share=decoy_share
+        question_kind, answers, options, epsilon, n=n, level=level, share=share, decoy_share=decoy_share
     )
 
 
@@ -213,23 +216,23 @@ def recommend_for(
     share: float | None = None,
     decoy_share: Number = "1/4",
 ) -> Recommendation:
-    """Recommend a mechanism for the answers of a question, which have so many rows."""
+    """Recommend a mechanism for the answers of a question, which have `rows` rows."""
     advised = recommended_for(kind, answers, rows, epsilon).name
     criterion = _at_uniform("shares")
     if kind.several:
         at_most = answers.about()["at_most"]
-        found, criterion = _for_sets(rows, at_most, epsilon, answers.pairs), _AT_PLANNING
+        variances, criterion = _for_sets(rows, at_most, epsilon, answers.pairs), _AT_PLANNING
     elif kind.yes_or_no and rows == 2:
-        return _for_yes_no(kind, advised, epsilon, n, level, share, decoy_share)
+        return _for_yes_no(kind, advised, epsilon, n=n, level=level, share=share, decoy_share=decoy_share)
     elif rows > _MOST_DESIGNED:
-        found = _for_shares(kind, rows, epsilon)
+        variances = _for_shares(kind, rows, epsilon)
     else:
-        return _designed(kind, advised, answers.optimum, rows, epsilon, n, level, share)
-    ranked = _ranked(found)
+        return _designed(kind, advised, answers.optimum, rows, epsilon, n=n, level=level, share=share)
+    ranked = _ranked(variances)
     reason = _reason(kind, advised, ranked, rows)
     if answers.pairs:
         alone = _for_sets(rows, answers.about()["at_most"], epsilon, False)
-        times = dict(found)[advised] / min(variance for _, variance in alone)
+        times = dict(variances)[advised] / min(variance for _, variance in alone)
         if times > 1.0:
             pairs = msg(
                 "Pairs need two options of each person and cost {times:.1f} times as many people.",
@@ -252,15 +255,15 @@ def _designed(
     from hushpoll_analysis.planning.best_channel import design
 
     target, worst = optimum
-    made = design(options=rows, epsilon=epsilon, target=target, worst=worst)
-    ready = {made.mechanism.name: made.mechanism}
+    best = design(options=rows, epsilon=epsilon, target=target, worst=worst)
+    ready = {best.mechanism.name: best.mechanism}
 
     def planned(name: str) -> tuple[float | None, float | None]:
         if name not in ready and name not in PLANNED:
             return None, None
         mechanism = ready.get(name) or build(name, rows, epsilon, {})
-        found = plan(mechanism, n=n, level=level, share=share, target=target)
-        return found.margin, found.recorded_as_chosen
+        planned_margin = plan(mechanism, n=n, level=level, share=share, target=target)
+        return planned_margin.margin, planned_margin.recorded_as_chosen
 
     fitting = {mechanism.name for mechanism in kind.mechanisms}
     listed = [
@@ -270,16 +273,21 @@ def _designed(
             {"epsilon": epsilon},
             *planned(candidate["mechanism"]),
         )
-        for candidate in made.candidates
+        for candidate in best.candidates
         if candidate["mechanism"] in fitting or candidate["mechanism"] not in MECHANISMS
     ]
     # Of two that are as good the recommended one comes first.
     ranked = tuple(
-        sorted(listed, key=lambda one: one.respondents * (1.0 - _TIE * (one.mechanism == advised)))
+        sorted(
+            listed, key=lambda offered: offered.respondents * (1.0 - _TIE * (offered.mechanism == advised))
+        )
     )
-    criterion = _at_worst(_REPORTED["mean"]) if worst else _at_uniform(target)
+    if worst:
+        criterion = _at_worst(_REPORTED["mean"])
+    else:
+        criterion = _at_uniform(target)
     reason = _reason(kind, advised, ranked, rows)
-    return Recommendation(advised, reason, ranked, _proof(made.n_variance, made.bound), criterion)
+    return Recommendation(advised, reason, ranked, _proof(best.n_variance, best.bound), criterion)
 
 
 def _proof(reached: float, bound: float | None) -> str:
@@ -304,11 +312,14 @@ def _at_worst(what: Message) -> Message:
 def _for_shares(kind: Kind, rows: int, epsilon: float) -> list[tuple[str, float]]:
     """Return n times the variance, summed over the shares at the uniform truth, of all that need only an epsilon."""
     simple = [
-        one
-        for one in kind.fitting(rows)
-        if one.recompiled and not any(part.alone for part in one.declared_parameters)
+        mechanism
+        for mechanism in kind.fitting(rows)
+        if mechanism.recompiled and not any(parameter.alone for parameter in mechanism.declared_parameters)
     ]
-    return [(one.name, _variance(build(one.name, rows, epsilon, {}), 1.0 / rows)) for one in simple]
+    return [
+        (mechanism.name, _variance(build(mechanism.name, rows, epsilon, {}), 1.0 / rows))
+        for mechanism in simple
+    ]
 
 
 def _for_sets(options: int, at_most: int | None, epsilon: float, pairs: bool) -> list[tuple[str, float]]:
@@ -316,8 +327,8 @@ def _for_sets(options: int, at_most: int | None, epsilon: float, pairs: bool) ->
     tried: list[Mechanism] = [sampled([2] * options, epsilon, best_ask(options, epsilon, 1 + pairs))]
     if at_most is not None and not pairs:
         tried.append(padded(options, epsilon, at_most))
-    found = [(one.name, _variance(one, PLANNING_SHARE)) for one in tried]
-    return [*found, ("split", _split_variance(options, epsilon))]
+    variances = [(mechanism.name, _variance(mechanism, PLANNING_SHARE)) for mechanism in tried]
+    return [*variances, ("split", _split_variance(options, epsilon))]
 
 
 def _variance(mechanism: Mechanism, share: float) -> float:
@@ -330,8 +341,8 @@ def _split_variance(options: int, epsilon: float) -> float:
     return PLANNING_SHARE * (1.0 - PLANNING_SHARE) + wrong * (1.0 - wrong) / (1.0 - 2.0 * wrong) ** 2
 
 
-def _ranked(found: Iterable[tuple[str, float]]) -> tuple[Candidate, ...]:
-    listed = sorted(found, key=lambda one: one[1])
+def _ranked(variances: Iterable[tuple[str, float]]) -> tuple[Candidate, ...]:
+    listed = sorted(variances, key=lambda pair: pair[1])
     return tuple(Candidate(name, variance / listed[0][1]) for name, variance in listed)
 
 
@@ -345,30 +356,34 @@ def _for_yes_no(
     decoy_share: Number,
 ) -> Recommendation:
     """Compare the device's own coin with the decoy designs, by the margins of the share of Yes."""
-    needed = {"epsilon", "decoy_share", "decoy_counts"}
+    allowed_parameters = {"epsilon", "decoy_share", "decoy_counts"}
     decoys = [
         mechanism
         for mechanism in kind.mechanisms
-        if mechanism.has_decoy and {part.name for part in mechanism.declared_parameters} <= needed
+        if mechanism.has_decoy
+        and {parameter.name for parameter in mechanism.declared_parameters} <= allowed_parameters
     ]
-    made = []
-    for one in [MECHANISMS[advised], *decoys]:
-        given: dict[str, Any] = {"decoy_share": decoy_share} if one.has_decoy else {}
-        planned = plan(one.name, 2, epsilon=epsilon, n=n, level=level, share=share, **given)
-        spelled = {"epsilon": epsilon, **{key: str(value) for key, value in given.items()}}
-        made.append((planned, spelled))
-    made.sort(key=lambda pair: pair[0].margin)
-    best = made[0][0]
+    plans = []
+    for compared in [MECHANISMS[advised], *decoys]:
+        parameters: dict[str, Any]
+        parameters = {}
+        if compared.has_decoy:
+            parameters = {"decoy_share": decoy_share}
+        planned = plan(compared.name, 2, epsilon=epsilon, n=n, level=level, share=share, **parameters)
+        spelled = {"epsilon": epsilon, **{key: str(value) for key, value in parameters.items()}}
+        plans.append((planned, spelled))
+    plans.sort(key=lambda pair: pair[0].margin)
+    best = plans[0][0]
     ranked = tuple(
         Candidate(
-            one.mechanism,
-            (one.margin / best.margin) ** 2,
+            planned.mechanism,
+            (planned.margin / best.margin) ** 2,
             spelled,
-            one.margin,
-            one.recorded_as_chosen,
-            one.epsilon_note,
+            planned.margin,
+            planned.recorded_as_chosen,
+            planned.epsilon_note,
         )
-        for one, spelled in made
+        for planned, spelled in plans
     )
     reason = msg(
         "{label} has the smallest margin for a yes/no question at epsilon {epsilon:g}, and its epsilon comes from the "
@@ -377,55 +392,59 @@ def _for_yes_no(
         epsilon=epsilon,
     )
     of_yes = msg("the share of Yes")
-    criterion = (
-        _at_worst(of_yes)
-        if share is None
-        else msg(
+    if share is None:
+        criterion = _at_worst(of_yes)
+    else:
+        criterion = msg(
             "Compared by the variance of {what}, at a true share of {share:g}.", what=of_yes, share=share
         )
-    )
     return Recommendation(best.mechanism, reason, ranked, "", criterion)
 
 
 def _reason(kind: Kind, advised: str, ranked: tuple[Candidate, ...], rows: int) -> str:
     """Return in one sentence how many answers the recommended way saves, against the plain one and the next best."""
-    chosen = next(one for one in ranked if one.mechanism == advised)
-    others = [one for one in ranked if one is not chosen]
-    if not others:
+    chosen = next(candidate for candidate in ranked if candidate.mechanism == advised)
+    alternatives = [candidate for candidate in ranked if candidate is not chosen]
+    if not alternatives:
         return msg("“{label}” is the only way to randomize this question.", label=constant(chosen.label))
-    plain, following = _plain(kind, others, rows), others[0]
+    plain, following = _plain(kind, alternatives, rows), alternatives[0]
     fewer, next_fewer = _fewer(chosen, plain), _fewer(chosen, following)
     if fewer < 1:
         return msg(
             "“{label}” needs as few answers as any other way that was compared.", label=constant(chosen.label)
         )
-    given: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "label": constant(chosen.label),
         "fewer": fewer,
         "plain": constant(plain.label),
         "following": constant(following.label),
     }
     if following is plain:
-        return msg("“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin.", **given)
+        return msg("“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin.", **figures)
     if next_fewer < 1:
         return msg(
             "“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin; the next best, “{following}”, "
             "needs about as few.",
-            **given,
+            **figures,
         )
     return msg(
         "“{label}” needs {fewer} % fewer answers than “{plain}” for the same margin, and {next_fewer} % fewer than the "
         "next best, “{following}”.",
         next_fewer=next_fewer,
-        **given,
+        **figures,
     )
 
 
-def _plain(kind: Kind, others: list[Candidate], rows: int) -> Candidate:
+def _plain(kind: Kind, alternatives: list[Candidate], rows: int) -> Candidate:
     """Return the way that one would think of first: the first that fits the kind, for ticks each option by itself."""
-    named = {one.mechanism: one for one in others}
-    first = next((named[one.name] for one in kind.fitting(rows) if one.name in named), others[0])
-    return others[-1] if kind.several else first
+    named = {candidate.mechanism: candidate for candidate in alternatives}
+    first = next(
+        (named[mechanism.name] for mechanism in kind.fitting(rows) if mechanism.name in named),
+        alternatives[0],
+    )
+    if kind.several:
+        return alternatives[-1]
+    return first
 
 
 def _fewer(chosen: Candidate, other: Candidate) -> int:

@@ -12,122 +12,133 @@ from hushpoll_client.messages import Message, joined, msg
 
 from hushpoll_analysis.errors import AnalysisError
 
-from .block_epsilon import BlockSpender
-from .epsilon_search import QuestionBudget, Spender, margin_words, read_lock
+from .block_epsilon import BlockEpsilonSearch
+from .epsilon_search import EpsilonSearch, QuestionBudget, margin_words, read_lock
 
-__all__ = ["Asked", "AskedBlock"]
+__all__ = ["BlockRequest", "PlanningRequest"]
 
 _CLOSE = 1.0005
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlanningRequest:
     """What is wanted of one question."""
 
-    spender: Spender
+    search: EpsilonSearch
     number: int
     name: str
     n: int
-    needed: float
-    insisted: bool
+    target_margin: float
+    is_explicit: bool
     designs: int = 0
 
     @property
     def id(self) -> str:
         """The question's id."""
-        return self.spender.question.id
+        return self.search.question.id
 
-    def planned(self, lock: Any, kept: bool) -> QuestionBudget:
+    def planned(self, lock: Any, unchanged: bool) -> QuestionBudget:
         """Return what it spends: its lock, what it has, or the least that is enough."""
-        if lock is not None and not self.spender.can_move:
+        if lock is not None and not self.search.can_move:
             raise AnalysisError(
                 msg("{name} has no epsilon to lock", name=self.name),
                 "give its mechanism an epsilon, or leave it out of the locks",
             )
         if lock is not None:
             return self._locked(read_lock(lock))
-        if kept or not self.spender.can_move:
+        if unchanged or not self.search.can_move:
             return self.spending(None, missed=self._by_hand())
-        found = self.spender.smallest(self.n, self.needed, self.designs)
-        problem = "" if found is not None else _out_of_reach(self)
-        return self.spending(found or self.spender.spent, problem)
+        epsilon = self.search.smallest(self.n, self.target_margin, self.designs)
+        if epsilon is not None:
+            problem = ""
+        else:
+            problem = _out_of_reach(self)
+        return self.spending(epsilon or self.search.stated_epsilon, problem)
 
     def spending(
         self,
-        spent: str | None,
+        stated_epsilon: str | None,
         problem: str = "",
         missed: str = "",
         locked: bool = False,
-        whole: BlockSpender | None = None,
+        block: BlockEpsilonSearch | None = None,
     ) -> QuestionBudget:
         """Return what it spends and what that makes of it."""
-        spender = self.spender
-        epsilon = spender.question.epsilon if spent is None else spender.at(spent).epsilon
-        margin = spender.margin(self.n, spent)
-        plan = (spender, self.number, epsilon, margin, self.needed, locked, spent)
-        return QuestionBudget(*plan, problem, self.name, missed, whole)
+        search = self.search
+        if stated_epsilon is None:
+            epsilon = search.question.epsilon
+        else:
+            epsilon = search.at(stated_epsilon).epsilon
+        margin = search.margin(self.n, stated_epsilon)
+        plan = (search, self.number, epsilon, margin, self.target_margin, locked, stated_epsilon)
+        return QuestionBudget(*plan, problem, self.name, missed, block)
 
     def words(self, margin: float) -> str:
         """Write a margin in the question's unit."""
-        return margin_words(self.spender.question, margin)
+        return margin_words(self.search.question, margin)
 
     def _locked(self, lock: str) -> QuestionBudget:
-        told, spender = "", self.spender
-        reached = spender.margin(self.n, lock)
-        if reached > self.needed * _CLOSE:
-            smallest = spender.smallest(self.n, self.needed)
-            given: dict[str, Any] = {
+        problem, search = "", self.search
+        reached = search.margin(self.n, lock)
+        if reached > self.target_margin * _CLOSE:
+            smallest = search.smallest(self.n, self.target_margin)
+            figures: dict[str, Any] = {
                 "name": self.name,
                 "lock": _written(lock),
                 "reached": self.words(reached),
                 "n": self.n,
-                "needed": self.words(self.needed),
-                "people": spender.answers(self.needed, lock),
+                "needed": self.words(self.target_margin),
+                "people": search.answers(self.target_margin, lock),
             }
-            told = (
-                msg(
+            if smallest is None:
+                problem = msg(
                     "{name} is locked at epsilon {lock}, which gives {reached} with {n:,} answers, not the {needed} it "
                     "needs; ask {people:,} people, or accept the wider margin",
-                    **given,
+                    **figures,
                 )
-                if smallest is None
-                else msg(
+            else:
+                problem = msg(
                     "{name} is locked at epsilon {lock}, which gives {reached} with {n:,} answers, not the {needed} it "
                     "needs; lock it at epsilon {smallest} instead, ask {people:,} people, or accept the wider margin",
                     smallest=_written(smallest),
-                    **given,
+                    **figures,
                 )
-            )
-        # A lock alone is the wish, and said; only a margin that was asked for as well is refused.
-        return self.spending(lock, told if self.insisted else "", "" if self.insisted else told, locked=True)
+        # A lock alone is reported; only a margin that was asked for as well is refused.
+        if self.is_explicit:
+            return self.spending(lock, problem=problem, locked=True)
+        return self.spending(lock, missed=problem, locked=True)
 
     def _by_hand(self) -> str:
         """Return the sentence that what stays as it is misses its margin."""
-        reached = self.spender.margin(self.n)
-        if reached <= self.needed * _CLOSE:
+        reached = self.search.margin(self.n)
+        if reached <= self.target_margin * _CLOSE:
             return ""
-        given = {"name": self.name, "reached": self.words(reached), "needed": self.words(self.needed)}
+        figures = {
+            "name": self.name,
+            "reached": self.words(reached),
+            "needed": self.words(self.target_margin),
+        }
         try:
-            people = self.spender.answers(self.needed)
+            people = self.search.answers(self.target_margin)
         except AnalysisError:
             return msg(
                 "{name} stays as it is and gives {reached}, not the {needed} it needs; choose another mechanism, or "
                 "accept the wider margin",
-                **given,
+                **figures,
             )
         return msg(
             "{name} stays as it is and gives {reached}, not the {needed} it needs; ask {people:,} people, change its "
             "mechanism, or accept the wider margin",
             people=people,
-            **given,
+            **figures,
         )
 
 
 @dataclass(frozen=True)
-class AskedBlock:
+class BlockRequest:
     """What is wanted of the questions of one block, which spend together."""
 
-    members: tuple[Asked, ...]
+    members: tuple[PlanningRequest, ...]
     numbered: bool
 
     @property
@@ -144,45 +155,53 @@ class AskedBlock:
         return self.members[0].n
 
     @property
-    def needed(self) -> tuple[float, ...]:
+    def target_margins(self) -> tuple[float, ...]:
         """The margins of its questions."""
-        return tuple(member.needed for member in self.members)
+        return tuple(member.target_margin for member in self.members)
 
-    def planned(self, locks: Sequence[Any], kept: bool) -> list[QuestionBudget]:
+    def planned(self, locks: Sequence[Any], unchanged: bool) -> list[QuestionBudget]:
         """Return what it spends, question by question: the least that is enough, never more than its strictest lock."""
-        whole = BlockSpender(tuple(member.spender for member in self.members), self.name)
-        if kept:
-            return [member.spending(None, whole=whole) for member in self.members]
-        found = whole.smallest(self.n, self.needed)
+        block = BlockEpsilonSearch(tuple(member.search for member in self.members), self.name)
+        if unchanged:
+            return [member.spending(None, block=block) for member in self.members]
+        epsilon = block.smallest(self.n, self.target_margins)
         lock = min(map(read_lock, locks), key=float, default=None)
-        if lock is not None and (found is None or float(found) > float(lock)):
-            told = self._capped(whole, lock, found)
+        if lock is not None and (epsilon is None or float(epsilon) > float(lock)):
+            sentence = self._capped(block, lock, epsilon)
             # A margin that was asked for is refused; a lock alone is the wish.
             short = any(
-                member.insisted and member.spender.margin(self.n, lock) > member.needed * _CLOSE
+                member.is_explicit and member.search.margin(self.n, lock) > member.target_margin * _CLOSE
                 for member in self.members
             )
-            problem, missed = (told, "") if short else ("", told)
+            if short:
+                problem = sentence
+                missed = ""
+            else:
+                problem = ""
+                missed = sentence
             return [
-                member.spending(lock, problem, missed, locked=True, whole=whole) for member in self.members
+                member.spending(lock, problem, missed, locked=True, block=block) for member in self.members
             ]
-        problem = "" if found is not None else self._out_of_reach(whole)
-        spent, locked = found or whole.spent, lock is not None
-        return [member.spending(spent, problem, locked=locked, whole=whole) for member in self.members]
+        if epsilon is not None:
+            problem = ""
+        else:
+            problem = self._out_of_reach(block)
+        stated_epsilon, locked = epsilon or block.stated_epsilon, lock is not None
+        return [
+            member.spending(stated_epsilon, problem, locked=locked, block=block) for member in self.members
+        ]
 
-    def _short(self, whole: BlockSpender, epsilon: str | None) -> Asked:
-        return self.members[whole.hardest(self.n, self.needed, epsilon)]
+    def _short(self, block: BlockEpsilonSearch, epsilon: str | None) -> PlanningRequest:
+        return self.members[block.hardest(self.n, self.target_margins, epsilon)]
 
-    def _capped(self, whole: BlockSpender, lock: str, found: str | None) -> str:
+    def _capped(self, block: BlockEpsilonSearch, lock: str, epsilon: str | None) -> str:
         """Return what a lock makes of the margins, and the ways out."""
-        short = self._short(whole, lock)
-        reached = short.spender.margin(self.n, lock)
-        ways = (
-            [msg("lock it at epsilon {epsilon} instead", epsilon=_written(found))]
-            if found is not None
-            else []
-        )
-        people = msg("ask {people:,} people", people=whole.answers(self.needed, lock))
+        short = self._short(block, lock)
+        reached = short.search.margin(self.n, lock)
+        ways = []
+        if epsilon is not None:
+            ways = [msg("lock it at epsilon {epsilon} instead", epsilon=_written(epsilon))]
+        people = msg("ask {people:,} people", people=block.answers(self.target_margins, lock))
         return msg(
             "{name} is locked at epsilon {lock}, which gives {question} {reached} with {n:,} answers, not the {needed} "
             "it needs; {ways}, or accept a wider margin",
@@ -191,14 +210,14 @@ class AskedBlock:
             question=short.name,
             reached=short.words(reached),
             n=self.n,
-            needed=short.words(short.needed),
-            ways=joined(", ", [*ways, people, *self._other(whole, lock)]),
+            needed=short.words(short.target_margin),
+            ways=joined(", ", [*ways, people, *self._other(block, lock)]),
         )
 
-    def _other(self, whole: BlockSpender, lock: str | None = None) -> list[Message]:
+    def _other(self, block: BlockEpsilonSearch, lock: str | None = None) -> list[Message]:
         """Return what another number of questions asked would need, where that is enough."""
-        best = whole.best(self.n, self.needed)
-        if best is None or best[0] == whole.ask or (lock is not None and float(best[1]) > float(lock)):
+        best = block.best(self.n, self.target_margins)
+        if best is None or best[0] == block.ask or (lock is not None and float(best[1]) > float(lock)):
             return []
         return [
             msg(
@@ -209,60 +228,60 @@ class AskedBlock:
             )
         ]
 
-    def _out_of_reach(self, whole: BlockSpender) -> str:
+    def _out_of_reach(self, block: BlockEpsilonSearch) -> str:
         """Return why no epsilon is enough, with the figures of the best number of questions to ask."""
-        short = self._short(whole, "20")
-        each = float(short.spender.question.mechanism.asked) * self.n
-        given: dict[str, Any] = {
+        short = self._short(block, "20")
+        respondents_each = float(short.search.question.mechanism.asked) * self.n
+        figures: dict[str, Any] = {
             "name": self.name,
-            "needed": short.words(short.needed),
+            "needed": short.words(short.target_margin),
             "question": short.name,
             "n": self.n,
-            "each": each,
+            "each": respondents_each,
         }
-        alone = short.spender.open_margin / math.sqrt(self.n)
-        if alone > short.needed:
-            people = msg("ask more than {people:,} people", people=whole.people(self.needed))
+        alone = short.search.open_margin / math.sqrt(self.n)
+        if alone > short.target_margin:
+            people = msg("ask more than {people:,} people", people=block.people(self.target_margins))
             return msg(
                 "{name}: {needed} of {question} cannot be reached with {n:,} answers, of which about {each:,.0f} are "
                 "to each of its questions (even without privacy the margin is {alone}); {ways}, or accept a wider "
                 "margin",
                 alone=short.words(alone),
-                ways=joined(", ", [*self._other(whole), people]),
-                **given,
+                ways=joined(", ", [*self._other(block), people]),
+                **figures,
             )
         return msg(
             "{name}: {needed} of {question} cannot be reached with {n:,} answers, of which about {each:,.0f} are to "
             "each of its questions; {ways}, or accept a wider margin",
-            ways=joined(", ", [*self._other(whole), msg("ask more people")]),
-            **given,
+            ways=joined(", ", [*self._other(block), msg("ask more people")]),
+            **figures,
         )
 
 
-def _out_of_reach(asked: Asked) -> str:
+def _out_of_reach(request: PlanningRequest) -> str:
     """Return why no epsilon reaches a margin: too few people, or a mechanism that is not precise enough at any."""
-    spender, n, needed = asked.spender, asked.n, asked.needed
-    given: dict[str, Any] = {"name": asked.name, "needed": asked.words(needed), "n": n}
-    alone = spender.open_margin / math.sqrt(n)
-    if alone > needed:
-        people = math.ceil((spender.open_margin / needed) ** 2)
+    search, n, margin = request.search, request.n, request.target_margin
+    figures: dict[str, Any] = {"name": request.name, "needed": request.words(margin), "n": n}
+    alone = search.open_margin / math.sqrt(n)
+    if alone > margin:
+        people = math.ceil((search.open_margin / margin) ** 2)
         return msg(
             "{name}: {needed} cannot be reached with {n:,} answers: even without privacy the margin is {alone}; ask "
             "more than {people:,} people, or accept a wider margin",
-            alone=asked.words(alone),
+            alone=request.words(alone),
             people=people,
-            **given,
+            **figures,
         )
-    if spender.question.mechanism.has_decoy:
+    if search.question.mechanism.has_decoy:
         return msg(
             "{name}: {needed} cannot be reached with {n:,} answers: its harmless question takes more precision than "
             "that at any epsilon; leave its mechanism open, ask more people, or accept a wider margin",
-            **given,
+            **figures,
         )
     return msg(
         "{name}: {needed} cannot be reached with {n:,} answers: it would need more epsilon than there is; ask more "
         "people, or accept a wider margin",
-        **given,
+        **figures,
     )
 
 

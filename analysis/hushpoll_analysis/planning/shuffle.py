@@ -1,4 +1,4 @@
-"""Privacy of shuffled reports: what somebody learns who sees them all, but not whose is whose."""
+"""Privacy of shuffled reports, for an observer who sees all of them but not who sent which."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_analysis.arguments import number
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ _LINKED = "holds only while nobody can link a report to a person"
 
 
 @dataclass(frozen=True)
-class ShuffledEpsilon(Drawn):
+class ShuffledEpsilon(PlottedResult):
     """The central epsilon of n shuffled reports.
 
     `epsilon` is None where it would not improve on the local one; `note` says so. `method` says whether it was computed
@@ -36,7 +36,7 @@ class ShuffledEpsilon(Drawn):
     """
 
     words = "what one person's report reveals: epsilon"
-    drawn = "epsilon"
+    plotted_column = "epsilon"
     from_zero = True
 
     epsilon: float | None
@@ -98,22 +98,22 @@ def shuffled_epsilon(
     if n > _MOST or delta < _LEAST_DELTA:
         return _closed_form(epsilon, n, delta)
     most = math.tanh(epsilon / 2.0)
-    found = _numeric(float(epsilon), int(n), float(delta), _variation(variation, most))
-    if found >= 0.9999 * epsilon:
+    amplified = _numeric(float(epsilon), int(n), float(delta), _variation(variation, most))
+    if amplified >= 0.9999 * epsilon:
         note = "the bound is no better than the local epsilon here"
         return ShuffledEpsilon(None, delta, n, epsilon, NUMERIC, note)
-    return ShuffledEpsilon(found, delta, n, epsilon, NUMERIC, _LINKED)
+    return ShuffledEpsilon(amplified, delta, n, epsilon, NUMERIC, _LINKED)
 
 
-def _variation(given: float | None, most: float) -> float:
-    if given is None:
+def _variation(variation: float | None, most: float) -> float:
+    if variation is None:
         return most
-    return min(number(given, "variation", 0.0, 1.0), most)
+    return min(number(variation, "variation", 0.0, 1.0), most)
 
 
 def _check(epsilon: float, n: int, delta: float) -> None:
-    given: dict[str, object] = {"epsilon": epsilon, "n": n, "delta": delta}
-    for what, value in given.items():
+    values: dict[str, object] = {"epsilon": epsilon, "n": n, "delta": delta}
+    for what, value in values.items():
         if isinstance(value, bool) or not isinstance(value, Real):
             raise AnalysisError(f"{what} is {value!r}", "give a number")
     if not (math.isfinite(epsilon) and epsilon > 0.0):
@@ -129,15 +129,18 @@ def _check(epsilon: float, n: int, delta: float) -> None:
 @lru_cache(maxsize=512)
 def _numeric(epsilon: float, n: int, delta: float, beta: float) -> float:
     """Bisect for the smallest central epsilon; the upper end is given, so that it is never too small."""
-    alpha, whole = beta / math.expm1(epsilon), 1.0 / (math.exp(epsilon) + 1.0)
-    pairs = [_Pair(epsilon, n, delta, math.exp(-epsilon), whole)]
+    alpha, clone_share = beta / math.expm1(epsilon), 1.0 / (math.exp(epsilon) + 1.0)
+    pairs = [_Pair(epsilon, n, delta, math.exp(-epsilon), clone_share)]
     if alpha > 0.0:
         pairs.append(_Pair(epsilon, n, delta, min(2.0 * alpha, 1.0), alpha))
     low, high = 0.0, epsilon
     while high - low > 2e-4 * high + 1e-9:
         middle = (low + high) / 2.0
         fits = any(pair.delta(middle) <= delta for pair in reversed(pairs))
-        low, high = (low, middle) if fits else (middle, high)
+        if fits:
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -149,13 +152,13 @@ class _Pair:
         from scipy.stats import binom
 
         self.ratio, self.alpha = math.exp(epsilon), alpha
-        drawn = binom(n - 1, clones)
+        distribution = binom(n - 1, clones)
         tail = delta * 1e-4
-        first, last = int(drawn.ppf(tail)), int(drawn.isf(tail))
+        first, last = int(distribution.ppf(tail)), int(distribution.isf(tail))
         self.count: npt.NDArray[np.float64] = np.arange(first, last + 1, dtype=np.float64)
-        self.weight: npt.NDArray[np.float64] = drawn.pmf(self.count)
+        self.weight: npt.NDArray[np.float64] = distribution.pmf(self.count)
         # Whatever happens outside the window counts as lost.
-        self.outside = float(drawn.cdf(first - 1) + drawn.sf(last)) + _ROUNDING
+        self.outside = float(distribution.cdf(first - 1) + distribution.sf(last)) + _ROUNDING
 
     def delta(self, epsilon: float) -> float:
         """Return the divergence at a central epsilon, with what was left out added.

@@ -222,7 +222,7 @@ def _check_determined(
 def _own_table(design: Design, options: int, variable: Variable | None, event: Any) -> Floats:
     """Return the 2 x M table of one design; an unknown share is at 0."""
     if isinstance(design, PartlyKnown):
-        return np.array([[1.0 - chance, chance] for chance in design.known])
+        return np.array([[1.0 - chance, chance] for chance in design.fixed_chance])
     if design is None:
         table = np.eye(options)
     else:

@@ -15,7 +15,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.tidy import Tidy
 
 from .reading import ModelData
@@ -25,14 +25,14 @@ __all__ = ["Coefficients", "ModelFit", "NestedTest", "chi2_tail"]
 
 
 @dataclass(frozen=True)
-class NestedTest(Drawn):
+class NestedTest(PlottedResult):
     """Likelihood-ratio test of a smaller model against a larger one that contains it.
 
     `distribution` is that of the statistic if the smaller one holds.
     """
 
     words = "p-value"
-    drawn = "p_value"
+    plotted_column = "p_value"
 
     chi2: float
     df: int

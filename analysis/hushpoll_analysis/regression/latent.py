@@ -16,7 +16,7 @@ from hushpoll_analysis.arguments import listed, seed_of
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import check_frame
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn, rows_as_json
+from hushpoll_analysis.result import PlottedResult, rows_as_json
 
 from .likelihood import Likelihood
 from .matching import matched_rows
@@ -89,7 +89,7 @@ def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Pooled(Drawn):
+class Pooled(PlottedResult):
     """Estimates of several imputations put together by Rubin's rules.
 
     `fraction_missing` is the share of the variance that the hidden answers make.
@@ -172,10 +172,10 @@ def rubin(
 
 
 @dataclass(frozen=True, eq=False)
-class Imputations(Drawn):
+class Imputations(PlottedResult):
     """Several completed tables: every randomized column of the model holds drawn true answers."""
 
-    drawn = "share"
+    plotted_column = "share"
 
     frames: tuple[pd.DataFrame, ...]
     columns: tuple[str, ...]

@@ -18,7 +18,7 @@ from hushpoll_analysis.data.columns import (
     refuse_skipped,
 )
 from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.distinct_rows import TIMES, AlikeRows, each_row, put_together, times_of
+from hushpoll_analysis.data.distinct_rows import TIMES, DistinctRows, each_row, merge_equal_rows, times_of
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, is_column, with_designs
 from hushpoll_analysis.data.streams import takes_streams
@@ -302,7 +302,7 @@ def _alike(
     channels: Mechanisms,
     predictors: str | None,
     design: SampleDesign | None,
-) -> AlikeRows:
+) -> DistinctRows:
     """Put respondents together whose reports and covariates are the same, where that pays."""
     outcome, right, random = parse_formula(formula)
     parts = [right, *([] if predictors is None else [given_predictors(predictors)])]
@@ -320,7 +320,7 @@ def _alike(
     check_once(data, present)
     if data.empty or other is not None or len(present) < len(columns) or not can_be_grouped(design):
         return each_row(data)
-    return put_together(data, present, strata_codes(design)) or each_row(data)
+    return merge_equal_rows(data, present, strata_codes(design)) or each_row(data)
 
 
 def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Designs | None) -> Mechanisms:

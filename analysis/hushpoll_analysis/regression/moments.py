@@ -11,7 +11,7 @@ from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import check_frame
-from hushpoll_analysis.data.distinct_rows import AlikeRows
+from hushpoll_analysis.data.distinct_rows import DistinctRows
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sampling.design import SampleDesign
 
@@ -64,7 +64,7 @@ class MomentFit(Coefficients):
     notes: tuple[str, ...] = ()
     terms: ModelTerms | None = field(default=None, repr=False)
     """The right side of the formula, which makes the model matrix of other data."""
-    people: AlikeRows | None = field(default=None, repr=False)
+    people: DistinctRows | None = field(default=None, repr=False)
     """The rows of the fit, and which of them is each respondent's."""
 
     def predict(self, data: pd.DataFrame | None = None, level: float | None = None) -> pd.DataFrame:

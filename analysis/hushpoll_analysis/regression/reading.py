@@ -24,7 +24,7 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_column,
 )
-from hushpoll_analysis.data.distinct_rows import AlikeRows
+from hushpoll_analysis.data.distinct_rows import DistinctRows
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sampling.design import SampleDesign
 
@@ -70,7 +70,7 @@ class ModelData:
     scale: Floats
     """What each coefficient was multiplied by: columns are brought to size one, so that the search is well scaled."""
     random: str | None
-    rows: AlikeRows
+    rows: DistinctRows
     """The different rows of the table that was given, and for how many respondents each stands."""
     members: Callable[[], Floats]
     """Unbiased weights of each respondent's reports for every class of the randomized predictors (n x J)."""
@@ -92,7 +92,7 @@ class ModelData:
 
 def read_model(
     formula: str,
-    rows: AlikeRows,
+    rows: DistinctRows,
     channels: Mechanisms,
     family: Family,
     predictors: str | None,

@@ -82,16 +82,16 @@ def write_large_export(
     *,
     rows: int,
     n: int,
-    shown: Sequence[str] | None = None,
+    shown_groups: Sequence[str] | None = None,
     batch: float | None = None,
 ) -> list[Path]:
     """Write the database's records as Parquet parts of so many rows, with everything else of an export beside them.
 
-    Memory does not grow with n; parts that are whole from an earlier run are kept. Groups that are not `shown` are put
+    Memory does not grow with n; parts that are whole from an earlier run are kept. Groups not in `shown_groups` are put
     together.
     """
     _make_folder(folder / PARTS)
-    written = write_parts(survey, records, folder / PARTS, rows, shown=shown, batch=batch)
+    written = write_parts(survey, records, folder / PARTS, rows, shown_groups=shown_groups, batch=batch)
     return sorted([*_write_around(survey, folder, n, level, PARTS, batch), *written])
 
 

@@ -15,7 +15,7 @@ from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import OTHER
 
 from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
-from hushpoll_analysis.data.link_groups import by_link, folded_rows, shown_as
+from hushpoll_analysis.data.link_groups import by_link, displayed_names, folded_rows
 from hushpoll_analysis.data.members import pair_of
 from hushpoll_analysis.data.option_columns import YES_NO, option_of
 from hushpoll_analysis.data.tally import Tally, group_names, question_of, total_of
@@ -174,7 +174,7 @@ def _put_together(
 ) -> tuple[Any, tuple[str, ...], dict[str, str]]:
     """Hide the groups of a survey in which few were asked this question, and what would give them away."""
     sizes = {name: total_of(question, row) for name, row in zip(labels, joint, strict=True)}
-    named = shown_as(sizes, max(minimum, FEWEST_REPORTS))
+    named = displayed_names(sizes, max(minimum, FEWEST_REPORTS))
     folded, shown = folded_rows(joint, labels, named)
     return folded, shown, named
 

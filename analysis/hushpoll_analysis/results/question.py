@@ -19,7 +19,7 @@ from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.planning.shuffle import ShuffledEpsilon, shuffled_epsilon
-from hushpoll_analysis.result import Drawn, as_json
+from hushpoll_analysis.result import PlottedResult, as_json
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.numbers import design_sample
 from hushpoll_analysis.shares.compliance import Sensitivity
@@ -98,7 +98,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class QuestionResults(Drawn):
+class QuestionResults(PlottedResult):
     """One question: its counts, and its estimates unless there are too few reports.
 
     `lines` are the shares, `numbers` what follows from the order of the answers or from their being numbers. A question

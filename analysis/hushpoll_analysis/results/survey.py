@@ -366,7 +366,7 @@ def report(
         chosen = questions if only is None else [only]
         groups = tuple(
             table
-            for one in counted.each or (counted,)
+            for one in counted.by_option or (counted,)
             for table in group_tables(one, level, shown, chosen, reference, respondents)
         )
         parts = tuple(_beside_groups(part, counted) for part in parts)

@@ -11,7 +11,7 @@ from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Shown
-from hushpoll_analysis.interval.mover import Part
+from hushpoll_analysis.interval.mover import BoundedEstimate
 from hushpoll_analysis.sampling.numbers import DesignSample
 from hushpoll_analysis.sampling.weighted import WeightedEstimate
 from hushpoll_analysis.shares.parts import PartsEstimate
@@ -54,16 +54,16 @@ class WaveValue:
             return self.se
         return (self.high - self.low) / (2.0 * quantile(self.level, self.freedom))
 
-    def part(self, level: float) -> Part:
+    def part(self, level: float) -> BoundedEstimate:
         """Return the estimate with its limits at a level: computed, or farther by the ratio of the quantiles."""
         if math.isclose(level, self.level):
-            return Part(self.estimate, self.low, self.high)
+            return BoundedEstimate(self.estimate, self.low, self.high)
         if self.again is not None:
-            return Part(self.estimate, *self.again(level))
+            return BoundedEstimate(self.estimate, *self.again(level))
         factor = quantile(level, self.freedom) / quantile(self.level, self.freedom)
-        return _farther(Part(self.estimate, self.low, self.high), factor)
+        return _farther(BoundedEstimate(self.estimate, self.low, self.high), factor)
 
-    def part_with(self, level: float, freedom: float | None) -> Part:
+    def part_with(self, level: float, freedom: float | None) -> BoundedEstimate:
         """Return the limits at a level as if the wave had these degrees of freedom."""
         part = self.part(level)
         if self.freedom is None and freedom is None:
@@ -71,9 +71,9 @@ class WaveValue:
         return _farther(part, quantile(level, freedom) / quantile(level, self.freedom))
 
 
-def _farther(part: Part, factor: float) -> Part:
+def _farther(part: BoundedEstimate, factor: float) -> BoundedEstimate:
     middle = part.estimate
-    return Part(middle, middle - factor * part.below, middle + factor * part.above)
+    return BoundedEstimate(middle, middle - factor * part.below, middle + factor * part.above)
 
 
 def quantile(level: float, freedom: float | None) -> float:

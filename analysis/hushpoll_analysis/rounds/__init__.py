@@ -1,1 +1,1 @@
-"""Surveys in rounds: what is asked next depends on what was answered, and nobody is asked twice."""
+"""Surveys in rounds: each query depends on earlier answers, and each person is asked once."""

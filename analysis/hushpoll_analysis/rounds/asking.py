@@ -1,7 +1,7 @@
 """Statistical queries: averages of a function over the population, each from fresh people and one randomized bit each.
 
 A query is a function of one person's value with numbers between two bounds. A person's device rounds its value at
-random to one of the bounds, so that the mean is kept, and sends that bit through Warner's coin. Everybody is asked in
+random to one of the bounds, so that the mean is kept, and sends that bit through Warner's coin. Each person is asked in
 one round only, so a person's epsilon is that of one coin however many rounds there are.
 """
 
@@ -20,7 +20,7 @@ from hushpoll_client import mechanisms
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn, as_json
+from hushpoll_analysis.result import PlottedResult, as_json
 from hushpoll_analysis.shares.estimation import estimate
 from hushpoll_analysis.simulation.draws import simulate
 
@@ -36,7 +36,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class QueryAnswer(Drawn):
+class QueryAnswer(PlottedResult):
     """The answer to one query, with the 95 % interval of this round alone.
 
     `tolerance` is how far off it may be at most, for all rounds together, except with the chance of a failure.
@@ -52,7 +52,7 @@ class QueryAnswer(Drawn):
     n: int
 
 
-class Queries(Drawn):
+class Queries(PlottedResult):
     """Answers queries in rounds; made by `queries`."""
 
     words = "answer of each round, 95% interval"
@@ -218,10 +218,10 @@ def queries(
             raise AnalysisError(f"{name} is {value!r}", "give a number between 0 and 1")
     if not isinstance(rounds, int) or isinstance(rounds, bool) or rounds < 1:
         raise AnalysisError(f"rounds is {rounds!r}", "give the number of queries, 1 or more")
-    known: Any = people
+    values: Any = people
     if people is not None and not callable(people):
-        known = finite_numbers(people, "people")
-    return Queries(known, epsilon, tolerance, rounds, failure, seed)
+        values = finite_numbers(people, "people")
+    return Queries(values, epsilon, tolerance, rounds, failure, seed)
 
 
 def _bounds(bounds: tuple[float, float]) -> tuple[float, float]:

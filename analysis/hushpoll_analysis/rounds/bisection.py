@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 __all__ = ["Bisection", "bisect"]
 
@@ -17,7 +17,7 @@ Step = Callable[[float], tuple[float, int]]
 
 
 @dataclass(frozen=True)
-class Bisection(Drawn):
+class Bisection(PlottedResult):
     """Where a search by halving ended: the last point, and the bounds that the answers leave.
 
     `found` tells that the last answer was as near to what was looked for as the tolerance can tell; otherwise the
@@ -25,7 +25,7 @@ class Bisection(Drawn):
     """
 
     words = "point asked about in each round"
-    drawn = "asked"
+    plotted_column = "asked"
 
     estimate: float
     low: float
@@ -59,5 +59,8 @@ def bisect(step: Step, low: float, high: float, rounds: int) -> Bisection:
         steps.append((middle, share))
         if way == 0:
             return Bisection(middle, low, high, True, tuple(steps))
-        low, high = (middle, high) if way > 0 else (low, middle)
+        if way > 0:
+            low = middle
+        else:
+            high = middle
     return Bisection((low + high) / 2.0, low, high, False, tuple(steps))

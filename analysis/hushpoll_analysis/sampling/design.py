@@ -85,7 +85,7 @@ class SampleDesign:
         return self.weights**2 if self.single is None else self.single.squares
 
     @property
-    def drawn(self) -> float:
+    def sampling_fraction(self) -> float:
         """The fraction of a finite population that was drawn: of its strata by the squares of their weights."""
         if self.fractions is None:
             return 0.0

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from hushpoll_analysis.data.columns import Codes
-from hushpoll_analysis.data.distinct_rows import AlikeRows
+from hushpoll_analysis.data.distinct_rows import DistinctRows
 
 from .design import SampleDesign, SingleWeights
 
 __all__ = ["can_be_grouped", "put_design_together", "strata_codes"]
 
 
-def put_design_together(design: SampleDesign | None, rows: AlikeRows) -> SampleDesign | None:
+def put_design_together(design: SampleDesign | None, rows: DistinctRows) -> SampleDesign | None:
     """Add up the weights of rows that were put together."""
     if design is None or rows.of_row is None:
         return design

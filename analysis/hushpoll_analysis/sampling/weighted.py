@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
-from hushpoll_analysis.channel.parts import Part
+from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
 from hushpoll_analysis.data.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.data.counts import check_level
@@ -233,7 +233,7 @@ def weighted_sample(
 
 def weighted_part(
     reports: pd.DataFrame,
-    part: Part,
+    part: Marginal,
     codes: Codes,
     name: str,
     keys: SampleKeys,
@@ -382,7 +382,7 @@ class WeightedReports:
             variance,
             kish,
             plain=plain,
-            drawn=design.drawn,
+            sampling_fraction=design.sampling_fraction,
         )
         drift = max(found.se**2 - variance, 0.0)
         return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))

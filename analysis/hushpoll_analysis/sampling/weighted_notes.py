@@ -81,7 +81,7 @@ def weighted_notes(
     """
     design = sample.design
     notes: list[str] = []
-    if design.drawn >= 1.0 and sample.quantity(sample.view.unit(0)).certain:
+    if design.sampling_fraction >= 1.0 and sample.quantity(sample.view.unit(0)).certain:
         notes.append(
             msg(
                 "Everybody in the population was asked, and directly: these are its shares, without any error."

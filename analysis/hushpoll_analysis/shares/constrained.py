@@ -12,7 +12,7 @@ from scipy.stats import multinomial
 from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, share_frame
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.counts import answer_names, read_counts, words_of
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,14 +22,14 @@ __all__ = ["ConstrainedEstimate", "constrained_estimate"]
 
 
 @dataclass(frozen=True)
-class ConstrainedEstimate(Drawn):
+class ConstrainedEstimate(PlottedResult):
     """Maximum likelihood shares of one question, beside the unbiased ones.
 
     `log_likelihood` is the probability's logarithm, multinomial coefficient included; `kernel` is without it.
     """
 
     words = "likeliest share"
-    drawn = "share"
+    plotted_column = "share"
 
     counts: tuple[int, ...]
     shares: Floats

@@ -25,7 +25,7 @@ from hushpoll_analysis.interval import (
     method_for,
 )
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.tidy import Tidy
 
 from .bands import critical_value, level_of
@@ -40,7 +40,7 @@ __all__ = ["Cumulative", "cumulative", "cumulative_of", "rising_curve"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cumulative(Tidy, Drawn):
+class Cumulative(Tidy, PlottedResult):
     """Cumulative shares; made by `cumulative`.
 
     Attributes

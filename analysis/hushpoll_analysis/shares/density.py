@@ -15,7 +15,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.interval import AUTO, Resampling, intervals, method_for
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 from .bands import critical_value, level_of
 from .sample import Sample, read_sample
@@ -31,7 +31,7 @@ GRID = 101  # points at which a smooth curve is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Density(Drawn):
+class Density(PlottedResult):
     """An estimated density; made by `density`.
 
     Attributes

@@ -14,8 +14,8 @@ from hushpoll_analysis.data.counts import check_level, finite_numbers, refuse_co
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import Estimate, linear_estimate
 from hushpoll_analysis.interval import AUTO, Resampling, interval_method, joint_method
-from hushpoll_analysis.interval.mover import Part, difference_limits
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits
+from hushpoll_analysis.result import PlottedResult
 
 from .sample import Sample, read_sample
 
@@ -27,11 +27,11 @@ __all__ = ["MeanDifference", "mean", "mean_difference", "mean_of", "privacy_is_b
 
 
 @dataclass(frozen=True)
-class MeanDifference(Drawn):
+class MeanDifference(PlottedResult):
     """The mean of one group minus that of another."""
 
     words = "difference of the means"
-    drawn = "difference"
+    plotted_column = "difference"
 
     difference: float
     se: float
@@ -159,7 +159,7 @@ def mean_difference(first: Estimate, second: Estimate) -> MeanDifference:
     for part in (first, second):
         if not isinstance(part, Estimate):
             raise AnalysisError(f"a {type(part).__name__} is not a mean", "give two results of mean")
-    one, other = (Part(part.estimate, part.low, part.high) for part in (first, second))
+    one, other = (BoundedEstimate(part.estimate, part.low, part.high) for part in (first, second))
     low, high = difference_limits(one, other)
     return MeanDifference(
         first.estimate - second.estimate,

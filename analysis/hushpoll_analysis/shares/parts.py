@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
-from hushpoll_analysis.channel.parts import Part
+from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
 from hushpoll_analysis.data.counts import Counts, check_level, check_population, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
@@ -29,8 +29,7 @@ from hushpoll_analysis.estimates import (
 )
 from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
 from hushpoll_analysis.interval.listed import listed_interval
-from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
-from hushpoll_analysis.interval.mover import Part as Limited
+from hushpoll_analysis.interval.mover import BoundedEstimate, Mover, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import Quantity, quantity
 
 from .finite import finite_population
@@ -299,7 +298,7 @@ def _estimates(
     ), method.name
 
 
-def _quantity(part: Part, cells: Counts, fraction: float) -> Quantity:
+def _quantity(part: Marginal, cells: Counts, fraction: float) -> Quantity:
     view, counts = channel_view(part.channel), part.counts(cells)
     shares = view.shares(counts / counts.sum())
     # Where an open coin chose whom to ask, so much less of the population was asked.
@@ -316,7 +315,7 @@ def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Estim
     np.fill_diagonal(privacy, [entry.se_privacy**2 for entry in entries])
     mean, se = float(found.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
     half = float(-ndtri((1.0 - found.level) / 2.0)) * se
-    parts = [Limited(entry.estimate, entry.low, entry.high) for entry in entries]
+    parts = [BoundedEstimate(entry.estimate, entry.low, entry.high) for entry in entries]
     low, high = sum_limits(parts, correlations(sampling, errors))
     # Rare ticks in each of many options have limits that are too near when they are added up.
     low, high = min(low, mean - half), max(high, mean + half)

@@ -17,7 +17,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.tidy import Tidy
 
 from .bands import level_of
@@ -81,7 +81,7 @@ class Places:
 
 
 @dataclass(frozen=True)
-class Quantile(Drawn):
+class Quantile(PlottedResult):
     """One quantile with its interval."""
 
     p: float
@@ -91,7 +91,7 @@ class Quantile(Drawn):
 
 
 @dataclass(frozen=True)
-class InterquartileRange(Drawn):
+class InterquartileRange(PlottedResult):
     """The third quartile minus the first, with its interval."""
 
     estimate: float
@@ -100,7 +100,7 @@ class InterquartileRange(Drawn):
 
 
 @dataclass(frozen=True, eq=False)
-class Quantiles(Tidy, Drawn):
+class Quantiles(Tidy, PlottedResult):
     """Quantiles of ordered answers; made by `quantiles`."""
 
     words = "quantile"

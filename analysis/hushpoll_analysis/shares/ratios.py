@@ -14,7 +14,7 @@ from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Shown
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:
     from hushpoll_analysis.estimates import Estimate
@@ -27,7 +27,7 @@ FURTHEST = 8.0
 
 
 @dataclass(frozen=True)
-class RatioEstimate(Drawn):
+class RatioEstimate(PlottedResult):
     """The share of some answers among others; unclipped. `low` and `high` hold the ratios that the data allow.
 
     `shown` lies within 0 and 1: of an interval that lies wholly outside it is the likelihood interval inside, and

@@ -26,7 +26,7 @@ from hushpoll_analysis.interval.likelihood import LikelihoodRatio
 from hushpoll_analysis.interval.mover import Mover
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import Drawn, flat
+from hushpoll_analysis.result import PlottedResult, flat
 from hushpoll_analysis.summary import Summary
 
 from .two_groups_likelihood import TwoBinomials
@@ -49,7 +49,7 @@ _OFFERED = (AUTO, _NORMAL.name, _LIKELIHOOD.name)
 
 
 @dataclass(frozen=True)
-class Parameter(Drawn):
+class Parameter(PlottedResult):
     """One estimated share: unclipped with its standard error and interval, and what to show.
 
     The standard error belongs to the unclipped estimate and stays right when that is negative; a Hessian taken at the

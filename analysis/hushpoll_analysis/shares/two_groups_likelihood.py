@@ -14,7 +14,7 @@ from hushpoll_analysis.channel.multinomial import kernel
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval import crossings
 from hushpoll_analysis.interval.adaptive import frequency_limits
-from hushpoll_analysis.interval.mover import Part, linear_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, linear_limits
 
 __all__ = ["TwoBinomials"]
 
@@ -62,7 +62,7 @@ class TwoBinomials:
         """Return unclipped limits of a parameter that moves with theta by `slope`, from those of both frequencies."""
         parts = []
         for one, (no, yes) in zip(np.linalg.solve(self.design.T, slope), self.counts.tolist(), strict=True):
-            frequency = Part(yes / (no + yes), *frequency_limits(yes, no + yes, level))
+            frequency = BoundedEstimate(yes / (no + yes), *frequency_limits(yes, no + yes, level))
             parts.append((float(one), frequency))
         return linear_limits(value, parts)
 

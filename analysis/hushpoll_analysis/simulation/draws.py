@@ -67,22 +67,25 @@ def simulate(
     Kairouz, Bonawitz, Ramage (2016), Discrete distribution estimation under local privacy, ICML.
     """
     channel = analysis_channel(channel)
-    whole = sampler(channel)
+    channel_sampler = sampler(channel)
     if channel.several:
         ticks = _checked_rows(channel, answers)
-        return whole.write(whole.draw(ticks, random_bytes(seed, _REPORTS)))
+        return channel_sampler.write(channel_sampler.draw(ticks, random_bytes(seed, _REPORTS)))
     truth = _checked_answers(channel, answers)
-    reports = whole.write(draw_codes(channel, truth.reshape(-1), seed))
+    reports = channel_sampler.write(draw_codes(channel, truth.reshape(-1), seed))
     return reports.reshape(truth.shape)
 
 
 def draw_codes(channel: Channel, answers: Answers, seed: int | np.random.Generator | None) -> Codes:
     """Draw reports in the form in which they are counted, for checked answers."""
-    source, whole = random_bytes(seed, _REPORTS), sampler(channel)
-    if not isinstance(whole, OneDraw):
-        return whole.draw(answers, source)
-    reports = np.empty(answers.shape, dtype=whole.dtype)
-    draw = _table_draw(whole, source) if answers.size >= TABLE_FROM else _plain_draw(whole, source)
+    source, channel_sampler = random_bytes(seed, _REPORTS), sampler(channel)
+    if not isinstance(channel_sampler, OneDraw):
+        return channel_sampler.draw(answers, source)
+    reports = np.empty(answers.shape, dtype=channel_sampler.dtype)
+    if answers.size >= TABLE_FROM:
+        draw = _table_draw(channel_sampler, source)
+    else:
+        draw = _plain_draw(channel_sampler, source)
     for start in range(0, answers.size, BLOCK):
         reports[start : start + BLOCK] = draw(answers[start : start + BLOCK])
     return reports
@@ -98,10 +101,10 @@ def reports_at(channel: Channel, answers: npt.ArrayLike, draws: npt.ArrayLike) -
         )
     if uniform.size and int(uniform.max()) >= SCALE:
         raise AnalysisError(f"draw {int(uniform.max())} is not below 2^53", "give draws from 0 to 2^53 - 1")
-    whole = sampler(channel)
-    if not isinstance(whole, OneDraw):
+    channel_sampler = sampler(channel)
+    if not isinstance(channel_sampler, OneDraw):
         raise AnalysisError("this channel draws more than once for a report", "use Channel.report")
-    result: npt.NDArray[np.int64] = whole.rule()(truth, uniform).astype(np.int64)
+    result: npt.NDArray[np.int64] = channel_sampler.rule()(truth, uniform).astype(np.int64)
     return result
 
 
@@ -151,7 +154,10 @@ def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
         raise AnalysisError(
             f"answers have shape {rows.shape}", f"give one row per respondent with {channel.options} columns"
         )
-    rows = rows.astype(np.uint8) if rows.dtype == bool else rows
+    if rows.dtype == bool:
+        rows = rows.astype(np.uint8)
+    else:
+        rows = rows
     if rows.size and not np.issubdtype(rows.dtype, np.integer):
         raise AnalysisError(f"answers have type {rows.dtype}", "give integers, or whether an item is ticked")
     wrong = np.flatnonzero(~sampler(channel).fits(rows))
@@ -171,12 +177,12 @@ def random_bytes(seed: int | np.random.Generator | None, purpose: int) -> Source
     """
     if seed is None:
         return os.urandom
-    found = seed_of(seed)
-    if isinstance(found, np.random.SeedSequence):
-        found = found.generate_state(4).tolist()
-    if not isinstance(found, np.random.Generator):
-        found = [*np.atleast_1d(found).tolist(), purpose]
-    return np.random.default_rng(found).bytes
+    entropy = seed_of(seed)
+    if isinstance(entropy, np.random.SeedSequence):
+        entropy = entropy.generate_state(4).tolist()
+    if not isinstance(entropy, np.random.Generator):
+        entropy = [*np.atleast_1d(entropy).tolist(), purpose]
+    return np.random.default_rng(entropy).bytes
 
 
 def _draws(source: Source, n: int) -> Draws:
@@ -184,22 +190,25 @@ def _draws(source: Source, n: int) -> Draws:
     return np.frombuffer(source(8 * n), dtype="<u8") >> np.uint64(11)
 
 
-def _plain_draw(whole: OneDraw, source: Source) -> Callable[[Answers], Codes]:
-    rule = whole.rule()
+def _plain_draw(channel_sampler: OneDraw, source: Source) -> Callable[[Answers], Codes]:
+    rule = channel_sampler.rule()
     return lambda answers: rule(answers, _draws(source, answers.size))
 
 
-def _table_draw(whole: OneDraw, source: Source) -> Callable[[Answers], Codes]:
+def _table_draw(channel_sampler: OneDraw, source: Source) -> Callable[[Answers], Codes]:
     """Draw by the 16 high bits of r where these decide, by all 53 where they do not."""
-    table = _high_table(whole.channel)
-    rule, one_row = whole.rule(), whole.rows == 1
+    table = _high_table(channel_sampler.channel)
+    rule, one_row = channel_sampler.rule(), channel_sampler.rows == 1
     undecided = np.iinfo(table.dtype).max
 
     def draw(answers: Answers) -> Codes:
         high = np.frombuffer(source(2 * answers.size), dtype="<u2")
-        codes = table[high] if one_row else table[(answers.astype(np.intp) << HIGH_BITS) | high]
+        if one_row:
+            codes = table[high]
+        else:
+            codes = table[(answers.astype(np.intp) << HIGH_BITS) | high]
         open_places = np.flatnonzero(codes == undecided)
-        reports = whole.finish(answers, codes)
+        reports = channel_sampler.finish(answers, codes)
         if open_places.size:
             low = np.frombuffer(source(8 * open_places.size), dtype="<u8") >> np.uint64(64 - LOW_BITS)
             exact = (high[open_places].astype(np.uint64) << np.uint64(LOW_BITS)) | low
@@ -217,19 +226,17 @@ def _high_table(channel: Channel) -> Codes:
     """
     low_end = np.arange(1 << HIGH_BITS, dtype=np.uint64) << np.uint64(LOW_BITS)
     high_end = low_end + np.uint64((1 << LOW_BITS) - 1)
-    whole = sampler(channel)
-    assert isinstance(whole, OneDraw)
-    rule = whole.rule()
-    small = (
-        np.uint8
-        if 2 * channel.outcomes < 1 << 8
-        else np.uint16
-        if 2 * channel.outcomes < 1 << 16
-        else np.uint32
-    )
+    channel_sampler = sampler(channel)
+    assert isinstance(channel_sampler, OneDraw)
+    rule = channel_sampler.rule()
+    small: type[np.unsignedinteger[Any]] = np.uint32
+    if 2 * channel.outcomes < 1 << 8:
+        small = np.uint8
+    elif 2 * channel.outcomes < 1 << 16:
+        small = np.uint16
     tables = []
-    for row in range(whole.rows):
+    for row in range(channel_sampler.rows):
         answers = np.full(low_end.shape, row)
-        one, other = rule(answers, low_end), rule(answers, high_end)
-        tables.append(np.where(one == other, one, np.iinfo(small).max).astype(small))
+        lowest, highest = rule(answers, low_end), rule(answers, high_end)
+        tables.append(np.where(lowest == highest, lowest, np.iinfo(small).max).astype(small))
     return np.concatenate(tables)

@@ -41,14 +41,14 @@ class ChannelAudit:
 
 def buffered(source: Source = os.urandom, size: int = 7 * 8192) -> Source:
     """Read the operating system's generator in blocks: the same bytes, fewer calls."""
-    block, place = b"", 0
+    block, position = b"", 0
 
     def read(count: int) -> bytes:
-        nonlocal block, place
-        if place + count > len(block):
-            block, place = source(max(size, count)), 0
-        place += count
-        return block[place - count : place]
+        nonlocal block, position
+        if position + count > len(block):
+            block, position = source(max(size, count)), 0
+        position += count
+        return block[position - count : position]
 
     return read
 
@@ -81,14 +81,14 @@ def audit_channel(
     progress: Callable[[int], object] = lambda done: None,
 ) -> float:
     """Draw `draws` times for each true answer through the real randomizer and bound epsilon from below."""
-    read, whole = source or buffered(), sampler(channel)
+    read_bytes, channel_sampler = source or buffered(), sampler(channel)
     counts = []
     for answer in answers if answers is not None else audited_answers(channel):
-        row = [0] * whole.categories
+        row = [0] * channel_sampler.categories
         for start in range(0, draws, _STEP):
             size = min(_STEP, draws - start)
             for _ in range(size):
-                row[whole.category(randomize(channel, answer, read))] += 1
+                row[channel_sampler.category(randomize(channel, answer, read_bytes))] += 1
             progress(size)
         counts.append(row)
     return lower_bound(counts, alpha)

@@ -31,18 +31,22 @@ def simulate_columns(
     ones), and for any question a truth for each group by its name: {"Science": [...], "Arts": [...]}.
     """
     if not survey.groups:
-        return _drawn(survey, n, truth, seed, progress)
-    rest = {name: given for name, given in truth.items() if name != FIELD}
+        return _simulated_columns(survey, n, truth, seed, progress)
+    rest = {name: shares for name, shares in truth.items() if name != FIELD}
     sizes = _sizes(survey, n, truth.get(FIELD))
     parts = []
-    for place, (name, size) in enumerate(zip(survey.groups, sizes, strict=True)):
-        own = {key: given[name] if _is_split(survey, given) else given for key, given in rest.items()}
-        drawn = _drawn(survey, size, own, None if seed is None else seed * 1000 + place, progress)
-        parts.append(drawn | {FIELD: np.full(size, name, dtype=object)})
-    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    for number, (name, size) in enumerate(zip(survey.groups, sizes, strict=True)):
+        group_truth = {
+            key: shares[name] if _is_split(survey, shares) else shares for key, shares in rest.items()
+        }
+        columns = _simulated_columns(
+            survey, size, group_truth, None if seed is None else seed * 1000 + number, progress
+        )
+        parts.append(columns | {FIELD: np.full(size, name, dtype=object)})
+    return {key: np.concatenate([group_columns[key] for group_columns in parts]) for key in parts[0]}
 
 
-def _drawn(
+def _simulated_columns(
     survey: Survey, n: int, truth: Mapping[str, Any], seed: int | None, progress: Callable[[int], object]
 ) -> Columns:
     columns = {}
@@ -70,6 +74,6 @@ def _sizes(survey: Survey, n: int, shares: Any) -> list[int]:
     if abs(sum(shares) - 1.0) > 1e-6:
         raise AnalysisError(f'truth: the shares of "{FIELD}" add up to {sum(shares):.6g}', "make it 1")
     sizes = [int(n * share) for share in shares]
-    for place in range(n - sum(sizes)):
-        sizes[place % count] += 1
+    for number in range(n - sum(sizes)):
+        sizes[number % count] += 1
     return sizes

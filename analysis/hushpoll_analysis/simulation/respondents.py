@@ -43,7 +43,11 @@ def simulate_codes(
 ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Return the same, with reports in the form in which they are counted."""
     check_truth(survey, truth)
-    source: Seed = None if seed is None else np.random.default_rng(seed)
+    source: Seed
+    if seed is None:
+        source = None
+    else:
+        source = np.random.default_rng(seed)
     decided: dict[str, Answers] = {}
     members: list[Answers] = []
     deciders = {question.after.question for question in survey.questions if question.after is not None}
@@ -51,16 +55,16 @@ def simulate_codes(
         answers = draw_answers(question, truth[question.id], n, source)
         if question.after is not None:
             decider = survey.question(question.after.question)
-            shown = np.isin(
+            is_shown = np.isin(
                 decided[decider.id], [decider.options.index(answer) for answer in question.after.answers]
             )
-            answers = np.where(shown, answers, len(question.options)).astype(np.uint16)
+            answers = np.where(is_shown, answers, len(question.options)).astype(np.uint16)
         if question.id in deciders:
             decided[question.id] = answers
-        found = survey.block_of(question)
-        if found is not None:
-            block, place = found
-            members = [*(members if place else []), answers]
+        membership = survey.block_of(question)
+        if membership is not None:
+            block, position = membership
+            members = [*(members if position else []), answers]
             if len(members) == len(block.questions):
                 yield block.id, draw_codes(block.channel, np.stack(members, axis=1), source)
             continue
@@ -74,9 +78,11 @@ def draw_answers(question: Question, truth: Any, n: int, seed: Seed) -> Answers:
     if isinstance(truth, Mapping):
         sets = np.zeros((len(truth["sets"]), len(question.options)), dtype=np.uint8)
         for number, chosen in enumerate(truth["sets"]):
-            sets[number, list(_read(question, chosen))] = 1
+            sets[number, list(_read_answer(question, chosen))] = 1
         return sets[draw_truth(truth["shares"], n, seed)]
-    columns = [draw_truth([1 - share, share], n, _apart(seed, place)) for place, share in enumerate(truth)]
+    columns = [
+        draw_truth([1 - share, share], n, _seed_of_column(seed, option)) for option, share in enumerate(truth)
+    ]
     return np.stack(columns, axis=1).astype(np.uint8)
 
 
@@ -86,19 +92,21 @@ def row_shares(question: Question, truth: Any) -> Floats:
         return np.asarray(truth, dtype=np.float64)
     shares = np.zeros(len(question.options))
     for value, share in zip(truth["values"], truth["shares"], strict=True):
-        for row, weight in question.answers.mixture(_read(question, value)):
+        for row, weight in question.answers.mixture(_read_answer(question, value)):
             shares[row] += share * float(weight)
     return shares
 
 
-def _apart(seed: Seed, place: int) -> Seed:
+def _seed_of_column(seed: Seed, column: int) -> Seed:
     """Return the columns of one respondent independent chances, also where a number is the seed."""
-    return np.random.default_rng([seed, place]) if isinstance(seed, int) else seed
+    if isinstance(seed, int):
+        return np.random.default_rng([seed, column])
+    return seed
 
 
-def _read(question: Question, given: object) -> Any:
+def _read_answer(question: Question, answer: object) -> Any:
     try:
-        return question.read_answer(given)
+        return question.read_answer(answer)
     except HushpollError as error:
         raise AnalysisError(f"truth: {error.problem}", error.remedy) from None
 
@@ -129,7 +137,7 @@ def _check(question: Question, truth: object) -> None:
     elif question.answers.steps is not None:
         values = _pairs(question, truth, "values", "a number of its grid")
         for value in values:
-            _read(question, value)
+            _read_answer(question, value)
     else:
         _check_shares(question.id, len(question.options), truth)
 
@@ -137,7 +145,7 @@ def _check(question: Question, truth: object) -> None:
 def _check_several(question: Question, truth: Any) -> None:
     if isinstance(truth, Mapping) or question.answers.about().get("at_most"):
         for chosen in _pairs(question, truth, "sets", "a list of options"):
-            _read(question, list(chosen) if isinstance(chosen, Sequence) else chosen)
+            _read_answer(question, list(chosen) if isinstance(chosen, Sequence) else chosen)
         return
     if not _numbers(truth) or len(truth) != len(question.options):
         raise AnalysisError(

@@ -18,13 +18,13 @@ from hushpoll_client.exact import log_below
 
 from hushpoll_analysis.channel.view import sampler
 
-__all__ = ["MOST_CASES", "Part", "PersonAudit", "audit_person", "parts_of"]
+__all__ = ["MOST_CASES", "PersonAudit", "ReportPart", "audit_person", "parts_of"]
 
 MOST_CASES = 400_000
 """Pairs of a combination of answers and a whole report that are listed at most."""
 
 
-class Part(Protocol):
+class ReportPart(Protocol):
     """What randomizes one value of a report, or several that depend on each other."""
 
     @property
@@ -81,8 +81,8 @@ class ChannelPart:
 
     def chances(self, answer: Any) -> Mapping[Any, Fraction]:
         """Return the exact chance of every report when `answer` is true."""
-        found: Mapping[Any, Fraction] = self.channel.chances(answer)
-        return found
+        report_chances: Mapping[Any, Fraction] = self.channel.chances(answer)
+        return report_chances
 
 
 def parts_of(survey: Survey) -> list[ChannelPart]:
@@ -90,33 +90,44 @@ def parts_of(survey: Survey) -> list[ChannelPart]:
     return [ChannelPart(entry.channel) for entry in survey.entries]
 
 
-def audit_person(parts: Sequence[Part], claimed: Sequence[Fraction | None]) -> PersonAudit:
+def audit_person(parts: Sequence[ReportPart], claimed: Sequence[Fraction | None]) -> PersonAudit:
     """Enumerate all reports of a person and compare the largest ratio with the product of the claimed ones."""
     promised: Fraction | None = Fraction(1)
     for ratio in claimed:
-        promised = None if ratio is None or promised is None else promised * ratio
-    stated = math.inf if promised is None else log_below(promised)
-    cases = math.prod(part.cases for part in parts)
+        if ratio is None or promised is None:
+            promised = None
+        else:
+            promised = promised * ratio
+    if promised is None:
+        stated = math.inf
+    else:
+        stated = log_below(promised)
+    cases = math.prod(channel_part.cases for channel_part in parts)
     if cases > MOST_CASES:
         return PersonAudit(stated, None, cases, None)
     ratio = _largest_ratio(parts)
-    epsilon = math.inf if ratio is None else log_below(ratio)
+    if ratio is None:
+        epsilon = math.inf
+    else:
+        epsilon = log_below(ratio)
     passed = promised is None or (ratio is not None and ratio <= promised)
     return PersonAudit(stated, epsilon, cases, passed)
 
 
-def _largest_ratio(parts: Sequence[Part]) -> Fraction | None:
+def _largest_ratio(parts: Sequence[ReportPart]) -> Fraction | None:
     """Return the largest ratio of two chances of one report; None where a report excludes some answers."""
     low: dict[tuple[Any, ...], Fraction] = {}
     high: dict[tuple[Any, ...], Fraction] = {}
     seen: dict[tuple[Any, ...], int] = {}
-    tables = [[list(part.chances(truth).items()) for truth in part.truths] for part in parts]
+    tables = [
+        [list(channel_part.chances(truth).items()) for truth in channel_part.truths] for channel_part in parts
+    ]
     combinations = 0
     for rows in itertools.product(*tables):
         combinations += 1
-        for whole in itertools.product(*rows):
-            report = tuple(code for code, _ in whole)
-            chance = math.prod((part for _, part in whole), start=Fraction(1))
+        for outcomes in itertools.product(*rows):
+            report = tuple(code for code, _ in outcomes)
+            chance = math.prod((channel_part for _, channel_part in outcomes), start=Fraction(1))
             if chance > 0:
                 seen[report] = seen.get(report, 0) + 1
                 low[report] = min(chance, low.get(report, chance))

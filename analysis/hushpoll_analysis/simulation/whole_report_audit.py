@@ -42,7 +42,7 @@ Drawer = Callable[[Survey, Answers, Source], Sequence[Any]]
 def three_people(survey: Survey) -> tuple[Answers, Answers, Answers]:
     """Return the true answers of a person, of one who differs in everything, and of one who differs in every other."""
     ends = [_ends(question) for question in survey.questions]
-    mixed = [pair[place % 2] for place, pair in enumerate(ends)]
+    mixed = [pair[number % 2] for number, pair in enumerate(ends)]
     return [first for first, _ in ends], [last for _, last in ends], mixed
 
 
@@ -53,7 +53,10 @@ def _ends(question: Question) -> tuple[Any, Any]:
         return (), tuple(range(most))
     if question.answers.steps is not None and question.after is None:
         return 0, question.answers.steps
-    many = question.channel.options if question.block is None else len(question.labels)
+    if question.block is None:
+        many = question.channel.options
+    else:
+        many = len(question.labels)
     return 0, many - 1
 
 
@@ -68,17 +71,17 @@ def audit_drawn(
     draws: int,
     source: Source | None = None,
     alpha: float = 0.01,
-    drawn: Drawer = draw_whole,
+    draw: Drawer = draw_whole,
     progress: Callable[[int], object] = lambda done: None,
 ) -> PersonAudit:
     """Bound a person's epsilon from below by drawing `draws` whole reports of each of three people."""
-    read, people = source or buffered(), three_people(survey)
+    read_bytes, people = source or buffered(), three_people(survey)
     seen = []
     for answers in people:
         mine = []
         for start in range(0, draws, _STEP):
             size = min(_STEP, draws - start)
-            mine += [tuple(drawn(survey, answers, read)) for _ in range(size)]
+            mine += [tuple(draw(survey, answers, read_bytes)) for _ in range(size)]
             progress(size)
         seen.append(mine)
     bound = 0.0
@@ -86,9 +89,9 @@ def audit_drawn(
         pair = (seen[0], seen[other])
         ratios = _ratios(survey, (people[0], people[other]), pair)
         # Also where the two agree a value leans to somebody: that is what shared coins show.
-        leanings = [np.sign(one).astype(np.int8) for one in _ratios(survey, people[:2], pair)]
-        one, two = (_Reports(ratios[who].sum(axis=1), leanings[who]) for who in (0, 1))
-        bound = max(bound, _bound(one, two, alpha / 8.0), _bound(two.turned, one.turned, alpha / 8.0))
+        leanings = [np.sign(ratio).astype(np.int8) for ratio in _ratios(survey, people[:2], pair)]
+        ratio, two = (_Reports(ratios[who].sum(axis=1), leanings[who]) for who in (0, 1))
+        bound = max(bound, _bound(ratio, two, alpha / 8.0), _bound(two.turned, ratio.turned, alpha / 8.0))
     return replace(person, bound=bound, passed=bound <= person.claimed)
 
 
@@ -96,16 +99,18 @@ def _ratios(survey: Survey, pair: Sequence[Answers], seen: Sequence[Sequence[Any
     """Return the log ratio of every value of every report: one row a report, one column an entry."""
     names = [question.id for question in survey.questions]
     columns: list[list[list[float]]] = []
-    for place, entry in enumerate(survey.entries):
-        codes = [[report[place] for report in mine] for mine in seen]
+    for column_number, entry in enumerate(survey.entries):
+        codes = [[report[column_number] for report in mine] for mine in seen]
         if entry.channel.outcomes <= _LISTED:
             rows = [_row(entry, names, answers) for answers in pair]
             chances = [entry.channel.chances(row) for row in rows]
-            found = {code: _log(float(chances[0][code]), float(chances[1][code])) for code in chances[0]}
-            columns.append([[found[code] for code in mine] for mine in codes])
+            log_ratios = {code: _log(float(chances[0][code]), float(chances[1][code])) for code in chances[0]}
+            columns.append([[log_ratios[code] for code in mine] for mine in codes])
         else:
             columns.append(
-                _learned([[sampler(entry.channel).category(code) for code in mine] for mine in codes])
+                _estimated_log_ratios(
+                    [[sampler(entry.channel).category(code) for code in mine] for mine in codes]
+                )
             )
     first, second = (np.array([column[who] for column in columns]).T for who in (0, 1))
     return first, second
@@ -116,25 +121,27 @@ def _row(entry: Question | Block, names: Sequence[str], answers: Answers) -> Any
     if isinstance(entry, Block):
         return tuple(answers[names.index(name)] for name in entry.questions)
     ((row, _),) = entry.answers.mixture(answers[names.index(entry.id)])
-    return row if entry.mechanism.has_decoy else entry.mechanism.device_answer(row)
+    if entry.mechanism.has_decoy:
+        return row
+    return entry.mechanism.device_answer(row)
 
 
-def _learned(sorts: Sequence[Sequence[int]]) -> list[list[float]]:
+def _estimated_log_ratios(sorts: Sequence[Sequence[int]]) -> list[list[float]]:
     """Return the log ratio of each sort of report as the first half of the draws shows it."""
     counted = [Counter(mine[0::2]) for mine in sorts]
     totals = [len(mine[0::2]) + 1.0 for mine in sorts]
-    found = {
+    log_ratios = {
         sort: _log((counted[0][sort] + 0.5) / totals[0], (counted[1][sort] + 0.5) / totals[1])
         for mine in sorts
         for sort in mine
     }
-    return [[found[sort] for sort in mine] for mine in sorts]
+    return [[log_ratios[sort] for sort in mine] for mine in sorts]
 
 
-def _log(one: float, other: float) -> float:
-    if one == other:
+def _log(first: float, second: float) -> float:
+    if first == second:
         return 0.0
-    return math.log(max(one, 1e-300) / max(other, 1e-300))
+    return math.log(max(first, 1e-300) / max(second, 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,14 +186,20 @@ def _sets(reports: _Reports) -> Iterator[_Set]:
 def _bound(first: _Reports, second: _Reports, tail: float) -> float:
     """Choose the set on one half of the draws, and give the epsilon that its counts in the other half show."""
     learned, proof = ((first.every_other(half), second.every_other(half)) for half in (0, 1))
-    chosen = max(_sets(learned[0]), key=lambda one: _shown(one, learned, tail))
-    return _shown(chosen, proof, tail)
+    chosen = max(_sets(learned[0]), key=lambda candidate: _proven_epsilon(candidate, learned, tail))
+    return _proven_epsilon(chosen, proof, tail)
 
 
-def _shown(one: _Set, pair: tuple[_Reports, _Reports], tail: float) -> float:
+def _proven_epsilon(candidate: _Set, pair: tuple[_Reports, _Reports], tail: float) -> float:
     from scipy.stats import beta
 
-    hits, sizes = [one.hits(reports) for reports in pair], [len(reports.ratios) for reports in pair]
-    low = float(beta.ppf(tail, hits[0], sizes[0] - hits[0] + 1)) if hits[0] else 0.0
-    high = float(beta.isf(tail, hits[1] + 1, sizes[1] - hits[1])) if hits[1] < sizes[1] else 1.0
-    return max(0.0, math.log(low / high)) if low > 0.0 else 0.0
+    hits, sizes = [candidate.hits(reports) for reports in pair], [len(reports.ratios) for reports in pair]
+    low = 0.0
+    if hits[0]:
+        low = float(beta.ppf(tail, hits[0], sizes[0] - hits[0] + 1))
+    high = 1.0
+    if hits[1] < sizes[1]:
+        high = float(beta.isf(tail, hits[1] + 1, sizes[1] - hits[1]))
+    if low > 0.0:
+        return max(0.0, math.log(low / high))
+    return 0.0

@@ -18,7 +18,7 @@ from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.interval import AUTO, quantity_method
-from hushpoll_analysis.interval.mover import Part, difference_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
 from hushpoll_analysis.sampling.weighted import Everybody
@@ -110,7 +110,7 @@ class _ExactGroups:
             return None
         correlation = self._correlation(g, base, one, other)
         both = one.se**2 + other.se**2 - 2.0 * correlation * one.se * other.se
-        parts = [Part(part.estimate, part.low, part.high) for part in (one, other)]
+        parts = [BoundedEstimate(part.estimate, part.low, part.high) for part in (one, other)]
         limits = difference_limits(parts[0], parts[1], correlation)
         gap, se = one.estimate - other.estimate, math.sqrt(max(both, 0.0))
         figures = (gap, se, *limits, _p(gap, se, self.design.degrees_of_freedom), "mover")

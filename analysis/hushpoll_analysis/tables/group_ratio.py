@@ -10,7 +10,7 @@ import numpy as np
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval.adaptive import scarce
 from hushpoll_analysis.interval.base import IntervalMethod, ManyLimits
-from hushpoll_analysis.interval.mover import DecoyError, Mover, Part, with_decoys
+from hushpoll_analysis.interval.mover import BoundedEstimate, DecoyError, Mover, with_decoys
 from hushpoll_analysis.interval.score import Score
 from hushpoll_analysis.interval.score_ratio import RatioDrawn, ratio_score_limits
 
@@ -132,7 +132,9 @@ def _drawn(ratios: Sequence[GroupRatio]) -> RatioDrawn | None:
     if not noise:
         return None
     most = max(truth.shape[1] for truth in truths)
-    fractions = [0.0 if ratio.joint.design is None else ratio.joint.design.drawn for ratio in ratios]
+    fractions = [
+        0.0 if ratio.joint.design is None else ratio.joint.design.sampling_fraction for ratio in ratios
+    ]
     # As many columns for all: one more of the last true answer changes no minimum.
     padded = [np.pad(truth, ((0, 0), (0, most - truth.shape[1])), mode="edge") for truth in truths]
     return RatioDrawn(np.array(fractions), np.stack(noise), np.stack(padded))
@@ -146,4 +148,4 @@ def _beside_decoys(ratio: GroupRatio, low: float, high: float, level: float) -> 
         decoy = ratio.joint.variables[axis].counted_decoy
         assert decoy is not None
         moves.append(replace(DecoyError.of(decoy, slope, level), bend=0.0))
-    return with_decoys(Part(estimate, low, high), moves)
+    return with_decoys(BoundedEstimate(estimate, low, high), moves)

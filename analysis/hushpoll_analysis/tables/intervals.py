@@ -11,7 +11,7 @@ from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval.combination import exact_limits
-from hushpoll_analysis.interval.mover import DecoyError, Mover, Part, with_decoys
+from hushpoll_analysis.interval.mover import BoundedEstimate, DecoyError, Mover, with_decoys
 from hushpoll_analysis.interval.score import Drawn, Score, linear_score_limits
 from hushpoll_analysis.interval.wald import Wald
 
@@ -90,7 +90,7 @@ def _drawn(joint: JointReports, rows: Sequence[Floats], possible: npt.NDArray[np
     influence = [row.reshape(1, *joint.counts.shape) for row in rows]
     noise = np.stack([joint.noise_by_report(one)[possible, 0, 0] for one in influence])
     least = np.array([max(float(joint.noise_by_truth(one).min()), 0.0) for one in influence])
-    return Drawn(np.full(len(rows), joint.design.drawn), noise, least)
+    return Drawn(np.full(len(rows), joint.design.sampling_fraction), noise, least)
 
 
 def _sizes(
@@ -131,6 +131,6 @@ def _beside_decoys(joint: JointReports, low: Floats, high: Floats, level: float)
     lows, highs = np.empty_like(low), np.empty_like(high)
     for cell in np.ndindex(*low.shape):
         moves = [DecoyError.of(decoy, float(slopes[cell]), level) for decoy, slopes in errors]
-        part = Part(float(joint.estimate[cell]), float(low[cell]), float(high[cell]))
+        part = BoundedEstimate(float(joint.estimate[cell]), float(low[cell]), float(high[cell]))
         lows[cell], highs[cell] = with_decoys(part, moves)
     return lows, highs

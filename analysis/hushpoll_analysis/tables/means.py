@@ -17,7 +17,7 @@ from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.result import Drawn
+from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.shares.means import mean_difference, mean_of
 from hushpoll_analysis.shares.sample import read_sample
 from hushpoll_analysis.tidy import Tidy
@@ -72,11 +72,11 @@ class GroupMeanDifference:
 
 
 @dataclass(frozen=True)
-class MeanComparison(Tidy, Drawn):
+class MeanComparison(Tidy, PlottedResult):
     """Means within groups and their differences."""
 
     words = "difference of the means"
-    drawn = "difference"
+    plotted_column = "difference"
 
     level: float
     means: tuple[GroupMean, ...]

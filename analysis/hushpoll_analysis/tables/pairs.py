@@ -11,7 +11,7 @@ from scipy.special import ndtr, stdtr
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval import IntervalMethod, joint_method
-from hushpoll_analysis.interval.mover import Part, least_ratio, ratio_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, least_ratio, ratio_limits
 from hushpoll_analysis.interval.roots import roots
 
 from .many import ManyShares
@@ -80,7 +80,7 @@ class _Pairs:
         low, high = many.at(np.full(2 * count, 1.0 - (1.0 - level) / together))
         methods = [joint_method(pair) for pair in zip(many.names[:count], many.names[count:], strict=True)]
         ends = np.stack([self.gap, self.se, *self._limits(low, high), self._p_values(methods)], axis=1)
-        parts = [Part(*row) for row in np.stack([many.estimates, low, high], axis=1).tolist()]
+        parts = [BoundedEstimate(*row) for row in np.stack([many.estimates, low, high], axis=1).tolist()]
         found = []
         for k, row in enumerate(ends.tolist()):
             ratio, words = _ratio(parts[k], parts[k + count], float(self.correlation[k]))
@@ -127,7 +127,9 @@ class _Pairs:
         return np.asarray(2.0 * np.where(np.isnan(freedom), ndtr(statistic), stdtr(freedom, statistic)))
 
 
-def _ratio(one: Part, other: Part, correlation: float) -> tuple[tuple[float, float, float], str]:
+def _ratio(
+    one: BoundedEstimate, other: BoundedEstimate, correlation: float
+) -> tuple[tuple[float, float, float], str]:
     """Return the ratio with its limits; where the reference is not clear of 0 the lower limit alone.
 
     To give nothing there would leave the bounded ones as a selection, which covers less than it says.

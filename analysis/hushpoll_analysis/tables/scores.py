@@ -29,7 +29,7 @@ from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO, effective_interval, interval
-from hushpoll_analysis.interval.mover import Part, correlations, sum_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import known_shares, quantity
 from hushpoll_analysis.interval.wilson import Wilson
 from hushpoll_analysis.plotting import draw_whiskers
@@ -160,14 +160,14 @@ def sum_score(
     low, high = sum_limits([part for part, _ in parts], correlation)
     low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
-    note = "" if se > 0.0 else _SAME_REPORTS if design.drawn < 1.0 or high > low else _EVERYBODY
+    note = "" if se > 0.0 else _SAME_REPORTS if design.sampling_fraction < 1.0 or high > low else _EVERYBODY
     note = " ".join(filter(None, [note, *heavy_notes(design, allowed=True)]))
     return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
 
 
 def _part(
     variable: Variable, codes: Codes, values: Floats, design: SampleDesign, simple: bool, level: float
-) -> tuple[Part, float]:
+) -> tuple[BoundedEstimate, float]:
     """Return one item's mean with its own limits, and its standard error."""
     sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
     if simple:
@@ -179,7 +179,7 @@ def _part(
         wanted = sample.quantity(values)
         # Weighted reports have no lattice, on which the exact interval is needed.
         found, _ = effective_interval(wanted, Wilson.name, level, design.degrees_of_freedom)
-    return Part(wanted.estimate, found.low, found.high), wanted.se
+    return BoundedEstimate(wanted.estimate, found.low, found.high), wanted.se
 
 
 def _decoy_variance(

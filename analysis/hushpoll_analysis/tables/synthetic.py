@@ -16,7 +16,7 @@ from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Mechanisms
 from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import Drawn, rows_as_json
+from hushpoll_analysis.result import PlottedResult, rows_as_json
 
 from .latent_table import LatentTable, read_latent
 
@@ -33,11 +33,11 @@ NOT_KEPT = (
 
 
 @dataclass(frozen=True, eq=False)
-class Synthetic(Drawn):
+class Synthetic(PlottedResult):
     """A table of made-up respondents; every column's name ends in `_synthetic`."""
 
     words = "largest difference from the estimates; the line is what chance explains (95%)"
-    drawn = "difference"
+    plotted_column = "difference"
     from_zero = True
 
     data: pd.DataFrame

@@ -161,7 +161,7 @@ def _table_share(
         _kish(joint, places),
         float(counts.sum()),
         plain,
-        joint.design.drawn,
+        joint.design.sampling_fraction,
     )
     return TableShare(estimate, error, "", joint, wanted)
 

@@ -77,7 +77,7 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                 groups = CountsCache().get(store, survey, FIELD).groups if survey.groups else None
                 total = store.sealed_count(survey_hash)
                 files = write_large_export(
-                    survey, records, folder, level, rows=parts, n=total, shown=groups, batch=apart
+                    survey, records, folder, level, rows=parts, n=total, shown_groups=groups, batch=apart
                 )
         n = sum(sizes)
         say_what_is_left(store, survey_hash)

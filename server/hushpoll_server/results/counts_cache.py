@@ -96,7 +96,7 @@ def _state(store: Store, survey: Survey) -> SurveyState:
 
 def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
     """Make a tally of what is kept; None where these two questions are not, or where counts are missing."""
-    from hushpoll_analysis.data.stored_tally import kept_tally
+    from hushpoll_analysis.data.stored_tally import tally_from_counts
 
     second = None if by == FIELD and survey.groups else by
     entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)} if second else set()
@@ -114,7 +114,7 @@ def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
             groups.setdefault(key.grp, {})[key.part] = cells
     if groups and set(joint) != entry_ids:
         return None
-    tally = kept_tally(survey, groups, by, joint, state.fewest)
+    tally = tally_from_counts(survey, groups, by, joint, state.fewest)
     if tally.n != sealed:
         # An older version may have sealed beside this one while it was replaced.
         log.error("counts of survey %s are not kept for all its reports: see `hushpoll check`", survey.hash)

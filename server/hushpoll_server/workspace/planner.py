@@ -242,13 +242,13 @@ def _needs(budget: Budget) -> str:
     moved = [
         question
         for question in budget.questions
-        if question.spent is not None and not question.locked and question.leads
+        if question.stated_epsilon is not None and not question.locked and question.leads
     ]
     if not moved:
         return _("Every question is locked or set by hand: there is nothing to find.")
     n = whole(budget.n)
-    if len(moved) == 1 and moved[0].whole is None:
-        margin = margin_text(moved[0].spender.question, moved[0].needed)
+    if len(moved) == 1 and moved[0].block is None:
+        margin = margin_text(moved[0].search.question, moved[0].target_margin)
         return _(
             "%(margin)s with %(n)s answers needs epsilon %(epsilon)s for %(question)s.",
             margin=margin,

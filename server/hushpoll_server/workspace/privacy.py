@@ -184,9 +184,9 @@ def _solved(planned: Draft) -> tuple[Draft, str, bool]:
     """Return the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
     budget = planner.solve(planned, planned.compiled(), designs=1)
     epsilons = {
-        question.id: question.spent
+        question.id: question.stated_epsilon
         for question in budget.questions
-        if question.spent is not None and not question.problem
+        if question.stated_epsilon is not None and not question.problem
     }
     moved = planned.spending(epsilons)
     free = {moved.own_epsilon(question) for question in moved.questions if moved.follows_slider(question)}

@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from .problem import Target
     from .program import Progress
 
-__all__ = ["MOST_DESIGNED", "Found", "best", "best_worst_case", "designed", "watched", "worst_case_mean"]
+__all__ = [
+    "MOST_DESIGNED",
+    "OptimalChannel",
+    "best",
+    "best_worst_case",
+    "designed",
+    "watched",
+    "worst_case_mean",
+]
 
 MOST_DESIGNED = 64
 """Designed channels are published with at most so many answers."""
@@ -36,7 +44,7 @@ _WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watched(progress: Progress) -> Iterator[None]:
-    """Yield the gap of every search in here, whoever asks for it: 1 where one begins, nothing for what is at hand."""
+    """Report the gap of every search inside this context: 1 where a search begins, nothing for stored designs."""
     before = _WATCHER.set(progress)
     try:
         yield
@@ -45,7 +53,7 @@ def watched(progress: Progress) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Found:
+class OptimalChannel:
     """A published channel, n times its variance, and what no channel can be below (None without a proof)."""
 
     channel: Channel
@@ -79,31 +87,31 @@ def best(
     target: Target = "cumulative",
     shares: Sequence[float] | None = None,
     progress: Progress | None = None,
-) -> Found:
+) -> OptimalChannel:
     """Find that channel with its variance and bound, or look it up."""
     exponent = positive_epsilon(epsilon)
     check_options(options)
-    asked: dict[str, Any] = {"options": int(options), "epsilon": spell(exponent), "target": target}
+    request: dict[str, Any] = {"options": int(options), "epsilon": spell(exponent), "target": target}
     if not isinstance(target, str) or shares is not None:
         from .problem import functionals, planned_truth
 
-        asked["target"] = target if isinstance(target, str) else functionals(target, options).tolist()
-        asked["shares"] = planned_truth(shares, options).tolist()
+        request["target"] = target if isinstance(target, str) else functionals(target, options).tolist()
+        request["shares"] = planned_truth(shares, options).tolist()
 
-    def search() -> Found:
+    def search() -> OptimalChannel:
         from .search import search_best
 
         return search_best(int(options), exponent, target, shares, progress or _WATCHER.get())
 
-    return _kept_or(asked, exponent, search)
+    return _kept_or(request, exponent, search)
 
 
-def best_worst_case(grid: int, epsilon: Number) -> Found:
+def best_worst_case(grid: int, epsilon: Number) -> OptimalChannel:
     """Find the worst-case mean's channel with its largest variance, rounding included, and bound, or look it up."""
     exponent = positive_epsilon(epsilon)
     check_options(grid)
 
-    def search() -> Found:
+    def search() -> OptimalChannel:
         from .search import search_worst_case
 
         return search_worst_case(int(grid), exponent)
@@ -120,27 +128,31 @@ def check_options(options: int) -> None:
         )
 
 
-def _kept_or(asked: Mapping[str, Any], epsilon: Fraction, search: Callable[[], Found]) -> Found:
-    name = key(asked)
-    kept = look_up(name)
-    if kept is not None:
-        found = _checked(kept, int(asked.get("options") or asked["grid"]), epsilon)
-        if found is not None:
-            return found
+def _kept_or(
+    request: Mapping[str, Any], epsilon: Fraction, search: Callable[[], OptimalChannel]
+) -> OptimalChannel:
+    name = key(request)
+    stored = look_up(name)
+    if stored is not None:
+        channel = _checked(stored, int(request.get("options") or request["grid"]), epsilon)
+        if channel is not None:
+            return channel
     if (watcher := _WATCHER.get()) is not None:
         watcher(1.0)
-    fresh = search()
-    remember(name, fresh.to_json())
-    return fresh
+    result = search()
+    remember(name, result.to_json())
+    return result
 
 
-def _checked(kept: Mapping[str, Any], options: int, epsilon: Fraction) -> Found | None:
-    """Trust no file: the integers must be a channel for so many answers within the epsilon."""
+def _checked(stored: Mapping[str, Any], options: int, epsilon: Fraction) -> OptimalChannel | None:
+    """Return a stored channel if its integers fit the number of answers and the epsilon, else None."""
     try:
-        channel = Channel.from_json(kept["channel"])
-        value, bound = float(kept["n_variance"]), kept["bound"]
+        channel = Channel.from_json(stored["channel"])
+        value, bound = float(stored["n_variance"]), stored["bound"]
         ratio = channel.ratio
         sound = ratio is not None and ratio <= exp_below(epsilon) and channel.options == options
-        return Found(channel, value, None if bound is None else float(bound)) if sound else None
+        if sound:
+            return OptimalChannel(channel, value, None if bound is None else float(bound))
+        return None
     except (HushpollError, KeyError, TypeError, ValueError):
         return None

@@ -26,9 +26,9 @@ VERSION = 1
 SHIPPED = "shipped.json.gz"
 
 
-def key(asked: Mapping[str, Any]) -> str:
+def key(request: Mapping[str, Any]) -> str:
     """Return the name under which a design is kept."""
-    text = json.dumps({**asked, "version": VERSION}, sort_keys=True, separators=(",", ":"))
+    text = json.dumps({**request, "version": VERSION}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -47,8 +47,10 @@ def look_up(name: str) -> dict[str, Any] | None:
     if shipped is not None:
         return dict(shipped)
     with suppress(OSError, ValueError, RuntimeError):
-        found = json.loads((folder() / f"{name}.json").read_bytes())
-        return found if isinstance(found, dict) else None
+        design = json.loads((folder() / f"{name}.json").read_bytes())
+        if isinstance(design, dict):
+            return design
+        return None
     return None
 
 
@@ -71,8 +73,8 @@ def remember(name: str, design: Mapping[str, Any]) -> None:
 
 @cache
 def _shipped() -> dict[str, Any]:
-    place = files(__package__).joinpath(SHIPPED)
-    if not place.is_file():
+    file = files(__package__).joinpath(SHIPPED)
+    if not file.is_file():
         return {}
-    found: dict[str, Any] = json.loads(gzip.decompress(place.read_bytes()))
-    return found
+    designs: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
+    return designs

@@ -33,9 +33,11 @@ def integers(table: npt.ArrayLike, epsilon: Fraction) -> tuple[Table, list[int]]
     order = sorted(range(len(columns)), key=lambda z: means[z])
     limit, trace = exp_below(epsilon), _FIRST_TRACE
     while trace <= _LAST_TRACE:
-        made = _rounded([columns[z] for z in order[:-1]], [means[z] for z in order[:-1]], trace)
-        if all(low >= 1 and Fraction(max(column), low) <= limit for column in made for low in [min(column)]):
-            return made, order
+        rounded = _rounded([columns[z] for z in order[:-1]], [means[z] for z in order[:-1]], trace)
+        if all(
+            low >= 1 and Fraction(max(column), low) <= limit for column in rounded for low in [min(column)]
+        ):
+            return rounded, order
         trace *= 2
     raise AnalysisError(
         "the best channel has chances too small for integers out of 2^53",
@@ -49,12 +51,12 @@ def _exact(table: npt.NDArray[np.float64]) -> list[list[Fraction]]:
 
 
 def _rounded(columns: list[list[Fraction]], means: list[Fraction], trace: Fraction) -> Table:
-    made = [
+    rounded = [
         [round(((1 - trace) * p + trace * mean) * SCALE) for p in column]
         for column, mean in zip(columns, means, strict=True)
     ]
-    rest = [SCALE - sum(row) for row in zip(*made, strict=True)]
-    return [*made, rest]
+    rest = [SCALE - sum(row) for row in zip(*rounded, strict=True)]
+    return [*rounded, rest]
 
 
 def as_columns(columns: Table, masks: Sequence[int]) -> dict[str, Any]:

@@ -44,16 +44,19 @@ class _State:
 class _Step:
     """One linearization: the factor of the Newton system at a state."""
 
-    def __init__(self, places: Floats, target: Floats, rows: Floats, state: _State | None) -> None:
-        count = len(places)
+    def __init__(self, points: Floats, target: Floats, rows: Floats, state: _State | None) -> None:
+        count = len(points)
         self.rows = rows
-        chances = np.full(count, 1.0 / count) if state is None else state.chances
-        spread = (places.T * chances) @ places
+        if state is None:
+            chances = np.full(count, 1.0 / count)
+        else:
+            chances = state.chances
+        spread = (points.T * chances) @ points
         inverse = np.linalg.inv(spread)
         self.pull = inverse @ target @ inverse
         self.value = float(np.trace(target @ inverse))
-        stretched = places @ self.pull
-        self.gradient = -np.einsum("ij,ij->i", stretched, places)
+        stretched = points @ self.pull
+        self.gradient = -np.einsum("ij,ij->i", stretched, points)
         if state is None:
             top = -1.5 * float(self.gradient.min())
             multipliers = np.zeros(len(rows))
@@ -64,7 +67,7 @@ class _Step:
         self.dual_fault = self.gradient + rows.T @ state.multipliers - state.slacks
         self.primal_fault = rows @ state.chances
         self.primal_fault[0] -= 1.0
-        self._curve = 2.0 * (places @ inverse @ places.T) * (stretched @ places.T)
+        self._curve = 2.0 * (points @ inverse @ points.T) * (stretched @ points.T)
 
     def done(self, tolerance: float) -> bool:
         """Return whether value, feasibility and optimality are as good as asked."""
@@ -112,30 +115,30 @@ class _Step:
         )
 
 
-def _directions(places: Floats) -> Floats:
+def _directions(points: Floats) -> Floats:
     """Return an orthonormal basis of the directions that the columns reach."""
-    _, sizes, turned = np.linalg.svd(places, full_matrices=False)
+    _, sizes, turned = np.linalg.svd(points, full_matrices=False)
     return np.asarray(turned[sizes > _RANK * sizes[0]].T, dtype=np.float64)
 
 
-def spanned(places: Floats, wanted: Floats) -> bool:
+def spanned(points: Floats, functionals: Floats) -> bool:
     """Return whether the columns can estimate functionals (one row each) without bias."""
-    reached = _directions(places)
-    missed = wanted - wanted @ reached @ reached.T
-    return bool(np.all(np.abs(missed).max(axis=1) <= 1e-9 * np.abs(wanted).max(axis=1)))
+    reached = _directions(points)
+    missed = functionals - functionals @ reached @ reached.T
+    return bool(np.all(np.abs(missed).max(axis=1) <= 1e-9 * np.abs(functionals).max(axis=1)))
 
 
-def minimize(places: Floats, target: Floats, tolerance: float) -> Optimum:
+def minimize(points: Floats, target: Floats, tolerance: float) -> Optimum:
     """Find the best chances of the columns at `places` (one row each), to a relative tolerance.
 
     Where the columns reach only some directions, the target has to lie in those.
     """
-    reached = _directions(places)
-    size, weight = float(np.abs(places).max()), float(np.trace(target))
-    scaled = places @ reached / size
-    wanted = reached.T @ target @ reached / weight
-    wanted += _TRACE / len(wanted) * np.eye(len(wanted))
-    best = _descended(scaled, wanted, tolerance)
+    reached = _directions(points)
+    size, weight = float(np.abs(points).max()), float(np.trace(target))
+    scaled = points @ reached / size
+    scaled_target = reached.T @ target @ reached / weight
+    scaled_target += _TRACE / len(scaled_target) * np.eye(len(scaled_target))
+    best = _descended(scaled, scaled_target, tolerance)
     return Optimum(
         best.state.chances,
         best.value * weight / size**2,
@@ -144,12 +147,12 @@ def minimize(places: Floats, target: Floats, tolerance: float) -> Optimum:
     )
 
 
-def _descended(scaled: Floats, wanted: Floats, tolerance: float) -> _Step:
+def _descended(scaled: Floats, target: Floats, tolerance: float) -> _Step:
     rows = np.vstack([np.ones(len(scaled)), scaled.T])
     state, best = None, None
     for number in range(_MOST_STEPS):
         try:
-            step = _Step(scaled, wanted, rows, state)
+            step = _Step(scaled, target, rows, state)
             if step.gap < 1e-5 * step.value:
                 best = step
             if step.done(tolerance):

@@ -23,15 +23,15 @@ def intervals(options: int) -> Masks:
     """Return the subsets to start from: all intervals and their complements."""
     everything = (1 << options) - 1
     runs = {(1 << end) - (1 << start) for start in range(options) for end in range(start + 1, options + 1)}
-    found = (runs | {everything - run for run in runs}) - {0, everything}
-    return np.array(sorted(found), dtype=np.uint64)
+    subsets = (runs | {everything - run for run in runs}) - {0, everything}
+    return np.array(sorted(subsets), dtype=np.uint64)
 
 
 def mirror(masks: Masks, options: int) -> Masks:
     """Read the answers of each subset backwards."""
     turned = np.zeros_like(masks)
-    for place in range(options):
-        turned |= ((masks >> np.uint64(place)) & np.uint64(1)) << np.uint64(options - 1 - place)
+    for option in range(options):
+        turned |= ((masks >> np.uint64(option)) & np.uint64(1)) << np.uint64(options - 1 - option)
     return turned
 
 
@@ -39,11 +39,11 @@ def value_all(problem: Problem, pull: Floats, prices: Floats) -> tuple[float, Ma
     """Return the largest value of all subsets, and the subsets that no single flip improves, with their values."""
     values = _all_values(problem, problem.basis @ pull @ problem.basis.T, problem.basis @ prices)
     top = np.ones(values.shape, dtype=bool)
-    for place in range(problem.options):
-        pairs = values.reshape(-1, 2, 1 << place)
-        top.reshape(-1, 2, 1 << place)[:] &= pairs >= pairs[:, ::-1]
-    found = np.flatnonzero(top)
-    return float(values.max()), found.astype(np.uint64), values[found]
+    for option in range(problem.options):
+        pairs = values.reshape(-1, 2, 1 << option)
+        top.reshape(-1, 2, 1 << option)[:] &= pairs >= pairs[:, ::-1]
+    subsets = np.flatnonzero(top)
+    return float(values.max()), subsets.astype(np.uint64), values[subsets]
 
 
 def _sums(weights: Floats) -> Floats:
@@ -57,9 +57,9 @@ def _sums(weights: Floats) -> Floats:
 def _all_values(problem: Problem, pull: Floats, prices: Floats) -> Floats:
     gain, edge = problem.gain, pull.sum(axis=1)
     squares = np.zeros(1)
-    for place in range(problem.options):
-        crossed = _sums(pull[place, :place])
-        squares = np.concatenate([squares, squares + pull[place, place] + 2.0 * crossed])
+    for option in range(problem.options):
+        crossed = _sums(pull[option, :option])
+        squares = np.concatenate([squares, squares + pull[option, option] + 2.0 * crossed])
     mean = 1.0 + gain * _sums(problem.truth)
     corner, along = float(edge.sum()), _sums(edge)
     worth = (corner + 2.0 * gain * along + gain**2 * squares) / mean**2
@@ -89,6 +89,6 @@ def value_found(problem: Problem, pull: Floats, prices: Floats, starts: Masks) -
 
 
 def _values(problem: Problem, pull: Floats, prices: Floats, masks: Masks) -> Floats:
-    places = problem.places(masks)
-    worth = np.einsum("ij,ij->i", places @ pull, places)
-    return np.asarray(worth - places @ prices, dtype=np.float64)
+    points = problem.places(masks)
+    worth = np.einsum("ij,ij->i", points @ pull, points)
+    return np.asarray(worth - points @ prices, dtype=np.float64)

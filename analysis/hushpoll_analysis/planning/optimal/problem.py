@@ -143,9 +143,9 @@ class Problem:
         # A report that nobody gives at this truth says everything about those who would: its weight is kept finite.
         deviation = (rows[:, used] / np.maximum(chance[used], 1e-300) - 1.0).T @ self.basis
         scaled = deviation * np.sqrt(chance[used])[:, None]
-        wanted = (self.centred @ self.basis).T
-        solved, *_ = np.linalg.lstsq(scaled.T, wanted, rcond=1e-12)
-        missed = np.abs(scaled.T @ solved - wanted).max(axis=0)
+        functionals = (self.centred @ self.basis).T
+        solved, *_ = np.linalg.lstsq(scaled.T, functionals, rcond=1e-12)
+        missed = np.abs(scaled.T @ solved - functionals).max(axis=0)
         if np.any(missed > 1e-9 * np.ptp(self.rows, axis=1)):
             return None
         return float(np.sum(solved**2))

@@ -42,48 +42,55 @@ class Solution:
 def solve(problem: Problem, progress: Progress | None = None) -> Solution:
     """Find the channel with the least variance, to a gap of 1e-4 or less."""
     proven = problem.options <= ENUMERATED
-    wanted = _CLOSE if problem.options <= _CHEAP else GAP if proven else _ROUGH
+    if problem.options <= _CHEAP:
+        goal = _CLOSE
+    elif proven:
+        goal = GAP
+    else:
+        goal = _ROUGH
     masks, gap, bound = intervals(problem.options), 1.0, 0.0
     for left in reversed(range(_MOST_ROUNDS if proven else _MOST_UNPROVEN)):
-        found = minimize(problem.places(masks), problem.target, min(max(0.05 * gap, 1e-9), 1e-2))
-        value, largest, added, worth = priced(problem, masks, found)
+        optimum = minimize(problem.places(masks), problem.target, min(max(0.05 * gap, 1e-9), 1e-2))
+        value, largest, added, worth = priced(problem, masks, optimum)
         bound = max(bound, value**2 / largest)
         gap = value / bound - 1.0
         if progress is not None:
             progress(gap)
-        useful = worth > value * (1.0 + 0.05 * wanted)
-        if gap < wanted or not useful.any() or not left:
+        useful = worth > value * (1.0 + 0.05 * goal)
+        if gap < goal or not useful.any() or not left:
             break
         order = np.argsort(-worth[useful])[:_MOST_ADDED]
-        masks = np.union1d(_kept(masks, found), _paired(problem, added[useful][order]))
-    return Solution(masks, found.chances, value, bound if proven else None)
+        masks = np.union1d(_kept(masks, optimum), _paired(problem, added[useful][order]))
+    return Solution(masks, optimum.chances, value, bound if proven else None)
 
 
-def priced(problem: Problem, masks: Masks, found: Optimum) -> tuple[float, float, Masks, Floats]:
+def priced(problem: Problem, masks: Masks, optimum: Optimum) -> tuple[float, float, Masks, Floats]:
     """Return the value, the largest value of a column, and the columns that could be added with theirs."""
-    places = problem.places(masks)
-    inverse = np.linalg.pinv((places.T * found.chances) @ places, rcond=1e-14, hermitian=True)
+    points = problem.places(masks)
+    inverse = np.linalg.pinv((points.T * optimum.chances) @ points, rcond=1e-14, hermitian=True)
     pull, value = inverse @ problem.target @ inverse, float(np.trace(problem.target @ inverse))
     if problem.options <= ENUMERATED:
-        largest, added, worth = value_all(problem, pull, found.prices)
+        largest, added, worth = value_all(problem, pull, optimum.prices)
     else:
         starts = np.union1d(masks, _random_starts(problem.options))
-        largest, added, worth = value_found(problem, pull, found.prices, starts)
+        largest, added, worth = value_found(problem, pull, optimum.prices, starts)
     return value, max(largest, value), added, worth
 
 
-def _kept(masks: Masks, found: Optimum) -> Masks:
+def _kept(masks: Masks, optimum: Optimum) -> Masks:
     """Let go of the columns that carry least once there are many: a step costs the cube of their number."""
     if len(masks) <= _MOST_COLUMNS:
         return masks
-    return masks[np.sort(np.argsort(-found.chances)[:_MOST_KEPT])]
+    return masks[np.sort(np.argsort(-optimum.chances)[:_MOST_KEPT])]
 
 
 def _paired(problem: Problem, masks: Masks) -> Masks:
-    return np.union1d(masks, mirror(masks, problem.options)) if problem.mirrored else masks
+    if problem.mirrored:
+        return np.union1d(masks, mirror(masks, problem.options))
+    return masks
 
 
 def _random_starts(options: int) -> Masks:
-    """Return subsets to flip from beside those in use; the same in every run, so that designs can be repeated."""
+    """Return further subsets to flip from; the same in every run, so that designs can be repeated."""
     everything = (1 << options) - 1
     return np.random.default_rng(options).integers(1, everything, 200, dtype=np.uint64)

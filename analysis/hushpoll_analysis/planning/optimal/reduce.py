@@ -43,7 +43,7 @@ _CHEAP = 14
 
 
 def reduced(problem: Problem, solution: Solution, most: int = MOST_OUTCOMES) -> tuple[Masks, Floats]:
-    """Return at most so many columns with their chances, which sum to 1 and keep every row's sum."""
+    """Return at most `most` columns with their chances, which sum to 1 and keep every row's sum."""
     masks, chances = _strong(problem, solution.masks, solution.chances)
     # Above twenty answers a vertex has hundreds of columns and takes longer than leaving them out.
     if problem.options < len(masks) and problem.options <= ENUMERATED:
@@ -57,11 +57,11 @@ def reduced(problem: Problem, solution: Solution, most: int = MOST_OUTCOMES) -> 
 
 
 def _few(problem: Problem, masks: Masks, most: int) -> tuple[Masks, Optimum]:
-    """Bring columns down to so many; where what is left can be no channel, start from arcs of a circle."""
+    """Return at most `most` columns; where these cannot be a channel, start from arcs of a circle."""
     try:
         return _pruned(problem, masks, most)
     except AnalysisError:
-        return min((one for one in _arcs(problem)), key=lambda one: one[1].value)
+        return min((candidate for candidate in _arcs(problem)), key=lambda candidate: candidate[1].value)
 
 
 def _arcs(problem: Problem) -> Iterator[tuple[Masks, Optimum]]:
@@ -77,56 +77,56 @@ def _arcs(problem: Problem) -> Iterator[tuple[Masks, Optimum]]:
 
 
 def _pruned(problem: Problem, masks: Masks, most: int) -> tuple[Masks, Optimum]:
-    found = minimize(problem.places(masks), problem.target, 1e-7)
+    optimum = minimize(problem.places(masks), problem.target, 1e-7)
     while len(masks) > most:
         left = max(most, int(len(masks) * (1.0 - _BATCH)))
-        masks = masks[np.argsort(-found.chances)[:left]]
-        found = minimize(problem.places(masks), problem.target, 1e-7)
-    return masks, found
+        masks = masks[np.argsort(-optimum.chances)[:left]]
+        optimum = minimize(problem.places(masks), problem.target, 1e-7)
+    return masks, optimum
 
 
-def _exchanged(problem: Problem, masks: Masks, found: Optimum) -> Masks:
+def _exchanged(problem: Problem, masks: Masks, optimum: Optimum) -> Masks:
     most, failures, turn = len(masks), 0, 0
     while failures < len(_LET_IN) and turn < 10 * len(_LET_IN):
-        _, _, added, worth = priced(problem, masks, found)
+        _, _, added, worth = priced(problem, masks, optimum)
         better = added[np.argsort(-worth)[: _LET_IN[turn % len(_LET_IN)]]]
         failures, turn = failures + 1, turn + 1
         try:
             tried, reached = _pruned(problem, np.union1d(masks, better), most)
         except AnalysisError:
             continue
-        if reached.value < found.value * (1.0 - _GAIN):
-            masks, found, failures = tried, reached, 0
+        if reached.value < optimum.value * (1.0 - _GAIN):
+            masks, optimum, failures = tried, reached, 0
     return masks
 
 
 def _strong(problem: Problem, masks: Masks, chances: Floats, most: float = 1.0) -> tuple[Masks, Floats]:
     """Leave out faint columns, but none without which the target could not be estimated exactly."""
-    wanted = problem.centred @ problem.basis
+    functionals = problem.centred @ problem.basis
     for share in _FAINT:
-        kept = chances > min(share, most) * chances.max()
-        if spanned(problem.places(masks[kept]), wanted):
+        strong = chances > min(share, most) * chances.max()
+        if spanned(problem.places(masks[strong]), functionals):
             break
-    return masks[kept], chances[kept]
+    return masks[strong], chances[strong]
 
 
 def _basic(problem: Problem, masks: Masks, chances: Floats, most: int) -> Masks:
     """Find a vertex of the channels that have the same information; of a few, the one with the fewest columns."""
-    places = problem.places(masks)
-    places = places / np.abs(places).max()
-    upper = np.triu_indices(places.shape[1])
-    products = (places[:, :, None] * places[:, None, :])[:, upper[0], upper[1]]
-    equations = np.vstack([np.ones(len(masks)), places.T, products.T])
+    points = problem.places(masks)
+    points = points / np.abs(points).max()
+    upper = np.triu_indices(points.shape[1])
+    products = (points[:, :, None] * points[:, None, :])[:, upper[0], upper[1]]
+    equations = np.vstack([np.ones(len(masks)), points.T, products.T])
     seeded, fewest = np.random.default_rng(len(masks)), masks
     for _ in range(_VERTICES):
         # Any direction leads to a vertex; these, the same in every run, like large chances to stay.
         cost = seeded.uniform(0.5, 1.0, len(masks)) / (chances + chances.max())
-        found = linear_program(cost, 1e-10, vertex=True, A_eq=equations, b_eq=equations @ chances)
-        if found.x is not None:
-            left = masks[found.x > 1e-9 * found.x.max()]
+        solution = linear_program(cost, 1e-10, vertex=True, A_eq=equations, b_eq=equations @ chances)
+        if solution.x is not None:
+            left = masks[solution.x > 1e-9 * solution.x.max()]
             if len(left) < len(fewest) and spanned(problem.places(left), problem.centred @ problem.basis):
                 fewest = left
-        if len(fewest) <= most or places.shape[1] > _CHEAP:
+        if len(fewest) <= most or points.shape[1] > _CHEAP:
             break
     return fewest
 

@@ -16,7 +16,7 @@ from hushpoll_analysis.planning.optimal.problem import Problem, Target
 from hushpoll_analysis.planning.optimal.program import Progress, solve
 from hushpoll_analysis.planning.optimal.reduce import reduced
 
-from . import Found
+from . import OptimalChannel
 from .worst_case import least_worst, worst_bound, worst_variance
 
 __all__ = ["search_best", "search_worst_case"]
@@ -28,7 +28,7 @@ def search_best(
     target: Target,
     shares: Sequence[float] | None = None,
     progress: Progress | None = None,
-) -> Found:
+) -> OptimalChannel:
     """Find the least-variance channel, bring it down to 64 outcomes, and round it."""
     problem = Problem.of(options, float(epsilon), target, shares)
     solution = solve(problem, progress)
@@ -39,17 +39,22 @@ def search_best(
     if value is None:
         raise AnalysisError("the channel found cannot estimate the target exactly", "try another epsilon")
     # The bound is a double; a last digit must not lift it above what is reached.
-    bound = None if solution.bound is None else min(solution.bound, value)
-    return Found(channel, value, bound)
+    if solution.bound is None:
+        bound = None
+    else:
+        bound = min(solution.bound, value)
+    return OptimalChannel(channel, value, bound)
 
 
-def search_worst_case(grid: int, epsilon: Fraction) -> Found:
+def search_worst_case(grid: int, epsilon: Fraction) -> OptimalChannel:
     """Find the channel for the mean of a number whatever the truth."""
     columns, _ = integers(least_worst(grid, float(epsilon)), epsilon)
     value = worst_variance(_floats(columns))
     if value is None:
         raise AnalysisError("the channel found cannot estimate the mean exactly", "try another epsilon")
-    return Found(Channel.from_json(as_matrix(columns)), value, min(worst_bound(float(epsilon)), value))
+    return OptimalChannel(
+        Channel.from_json(as_matrix(columns)), value, min(worst_bound(float(epsilon)), value)
+    )
 
 
 def _floats(columns: Table) -> Floats:

@@ -53,8 +53,11 @@ def least_worst(grid: int, epsilon: float) -> Floats:
     values = [worst(reach) for reach in tried]
     best = int(np.argmin(values))
     around = tried[max(best - 1, 0)], tried[min(best + 1, _TRIED - 1)]
-    found = minimize_scalar(worst, bounds=around, method="bounded", options={"xatol": 1e-3})
-    reach = float(found.x) if found.fun < values[best] else float(tried[best])
+    optimum = minimize_scalar(worst, bounds=around, method="bounded", options={"xatol": 1e-3})
+    if optimum.fun < values[best]:
+        reach = float(optimum.x)
+    else:
+        reach = float(tried[best])
     outputs = np.linspace(-reach * edge, reach * edge, OUTPUTS)
     table = _program(grid, epsilon, outputs).table
     used = table.max(axis=0) > 1e-9
@@ -126,7 +129,7 @@ def _program(grid: int, epsilon: float, outputs: Floats) -> _Solved:
     spread = beside(square_of, none, -np.ones((grid, 1)))
     cost = np.zeros(cells + count + 1)
     cost[-1] = 1.0
-    found = linear_program(
+    solution = linear_program(
         cost,
         1e-9,
         A_ub=vstack([spread, above, below], format="csr"),
@@ -134,15 +137,15 @@ def _program(grid: int, epsilon: float, outputs: Floats) -> _Solved:
         A_eq=equal,
         b_eq=np.concatenate([np.ones(grid), x]),
     )
-    if found.x is None:
+    if solution.x is None:
         raise AnalysisError("no channel for the mean was found", "try another epsilon")
-    table = np.maximum(found.x[:cells].reshape(grid, count), 0.0)
-    prices = found.eqlin.marginals
+    table = np.maximum(solution.x[:cells].reshape(grid, count), 0.0)
+    prices = solution.eqlin.marginals
     return _Solved(
         table,
-        float(found.fun) * size**2,
+        float(solution.fun) * size**2,
         prices[grid:] * size,
-        -found.ineqlin.marginals[:grid],
+        -solution.ineqlin.marginals[:grid],
         prices[:grid] * size**2,
     )
 
@@ -153,7 +156,7 @@ def worst_bound(epsilon: float) -> float:
 
     The program's multipliers p >= 0 with sum p = 1, nu and eta prove sum(eta + nu x - p x^2), if no column g with any
     output b has sum_x g(x) (p b^2 - nu b - eta) < 0; a violation is taken off. Outputs that violate it are added until
-    little is left. A channel for all numbers is one for the points, so that their bound is everybody's.
+    little is left. A channel for all numbers is one for the points, so that their bound holds for all.
     """
     if epsilon > _MOST_EPSILON:
         return 0.0
@@ -161,16 +164,16 @@ def worst_bound(epsilon: float) -> float:
     x, best = points(GRID), 0.0
     outputs = np.union1d(np.linspace(-reach, reach, OUTPUTS), x)
     for _ in range(_ROUNDS):
-        found = _program(GRID, epsilon, outputs)
-        weights = np.maximum(found.squares, 0.0)
+        solution = _program(GRID, epsilon, outputs)
+        weights = np.maximum(solution.squares, 0.0)
         weights = weights / weights.sum()
-        proven = float(np.sum(found.sums + found.means * x - weights * x**2))
-        where, values = _violations(weights, found.means, found.sums, math.exp(epsilon))
+        proven = float(np.sum(solution.sums + solution.means * x - weights * x**2))
+        where, values = _violations(weights, solution.means, solution.sums, math.exp(epsilon))
         best = max(best, proven + min(0.0, float(values.min())))
-        if best > (1.0 - _GAP) * found.value:
+        if best > (1.0 - _GAP) * solution.value:
             break
         worst = where[np.argsort(values)[:30]]
-        outputs = np.union1d(outputs[found.table.max(axis=0) > 1e-9], np.concatenate([worst, -worst]))
+        outputs = np.union1d(outputs[solution.table.max(axis=0) > 1e-9], np.concatenate([worst, -worst]))
     return best
 
 
