@@ -11,11 +11,11 @@ from typing import NamedTuple
 from flask import abort, current_app, flash, redirect, render_template, request, session, url_for
 from werkzeug.wrappers import Response
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.security import Throttle
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import identities, openid, sessions
 from . import sign_in as signing_in

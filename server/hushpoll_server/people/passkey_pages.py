@@ -7,10 +7,10 @@ from flask_babel import lazy_gettext as later
 from wtforms import HiddenField, StringField
 from wtforms.validators import InputRequired, Length
 
+from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_words
-from hushpoll_server.store.surveys import get_store
 
 from . import passkeys
 from .access import current_user, login_required
