@@ -262,16 +262,12 @@ def curator_variance(mechanism: Mechanism, target: str, n: int, epsilon: float, 
     together, the shares of a set of m options, at most c of them ticked, by min(m, 2c) / n. A cumulative share is a sum
     of noisy shares, over half of the answers at most.
     """
-    options, summed = mechanism.analysis.options, 1
-    moved = 2
+    options = mechanism.analysis.options
     if mechanism.analysis.several:
-        moved = min(options, 2 * (at_most or options))
-        if options == 2 or target == "mean":
-            moved = 1
-        summed = 1
-        if target == "cumulative":
-            summed = options // 2
-    return summed * 2.0 * (moved / (n * epsilon)) ** 2
+        return 2.0 * (min(options, 2 * (at_most or options)) / (n * epsilon)) ** 2
+    moved = 1 if options == 2 or target == "mean" else 2
+    noisy_shares = options // 2 if target == "cumulative" else 1
+    return noisy_shares * 2.0 * (moved / (n * epsilon)) ** 2
 
 
 def _ceil(value: float) -> int:
