@@ -14,6 +14,7 @@ from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.people import accounts
 from hushpoll_server.people.sign_in import sign_in
 from hushpoll_server.store.surveys import Store
+from sqlalchemy import event
 
 from tests.serving import post_batch
 
@@ -40,3 +41,15 @@ def signed_in(app: Flask, store: Store, name: str, role: str) -> FlaskClient:
     with client.session_transaction() as session:
         session["token"] = begun.token
     return client
+
+
+def statements_that_write(store: Store) -> list[str]:
+    """Return a list to which every statement that writes to the store's database is added from now on."""
+    statements: list[str] = []
+
+    @event.listens_for(store.engine, "before_cursor_execute")
+    def note(connection, cursor, statement, parameters, context, executemany):  # type: ignore[no-untyped-def]
+        if statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE")):
+            statements.append(statement)
+
+    return statements

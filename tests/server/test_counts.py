@@ -21,6 +21,7 @@ from hushpoll_client.cli import main
 from hushpoll_client.survey.group import FIELD
 from hushpoll_server.cli.check import check
 from hushpoll_server.collect import closing, retention, seal
+from hushpoll_server.collect.pending_counts import store_pending
 from hushpoll_server.config import Config
 from hushpoll_server.results.counts_cache import CountsCache
 from hushpoll_server.store.backup import write_backup
@@ -31,7 +32,7 @@ from sqlalchemy import delete, select, text, update
 
 from tests.linkage import files_of
 from tests.server.every_form import EVERY_FORM, send
-from tests.server.reporting import signed_in
+from tests.server.reporting import signed_in, statements_that_write
 
 
 def same(found: Tally, expected: Tally) -> None:
@@ -44,10 +45,16 @@ def same(found: Tally, expected: Tally) -> None:
         assert np.array_equal(found.joint[name], cells), name
 
 
+def stored_counts(store: Store, survey: Survey, by: str | None) -> Tally:
+    """Return counts as a page of a designer reads them after a round of maintenance."""
+    CountsCache().get(store, survey, by, keep=True)
+    store_pending(store)
+    return CountsCache().get(store, survey, by)
+
+
 def is_scan(store: Store, survey: Survey, by: str | None = None) -> None:
-    """The kept counts are those of a scan, by another program."""
-    made = CountsCache().get(store, survey, by, keep=True)
-    same(made, tally(survey, store.record_parts(survey.hash), by))
+    """The stored counts are those of a scan, by another program."""
+    same(stored_counts(store, survey, by), tally(survey, store.record_parts(survey.hash), by))
 
 
 @pytest.fixture
@@ -83,8 +90,7 @@ def test_results_read_no_report(
 ) -> None:
     send(client, every, 600)
     closing.close(store, every.hash)
-    tallies = CountsCache()
-    with_pair = tallies.get(store, every, "h", keep=True)
+    with_pair = stored_counts(store, every, "h")
     expected = {by: tally(every, store.record_parts(every.hash), by) for by in (None, FIELD, "a", "h")}
     no_scan(monkeypatch)
     for by, counted in expected.items():
@@ -103,6 +109,36 @@ def test_two_questions_that_nobody_asked_for_are_not_kept(
     no_scan(monkeypatch)
     with pytest.raises(AssertionError, match="were read"):
         CountsCache().get(store, every, "h")
+
+
+def test_reading_two_questions_writes_nothing_until_maintenance_does(
+    app: Flask, client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, every, 600)
+    closing.close(store, every.hash)
+    owner = signed_in(app, store, "grace", "admin")
+    written = statements_that_write(store)
+    assert owner.get(f"/surveys/{every.hash}/report?by=h").status_code == 200
+    assert written == []
+    store_pending(store)
+    expected = tally(every, store.record_parts(every.hash), "h")
+    no_scan(monkeypatch)
+    same(CountsCache().get(store, every, "h"), expected)
+
+
+def test_counts_made_before_more_reports_were_sealed_are_not_stored(
+    client: FlaskClient, store: Store, every: Survey
+) -> None:
+    send(client, every, 300)
+    closing.close(store, every.hash)
+    CountsCache().get(store, every, "h", keep=True)
+    closing.reopen(store, every.hash)
+    send(client, every, 100, seed=9)
+    closing.close(store, every.hash)
+    store_pending(store)
+    with store.read() as tx:
+        assert set(tx.execute(select(counts.c.by).distinct()).scalars()) == {"", "a"}
+    is_scan(store, every, "h")
 
 
 def test_companions_are_not_counted_twice(client: FlaskClient, store: Store, every: Survey) -> None:
@@ -156,7 +192,7 @@ def test_a_backup_has_the_counts(
 ) -> None:
     send(client, every, 300)
     closing.close(store, every.hash)
-    expected = CountsCache().get(store, every, "h", keep=True)
+    expected = stored_counts(store, every, "h")
     write_backup(store.database, tmp_path / "backup")
     config = Config(data=tmp_path / "restored")
     config.make_folder()
@@ -166,21 +202,6 @@ def test_a_backup_has_the_counts(
     again = open_store(config)
     no_scan(monkeypatch)
     same(CountsCache().get(again, every, "h"), expected)
-    again.close()
-
-
-def test_a_database_from_before_is_counted_once(client: FlaskClient, store: Store, every: Survey) -> None:
-    send(client, every, 300)
-    closing.close(store, every.hash)
-    with store.write() as tx:
-        for table in ("counts", "identities", "passkeys", "passkey_challenges", "releases"):
-            tx.execute(text(f"DROP TABLE {table}"))
-        tx.execute(text("UPDATE alembic_version SET version_num = '0014_logos'"))
-    again = open_store(store.config)
-    for by in (None, FIELD, "a"):
-        is_scan(again, every, by)
-    with again.read() as tx:
-        assert set(tx.execute(select(counts.c.by).distinct()).scalars()) == {"", "a"}
     again.close()
 
 
@@ -210,7 +231,7 @@ def test_the_command_finds_every_count_that_is_wrong(
 ) -> None:
     send(client, every, 600)
     closing.close(store, every.hash)
-    CountsCache().get(store, every, "h", keep=True)
+    stored_counts(store, every, "h")
     assert run_check(store, monkeypatch=monkeypatch) == (
         0,
         f"{every.hash[:12]}  Every form: 600 reports, the counts are right.\n",

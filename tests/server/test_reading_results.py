@@ -15,10 +15,9 @@ from hushpoll_server.collect import closing
 from hushpoll_server.collect import seal as sealing
 from hushpoll_server.results.counts_cache import CountsCache
 from hushpoll_server.store.surveys import Store
-from sqlalchemy import event
 
 from tests.client.documents import question
-from tests.server.reporting import fill, signed_in
+from tests.server.reporting import fill, signed_in, statements_that_write
 from tests.serving import make_survey, post_batch, sealed_records
 
 GROUPS = ["Science", "Arts", "Law"]
@@ -120,13 +119,7 @@ def test_reading_results_seals_and_writes_nothing(
     assert post_batch(client, survey, "\n".join(lines).encode()).status_code == 201
     before = store.sealed_count(survey.hash)
     monkeypatch.setattr(sealing, "_seal_all", lambda *_: pytest.fail("a page sealed"))
-    written: list[str] = []
-
-    @event.listens_for(store.engine, "before_cursor_execute")
-    def note(connection, cursor, statement, parameters, context, executemany):  # type: ignore[no-untyped-def]
-        if statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE")):
-            written.append(statement)
-
+    written = statements_that_write(store)
     for path in (
         f"/results/{survey.hash}",
         f"/results/{survey.hash}/report.csv",

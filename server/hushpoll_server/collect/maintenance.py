@@ -14,6 +14,7 @@ from hushpoll_server.store.clock import MOST_DIFFERENCE, difference
 from hushpoll_server.store.surveys import Store
 
 from .closing import Steadiness, close_due
+from .pending_counts import store_pending
 from .retention import delete_due, is_day_believed, may_delete
 from .seal import seal_due
 from .sealing_state import sealing_state
@@ -74,6 +75,7 @@ class Maintenance:
         seal_due(self._store, wait=False, over=self._over, by_day=is_steady)
         if time.monotonic() >= sealing_state(self._store).retry_at:
             note_sealing()
+        store_pending(self._store)
 
     def _keep_to_dates(self, clock: Steadiness) -> None:
         """Close and delete what is due, where the day can be believed."""

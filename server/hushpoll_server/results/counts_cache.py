@@ -1,4 +1,4 @@
-"""Counts for a results page: read from what is kept while sealing, or made by a scan and then kept.
+"""Counts for a results page: those stored while sealing, or else made by a scan and handed over to be stored.
 
 Results that take more than counts are made by a scan too, and kept in memory.
 """
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from hushpoll_client import Survey
 from hushpoll_client.survey.group import FIELD
-from sqlalchemy import select
 
-from hushpoll_server.store.counts import ALONE, Place, keep_pairs, read_counts, write_counts
-from hushpoll_server.store.schema import surveys
+from hushpoll_server.collect.pending_counts import PendingCounts, add_pending
+from hushpoll_server.store.counts import ALONE, Place, keep_pairs, read_counts
 from hushpoll_server.store.surveys import Store, SurveyState
 
 if TYPE_CHECKING:
@@ -41,9 +40,10 @@ class CountsCache:
         self._scanned: OrderedDict[tuple[str, str | None], tuple[int, Tally]] = OrderedDict()
 
     def get(self, store: Store, survey: Survey, by: str | None, keep: bool = False) -> Tally:
-        """Return the counts of the sealed reports, by a question or by group; reading seals nothing.
+        """Return the counts of the sealed reports, by a question or by group; reading seals and writes nothing.
 
-        Two questions that were not asked for before are counted by a scan; `keep` them from then on.
+        Two questions that were not asked for before are counted by a scan. With `keep`, maintenance stores their counts
+        soon afterwards, and sealing adds to them from then on.
         """
         stored = _kept(store, survey, by)
         if stored is not None:
@@ -63,7 +63,7 @@ class CountsCache:
             while len(self._scanned) > MOST_SCANNED:
                 self._scanned.popitem(last=False)
         if keep and by is not None and by != FIELD:
-            _keep(store, survey, scanned[1])
+            _hand_over(store, survey, scanned[1])
         return scanned[1]
 
 
@@ -122,13 +122,9 @@ def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
     return tally
 
 
-def _keep(store: Store, survey: Survey, counted: Tally) -> None:
-    """Keep two questions together from now on, unless reports were sealed since they were counted."""
+def _hand_over(store: Store, survey: Survey, counted: Tally) -> None:
+    """Let maintenance store the counts of two questions together."""
     assert counted.by is not None
     pairs = keep_pairs(survey, counted.by)
-    number = _state(store, survey).number
     cells = {Place(0, by, entry_id): counted.joint[entry_id].reshape(-1).tolist() for by, entry_id in pairs}
-    with store.write() as tx:
-        query = select(surveys.c.sealed_n).where(surveys.c.number == number).with_for_update()
-        if tx.execute(query).scalar_one() == counted.n and counted.n:
-            write_counts(tx, number, cells)
+    add_pending(store, _state(store, survey).number, counted.by, PendingCounts(counted.n, cells))
