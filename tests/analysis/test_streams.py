@@ -141,7 +141,7 @@ def test_a_fit_of_rows_put_together_is_that_of_all_rows(
     found = model(formula, data, survey, **keys)
     assert len(found.data.rows.frame) < 100
     with monkeypatch.context() as patched:
-        patched.setattr(models, "put_together", lambda *_: None)
+        patched.setattr(models, "merge_equal_rows", lambda *_: None)
         each = model(formula, data, survey, **keys)
     assert len(each.data.rows.frame) == N
     same(found, each)
@@ -161,7 +161,7 @@ def test_a_random_intercept_of_rows_put_together(
     few = data.head(400)
     few.to_parquet(tmp_path / "one.parquet")
     found, read = (logit("a ~ year + (1 | town)", one, survey, points=3) for one in (few, tmp_path))
-    monkeypatch.setattr(models, "put_together", lambda *_: None)
+    monkeypatch.setattr(models, "merge_equal_rows", lambda *_: None)
     each = logit("a ~ year + (1 | town)", few, survey, points=3)
     for one in (found, read):
         assert one.n == 400

@@ -1,5 +1,5 @@
-// What stands around the questions of a survey that has more than questions: who asks, consent, steps and sections, thanks
-// and help, a quick way out, colours, a logo, other languages. Loaded only where a survey has any of it.
+// What a survey shows around its questions: who asks, consent, sections, thanks, help, a quick exit, colours, a logo,
+// languages.
 
 import { contrast } from "../client/presentation.js";
 import { sha256 } from "../client/sha256.js";
@@ -68,7 +68,7 @@ export async function study(survey) {
   };
 }
 
-// The language that was asked for in the address, or by the browser, or the page's own, or the survey's.
+// The language from the address, the browser, the page, or the survey.
 function chosen(tags) {
   const asked = [new URLSearchParams(location.search).get("lang"), ...navigator.languages, language].filter(Boolean);
   const fits = (one) => tags.find((tag) => tag === one) ?? tags.find((tag) => tag.split("-")[0] === one.split("-")[0]);
@@ -102,7 +102,7 @@ function help(addresses) {
 
 // Sections, and one question at a time
 
-// A section ends where the next begins. Chance may leave out some of its questions, or all; a rule may hide them.
+// A section ends where the next begins. Some of its questions, or all, may be hidden.
 function arrange(form, survey, sections, steps) {
   const { questions, presentation } = survey;
   const starts = sections.map((_, place) => questions.findIndex(({ id }) => id === presentation.sections[place].before));
@@ -192,7 +192,7 @@ function stepButton(label, kind, action) {
   return made;
 }
 
-// A way out that leaves nothing behind in this tab: the page and its entry in the history are replaced.
+// The quick exit replaces the page and its entry in the history.
 function addExit() {
   const leave = () => {
     document.body.replaceChildren();
@@ -220,8 +220,7 @@ async function picture(hash) {
   }
 }
 
-// The designer's colour in both schemes: as it is on light paper, where its contrast was checked; lightened on dark paper
-// until it has the same contrast there.
+// The designer's colour; on a dark background lightened until it has the same contrast.
 function paint(accent) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {

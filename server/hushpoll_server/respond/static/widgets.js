@@ -1,5 +1,4 @@
-// Widgets of kinds that many surveys do without: a scale, a number, ticks. See form.js for what a widget gives. And the
-// ledger, below, which most first visits do without.
+// Widgets of a scale, a number and ticks (form.js says what a widget returns), and the ledger.
 
 import { sha256 } from "../client/sha256.js";
 import { announce, designer, el, language, locale, optionLabels, say, style, textOf } from "./explain.js";
@@ -82,7 +81,7 @@ export const WIDGETS = { scale, number, ticks };
 
 const SHORT = 3; // characters of labels that fit beside each other
 
-// Points beside each other, or below each other where each has a label of its own that is longer.
+// Points in a row, or in a column where each has a longer label.
 function scale(asked) {
   const { question } = asked;
   const ends = question.answers.ends.length ? textOf({ ...question, labels: question.answers.ends }, "labels") : [];
@@ -109,7 +108,7 @@ function points(inputs, labels, ends) {
   ];
 }
 
-// A number as people write it: with a comma or a point, with spaces between thousands, in Arabic digits.
+// A number with a comma or a point, spaces between thousands, or Arabic digits.
 function number({ id, text, question, describedBy, changed }) {
   const { min, max, step, unit, stepsTo } = question.answers;
   const places = Math.max(...[min, step].map((spelled) => spelled.split(".")[1]?.length ?? 0));
@@ -166,13 +165,13 @@ export function readNumber(typed, places) {
   return [BigInt(sign + whole + decimals), 10n ** BigInt(decimals.length)];
 }
 
-// A published decimal with the language's own mark; a sign stays before its number in every direction.
+// A published decimal with the language's mark; the sign stays before the number.
 function local(spelled) {
   const mark = (0.5).toLocaleString(locale)[1];
   return `${spelled.startsWith("-") ? "\u200e" : ""}${spelled.replace(".", mark)}`;
 }
 
-// Any of the options; "none of these" has to be said, so that an empty answer is never an oversight.
+// Any of the options; "none of these" has to be chosen, so that an empty answer is no oversight.
 function ticks({ id, text, question, describedBy, changed }) {
   const labels = optionLabels(question);
   const { atMost } = question.answers;
@@ -227,7 +226,7 @@ function readLedger() {
     const { salt, entries } = JSON.parse(localStorage.getItem(LEDGER));
     if (/^[0-9a-f]{32}$/.test(salt) && entries.every(isEntry)) return { salt, entries };
   } catch {
-    // none yet, or damaged: it begins anew
+    // none yet, or damaged
   }
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return { salt: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""), entries: [] };
@@ -253,7 +252,7 @@ export function added({ epsilonTotal }) {
   return say("ledger", { n, epsilon: up(total, 2), factor: up(Math.exp(total), 2 - Math.floor(total / Math.LN10)) });
 }
 
-// A bound, so rounded up to so many decimals, unless a double missed a round number by its last digit.
+// Round a bound up, unless a double missed a round number by its last digit.
 function up(value, decimals) {
   const scale = 10 ** decimals;
   const rounded = Math.max(Math.ceil(value * scale - 1e-6), Number(value > 0)) / scale;

@@ -30,7 +30,8 @@ async function move(card, by, control) {
   const frame = document.querySelector(".preview-aside iframe");
   if (frame) frame.contentWindow.location.reload();
   const moved = document.getElementById(`question-${question}`);
-  scrollBy(0, moved.getBoundingClientRect().top - before);
+  // At once: a scroll that can be seen would look as if the page jumped.
+  scrollBy({ top: moved.getBoundingClientRect().top - before, behavior: "instant" });
   (moved.querySelector(control) ?? moved.querySelector("[data-drag]")).focus({ preventScroll: true });
   const place = cards().indexOf(moved) + 1;
   const refused = fresh.querySelector("main > .notice-problem")?.textContent;
