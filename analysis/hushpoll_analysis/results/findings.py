@@ -31,17 +31,10 @@ __all__ = ["Finding", "Verdict", "findings", "reached_margin", "read_needed"]
 
 WIDE = 0.2
 """Half the width of an interval from which on no estimate is named, only the range."""
-PRECISE = 0.02
-"""Half the width below which a share is said in numbers, not as "1 in 4"."""
 SMALLEST_SHOWN = 0.001
 """The smallest share above 0 that one decimal of a percentage can show."""
 MOST_MORE = 1_000_000
 FEWEST_MORE = 2  # "about 1 more answers" would be no English
-_FRACTIONS = (
-    *((1, whole) for whole in (2, 3, 4, 5, 6, 8, 10)),
-    *((2, 3), (3, 4), (2, 5), (3, 5), (4, 5), (9, 10)),
-)
-"""Fractions that people say."""
 _DUST = 1e-9
 
 
@@ -208,17 +201,7 @@ def _share_sentence(option: str, entry: Estimate, texts: Texts) -> str:
         return say("share_few", option=option, high=say.percent(max(shown.high, SMALLEST_SHOWN)))
     if shown.high >= 1.0:
         return say("share_most", option=option, low=say.percent(min(shown.low, 1.0 - SMALLEST_SHOWN)))
-    fraction = _fraction(shown.estimate, half)
-    if fraction is None:
-        return say("share_plain", share=say.percent(shown.estimate), **values)
-    return say("share", about=say("about_fraction", part=fraction[0], whole=fraction[1]), **values)
-
-
-def _fraction(share: float, half: float) -> tuple[int, int] | None:
-    """Return a simple fraction, where it is much nearer to the share than the interval is wide."""
-    part, whole = min(_FRACTIONS, key=lambda one: abs(one[0] / one[1] - share))
-    near = half >= PRECISE and abs(part / whole - share) <= half / 4.0
-    return (part, whole) if near else None
+    return say("share", share=say.percent(shown.estimate), **values)
 
 
 def _leads(part: QuestionResults, lines: Sequence[Line]) -> bool:
