@@ -45,7 +45,7 @@ test: $(VENV)/.test  ## Run all tests; installs Chromium, PostgreSQL and nginx t
 QUICK := tests/client tests/test_architecture.py tests/test_errors.py tests/test_one_place.py \
          $(addprefix tests/analysis/test_,estimate_golden.py intervals_golden.py reporting.py rooms.py texts.py) \
          $(addprefix tests/server/test_,api.py headers.py respond.py store.py) \
-         $(addprefix tests/server/workspace/test_,design.py publishing.py)
+         $(addprefix tests/server/workspace/,questions/test_editor.py publishing/test_publishing.py)
 
 quick: $(VENV)/.test  ## Run what a change breaks most often, in under a minute: no browser, no PostgreSQL, no simulation
 	$(BIN)/python -m pytest $(SPREAD) -q -m "not postgres" $(QUICK)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from hushpoll_client import Survey
 from hushpoll_client.delivery.link import survey_link
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.conftest import FLAGS, chromium_path
@@ -94,8 +94,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="first-view") as folder, sync_playwright() as playwright:
         live = LiveServer(Path(folder))
         surveys = {
-            "plain": Survey.from_draft({**drafts.blank("Exam honesty"), "questions": PLAIN}),
-            "with all around": Survey.from_draft({**drafts.blank(), **about_draft()}),
+            "plain": Survey.from_draft({**documents.blank("Exam honesty"), "questions": PLAIN}),
+            "with all around": Survey.from_draft({**documents.blank(), **about_draft()}),
         }
         for survey in surveys.values():
             live.store.publish(survey)

@@ -25,7 +25,7 @@ def create_app(config: Config | None = None) -> Flask:
     from .respond import page as respond
     from .results import pages as results
     from .store import surveys
-    from .workspace import home as workspace
+    from .workspace import blueprint as workspace
 
     config = config or Config.from_environment()
     app = Flask(__name__, static_folder=None, static_url_path="/static")

@@ -53,7 +53,11 @@ PUBLIC = "results.public"
 """How the endpoints begin that show results to everybody: they speak the reader's language too."""
 
 # Here `lang` names the language of what is printed or previewed.
-_OF_THE_SURVEY = ("workspace.phone", "workspace.preview", "workspace.poster", "workspace.slips")
+_OF_THE_SURVEY = (
+    "workspace.preview.",
+    "workspace.links.poster",
+    "workspace.slips.slips",
+)
 
 
 # English as this program writes it; every other language as Unicode's tables have it.

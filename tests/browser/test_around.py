@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_study import png
@@ -74,10 +74,10 @@ def test_fifty_megabytes_are_answered_with_a_page(page: Page, server: LiveServer
 
 
 def test_a_language_is_written_beside_the_original_and_previewed(page: Page, server: LiveServer) -> None:
-    document = {**drafts.blank(), **about_draft()}
+    document = {**documents.blank(), **about_draft()}
     del document["look"]["logo"], document["look"]["quick_exit"]
     document["translations"]["fr"]["questions"]["a"]["text"] = ""
-    draft = drafts.create(server.store, "ines", document)
+    draft = storage.create(server.store, "ines", document)
     page.goto(f"{server.url}/drafts/{draft.id}")
     expect(page.get_by_text("en, fr 16 of 17, ar 17 of 17.")).to_be_visible()
     page.get_by_role("link", name="Languages").click()

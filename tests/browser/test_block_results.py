@@ -13,7 +13,7 @@ import pytest
 from hushpoll_analysis import simulate
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Page, expect
 
 from tests.browser.workspace_kit import check_readable, unfold
@@ -27,7 +27,7 @@ BLOCK = {"questions": [one["id"] for one in ASKED], "ask": 2, "epsilon": "3"}
 
 
 def document(title: str, **more: Any) -> dict[str, Any]:
-    return {**drafts.blank(title), "questions": ASKED, "blocks": [BLOCK], **more}
+    return {**documents.blank(title), "questions": ASKED, "blocks": [BLOCK], **more}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_results_and_a_table_of_two_questions_of_a_block(
 
 
 def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveServer) -> None:
-    draft = drafts.create(server.store, "ines", document("Things to ask"), expected_n=4000, margin=0.08)
+    draft = storage.create(server.store, "ines", document("Things to ask"), expected_n=4000, margin=0.08)
     page.goto(f"{server.url}/drafts/{draft.id}/privacy")
     rows = page.locator(".plan-question")
     expect(rows).to_have_count(4)
@@ -91,7 +91,7 @@ def test_a_rehearsal_with_a_block_and_groups_and_paper_that_refuses_it(
     page: Page, server: LiveServer
 ) -> None:
     given = document(f"Groups {secrets.token_hex(2)}", groups=["Science", "Arts"])
-    draft = drafts.create(server.store, "ines", given)
+    draft = storage.create(server.store, "ines", given)
     page.goto(f"{server.url}/drafts/{draft.id}/rehearsal")
     page.get_by_role("button", name=re.compile("^Rehearse")).click()
     expect(page.locator(".rehearsal-table").first).to_be_visible()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hushpoll_server.workspace.drafts import Draft
+from hushpoll_server.workspace.drafts.draft import Draft
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.waiting import patient, saved, until

@@ -11,7 +11,7 @@ import numpy as np
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents
 from playwright.sync_api import Browser, expect
 
 from tests.browser.pictures import keep_picture
@@ -45,10 +45,10 @@ def fill(server: LiveServer, survey: Survey, yes: float, seed: int) -> None:
 
 def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) -> None:
     document = {
-        **drafts.blank("Exam honesty"),
+        **documents.blank("Exam honesty"),
         "questions": [{**QUESTION, "mechanism": {"epsilon": "2"}}, REASON],
     }
-    first = drafts.compiled(document)
+    first = documents.compiled(document)
     assert server.store.publish(first, "ines", target_n=300)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
@@ -89,13 +89,13 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
 def test_three_waves_are_read_without_moving_the_table(browser: Browser, server: LiveServer) -> None:
     """With two changes beside three waves the last column was cut on a screen of 1280 pixels."""
     document = {
-        **drafts.blank("Three waves"),
+        **documents.blank("Three waves"),
         "questions": [{**QUESTION, "mechanism": {"epsilon": "2"}}, REASON],
     }
-    waves = [drafts.compiled(document)]
+    waves = [documents.compiled(document)]
     for wave in (2, 3):
         series = {"name": "Three waves", "wave": wave, "previous": waves[-1].hash}
-        waves.append(drafts.compiled({**document, "series": series}))
+        waves.append(documents.compiled({**document, "series": series}))
     for place, survey in enumerate(waves):
         assert server.store.publish(survey, "ines")
         fill(server, survey, 0.2, place)

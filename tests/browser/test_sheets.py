@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from hushpoll_client import Survey
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents
 from playwright.sync_api import Page, expect
 
 from tests.browser.workspace_kit import QUESTION, axe, make_draft
@@ -27,7 +27,7 @@ def page(either_designer: Page) -> Page:
 def published(server: LiveServer, title: str, **more: Any) -> Survey:
     listed = {**DICE, "options": [f"Option {number}" for number in range(1, 13)]}
     survey = Survey.from_draft(
-        {**drafts.blank(title), "questions": [COINS, listed, COINS | {"id": "v"}], **more}
+        {**documents.blank(title), "questions": [COINS, listed, COINS | {"id": "v"}], **more}
     )
     server.store.publish(survey, "ines")
     return survey

@@ -9,7 +9,7 @@ from itertools import product
 from hushpoll_client import Report
 from hushpoll_server.people import sharing
 from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
 
 from tests.browser.waiting import patient, width_of
@@ -153,11 +153,11 @@ def every_page(server: LiveServer) -> dict[str, str]:
     survey = make_draft(store, "Published", QUESTION, DECOY).survey()
     store.publish(survey, "ines", target_n=500)
     invited = {
-        **drafts.blank("Invited"),
+        **documents.blank("Invited"),
         "questions": [QUESTION],
         "settings": {"invitation": True, "kiosk": False},
     }
-    by_invitation = drafts.create(store, "ines", invited).survey()
+    by_invitation = storage.create(store, "ines", invited).survey()
     store.publish(by_invitation, "ines")
     at, of = f"/drafts/{draft.id}", f"/surveys/{survey.hash}"
     return {
@@ -296,7 +296,7 @@ def test_two_tabs_cannot_overwrite_each_other(designer: Page, server: LiveServer
     second.get_by_role("button", name="Save").click()
     expect(second.get_by_role("alert")).to_contain_text("changed in another tab")
     expect(second.get_by_label("Title", exact=True)).to_have_value("From the second tab")
-    found = drafts.find(server.store, draft.id)
+    found = storage.find(server.store, draft.id)
     assert found is not None
     assert found.title == "From the first tab"
 

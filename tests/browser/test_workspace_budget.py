@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Browser, expect
 
 from tests.browser.pictures import keep_picture
@@ -23,8 +23,8 @@ FACULTY = {
 
 
 def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, server: LiveServer) -> None:
-    document = {**drafts.blank("Budget"), "questions": [QUESTION, FACULTY, {**FACULTY, "id": "again"}]}
-    draft = drafts.create(server.store, "ines", document)
+    document = {**documents.blank("Budget"), "questions": [QUESTION, FACULTY, {**FACULTY, "id": "again"}]}
+    draft = storage.create(server.store, "ines", document)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     faults = watch(page)
@@ -44,7 +44,7 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     rows.nth(1).get_by_label("Lock").fill("")
     expect(page.locator("[data-readout=advice]")).to_contain_text("2.75 for question 2")
     saved(page)
-    kept = drafts.find(server.store, draft.id)
+    kept = storage.find(server.store, draft.id)
     assert kept is not None
     assert kept.locks == {"q1": "3-fold"}
 
@@ -72,7 +72,7 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     expect(page.locator("[data-warning]")).to_be_hidden()
     expect(rows.nth(1)).to_have_attribute("data-met", "yes")
     expect(rows.nth(0).locator("[data-cell=state]")).to_have_text("needs ±8 points")
-    kept = drafts.find(server.store, draft.id)
+    kept = storage.find(server.store, draft.id)
     assert kept is not None
     assert (dict(kept.locks), dict(kept.margins)) == ({"q1": "3-fold"}, {"faculty": 0.15, "again": 0.15})
     context.close()

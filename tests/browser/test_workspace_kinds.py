@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from hushpoll_server.workspace import drafts
-from hushpoll_server.workspace.library import TEMPLATES, document_of
+from hushpoll_server.workspace.drafts import storage
+from hushpoll_server.workspace.survey_list.survey_templates import TEMPLATES, document_of
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.waiting import resize
@@ -142,7 +142,7 @@ def test_who_wants_pairs_of_options_ticks_it(designer: Page, server: LiveServer)
         axe(page)
         shoot(page, f"pairs-{width}")
     finish(page)
-    kept = drafts.find(server.store, draft.id)
+    kept = storage.find(server.store, draft.id)
     assert kept is not None
     assert kept.survey().questions[1].mechanism.parameters["ask"] == 2
     page.get_by_role("link", name=re.compile("^Edit question 2")).click()

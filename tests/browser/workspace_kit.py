@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 
 from hushpoll_server.people import accounts
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.drafts.draft import Draft
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.accessibility import violations
@@ -55,9 +56,9 @@ def watched(browser: Browser, width: int = 1280, scheme: str = "light") -> Itera
     assert faults == []
 
 
-def now(server: LiveServer, draft: drafts.Draft) -> drafts.Draft:
+def now(server: LiveServer, draft: Draft) -> Draft:
     """The draft as it is kept now."""
-    found = drafts.find(server.store, draft.id)
+    found = storage.find(server.store, draft.id)
     assert found is not None
     return found
 
@@ -90,9 +91,9 @@ def sign_in(page: Page, server: LiveServer, name: str) -> None:
     expect(page.get_by_role("heading", name="Surveys", exact=True)).to_be_visible()
 
 
-def make_draft(store: Store, title: str, *questions: dict[str, object]) -> drafts.Draft:
-    document = {**drafts.blank(title), "intro": "Who asks, and why.", "questions": list(questions)}
-    return drafts.create(store, "ines", document)
+def make_draft(store: Store, title: str, *questions: dict[str, object]) -> Draft:
+    document = {**documents.blank(title), "intro": "Who asks, and why.", "questions": list(questions)}
+    return storage.create(store, "ines", document)
 
 
 def unfold(page: Page) -> None:

@@ -153,7 +153,7 @@ def test_words_that_promise_too_much_are_not_used(page: Path) -> None:
 
 def test_odds_for_paper_are_those_that_the_editor_offers() -> None:
     from hushpoll_client import Survey
-    from hushpoll_server.workspace.on_paper import points_of, tools_of
+    from hushpoll_server.workspace.paper.conversion import points_of, tools_of
 
     question = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 1}}
     survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [question]})

@@ -21,8 +21,8 @@ from hushpoll_server.people.log import now
 from hushpoll_server.people.sessions import digest
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import sessions
-from hushpoll_server.workspace import drafts
-from hushpoll_server.workspace.drafts import Draft
+from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.drafts.draft import Draft
 from sqlalchemy import insert
 
 from tests.serving import close_store, make_ready
@@ -95,14 +95,14 @@ def submit(client: FlaskClient, path: str, page: str | None = None, **fields: An
 
 def make_draft(store: Store, owner: str = "owner", *questions: dict[str, Any], **plan: Any) -> Draft:
     """A draft of that owner, with one plain question unless others are given."""
-    document = drafts.blank(f"Draft {secrets.token_hex(4)}")
+    document = documents.blank(f"Draft {secrets.token_hex(4)}")
     document["questions"] = [dict(question) for question in questions or (QUESTION,)]
-    return drafts.create(store, owner, document, **plan)
+    return storage.create(store, owner, document, **plan)
 
 
 def make_published(store: Store, owner: str | None = "owner", **settings: bool) -> Survey:
     """A published survey of that owner, shared with the reader."""
-    document = {**drafts.blank(f"Survey {secrets.token_hex(4)}"), "questions": [QUESTION]}
+    document = {**documents.blank(f"Survey {secrets.token_hex(4)}"), "questions": [QUESTION]}
     survey = Survey.from_draft({**document, "settings": settings})
     assert store.publish(survey, owner, target_n=100)
     if owner is not None:
@@ -112,7 +112,7 @@ def make_published(store: Store, owner: str | None = "owner", **settings: bool) 
 
 def again(store: Store, draft: Draft) -> Draft:
     """The draft as it is kept now."""
-    found = drafts.find(store, draft.id)
+    found = storage.find(store, draft.id)
     assert found is not None
     return found
 

@@ -16,7 +16,9 @@ from hushpoll_server.people.sign_in import session_user, sign_in
 from hushpoll_server.problems import Problem
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.store.workspace_schema import sign_in_failures, users
-from hushpoll_server.workspace import drafts, opens
+from hushpoll_server.workspace.drafts import storage
+from hushpoll_server.workspace.drafts.draft import StaleDraft
+from hushpoll_server.workspace.survey_page import page_views
 from sqlalchemy import select
 
 from tests.server.accounts_kit import PASSWORD, make_draft, make_published, signed_in, submit
@@ -63,19 +65,19 @@ def test_accounts_work_alike_on_both_databases(people: Store) -> None:
 @both
 def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> None:
     draft = make_draft(people)
-    assert drafts.save(people, draft, 1).revision == 2
-    with pytest.raises(drafts.StaleDraft):
-        drafts.save(people, draft, 1)
-    assert [one.id for one in drafts.unpublished(people, "owner")] == [draft.id]
+    assert storage.save(people, draft, 1).revision == 2
+    with pytest.raises(StaleDraft):
+        storage.save(people, draft, 1)
+    assert [one.id for one in storage.unpublished(people, "owner")] == [draft.id]
     survey = make_published(people)
     known = {one.name: one for one in accounts.all_users(people)}
     reader, analyst = known["reader"], known["analyst"]
     assert [one.hash for one in sharing.readable(people, reader, people.list_surveys())] == [survey.hash]
     assert sharing.readable(people, analyst, people.list_surveys()) == []
-    counter = opens.OpenCounter()
+    counter = page_views.OpenCounter()
     for _ in range(3):
         counter.count(people, survey.hash)
-    assert opens.by_day(people, counter, survey.hash) == [(today().isoformat(), 3)]
+    assert page_views.by_day(people, counter, survey.hash) == [(today().isoformat(), 3)]
 
 
 @both

@@ -18,7 +18,7 @@ from hushpoll_client import Report, Survey, read_answers
 from hushpoll_client.delivery.memory import Memory
 from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents
 
 from tests.command import run_command
 from tests.server.accounts_kit import OR_POLL, again, make_draft, shown_error, submit
@@ -277,6 +277,6 @@ def test_questions_of_a_block_are_edited_moved_copied_and_deleted(owner: FlaskCl
 
 def test_a_published_block_becomes_the_same_draft_again(shop: Store) -> None:
     survey = Survey.from_draft(blocks_draft())
-    document, _ = drafts.imported(survey)
+    document, _ = documents.imported(survey)
     assert document["blocks"] == survey.as_document(published=False)["blocks"]
-    assert drafts.compiled(document).hash == survey.hash
+    assert documents.compiled(document).hash == survey.hash

@@ -15,7 +15,7 @@ from hushpoll_server.collect.sealing_state import sealing_state
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import mailings
-from hushpoll_server.workspace import mailing
+from hushpoll_server.workspace.invitations import mailing
 from psycopg.errors import DiskFull
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import OperationalError

@@ -353,10 +353,10 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
     draft = make_draft(shop, "owner", *ASKED)
     from dataclasses import replace
 
-    from hushpoll_server.workspace import drafts
+    from hushpoll_server.workspace.drafts import storage
 
     third = {"name": "Wave", "wave": 3, "previous": second.hash}
-    drafts.save(
+    storage.save(
         shop, replace(draft, document=draft.document | {"groups": NAMES, "series": third}), draft.revision
     )
     listed = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)

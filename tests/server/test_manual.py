@@ -139,9 +139,9 @@ def test_the_list_is_searched_archived_and_copied(place: tuple[Flask, Store]) ->
         submit(owner, f"{path}/archive", "/surveys?archived=yes", archived="no")
         assert title in owner.get("/surveys").text
     answer = submit(owner, f"/drafts/{draft.id}/duplicate", "/surveys")
-    from hushpoll_server.workspace import drafts
+    from hushpoll_server.workspace.drafts import storage
 
-    copy = drafts.find(store, answer.location.rsplit("/", 1)[1])
+    copy = storage.find(store, answer.location.rsplit("/", 1)[1])
     assert copy is not None
     assert (copy.title, copy.expected_n) == (f"{draft.title} (copy)", 777)
     assert copy.questions == draft.questions

@@ -13,7 +13,8 @@ from hushpoll_client import Report, Survey
 from hushpoll_client.survey import question as question_module
 from hushpoll_server.people import log, tokens
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts, rehearsal
+from hushpoll_server.workspace.drafts import storage
+from hushpoll_server.workspace.rehearsal import simulation
 from sqlalchemy import Engine, event, select
 
 from tests.client.documents import exam
@@ -74,11 +75,11 @@ def test_publishing_stands_or_falls_with_its_draft_and_its_line_in_the_log(
         raise Full
 
     with monkeypatch.context() as broken:
-        broken.setattr(drafts, "note", fail)
+        broken.setattr(storage, "note", fail)
         with pytest.raises(Full):
-            drafts.publish(store, draft, draft.survey("20"), "owner")
+            storage.publish(store, draft, draft.survey("20"), "owner")
     assert store.state(draft.survey("20").hash) is None
-    kept = drafts.find(store, draft.id)
+    kept = storage.find(store, draft.id)
     assert kept is not None
     assert kept.published_hash is None
     assert submit(signed_in(*place, "owner"), f"/drafts/{draft.id}/publish", frozen="y").status_code == 302
@@ -115,7 +116,7 @@ def test_the_rehearsal_shows_what_the_report_says(monkeypatch: pytest.MonkeyPatc
         return seen[-1]
 
     monkeypatch.setattr("hushpoll_analysis.report", kept)
-    shown = rehearsal.simulated(survey, 500, truth)
+    shown = simulation.simulated(survey, 500, truth)
     (made,) = seen
     assert shown.body == as_body(made, heading=3, method=False)
     for part, question in zip(shown.parts, made.questions, strict=True):

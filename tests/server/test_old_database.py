@@ -22,7 +22,7 @@ from hushpoll_server.collect import closing as closing_surveys
 from hushpoll_server.config import Config
 from hushpoll_server.store.restore import restore_backup
 from hushpoll_server.store.surveys import Store, open_store
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import storage
 
 from tests.serving import sealed_records
 
@@ -111,7 +111,7 @@ def test_its_invitations_still_open_the_door_once(old: Flask) -> None:
 
 
 def test_its_draft_is_still_the_same_survey(old: Flask) -> None:
-    draft = drafts.find(store_of(old), FACTS["draft"])
+    draft = storage.find(store_of(old), FACTS["draft"])
     assert draft is not None
     assert (draft.title, draft.owner, draft.expected_n) == ("Next year", "ada", 800)
     assert [question.id for question in draft.survey().questions] == ["cheated", "reason", "tax"]

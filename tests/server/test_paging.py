@@ -19,7 +19,7 @@ from hushpoll_server.results import paging
 from hushpoll_server.results.pages import FORMATS
 from hushpoll_server.results.public_files import PublicFiles
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents, storage
 
 from tests.server.accounts_kit import token_of
 from tests.server.reporting import signed_in
@@ -202,7 +202,7 @@ def test_a_rehearsal_keeps_its_truth_from_page_to_page(
 ) -> None:
     monkeypatch.setattr(paging, "MOST_ROWS", 6)
     made = document(4, 3)
-    draft = drafts.create(store, "ada", {**drafts.blank("Long"), "questions": made["questions"]})
+    draft = storage.create(store, "ada", {**documents.blank("Long"), "questions": made["questions"]})
     page = f"/drafts/{draft.id}/rehearsal"
     text = ada.get(page).text
     assert (shown(text), "Questions 1 to 2 of 4" in text) == (["q1", "q2"], True)

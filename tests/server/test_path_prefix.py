@@ -14,8 +14,8 @@ from hushpoll_server import mail
 from hushpoll_server.config import Config
 from hushpoll_server.people import resetting
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import sheets
-from hushpoll_server.workspace.survey import embed_code
+from hushpoll_server.workspace.paper import slips
+from hushpoll_server.workspace.sharing.routes import embed_code
 
 from tests.server.accounts_kit import PASSWORD, QUESTION, make_draft, make_published, signed_in
 from tests.serving import new_report
@@ -133,7 +133,7 @@ def test_whole_addresses_have_the_path_once(
     with app.test_request_context(f"{PREFIX}/", base_url=f"{HOST}{PREFIX}"):
         assert f'src="{address}/results/{survey.hash}/embed"' in embed_code(survey)
     shown: list[str] = []
-    monkeypatch.setattr(sheets, "render_template", lambda *_, **values: shown.append(values["short"]) or "")
+    monkeypatch.setattr(slips, "render_template", lambda *_, **values: shown.append(values["short"]) or "")
     send("/sign-in", name="owner", password=PASSWORD)
     client.get(f"{PREFIX}/surveys/{survey.hash}/slips", base_url=HOST)
     assert shown == [f"{address}/s/{survey.hash[:12]}"]

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from hushpoll_server.respond import logos
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents, storage
 from werkzeug.routing import Rule
 
 from tests.server.accounts_kit import PEOPLE, make_draft, make_published, signed_in
@@ -77,67 +77,67 @@ TABLE: dict[str, dict[str, str]] = {
     "accounts.list_accounts": ADMINS,
     "accounts.change_account": ADMINS,
     "accounts.audit_log": ADMINS,
-    "workspace.front": PUBLIC,
-    "workspace.home": SIGNED_IN,
-    "workspace.new": DESIGNERS,
-    "workspace.create": DESIGNERS,
-    "workspace.import_definition": DESIGNERS,
-    "workspace.draft": OWN_DRAFT,
-    "workspace.save_details": OWN_DRAFT,
-    "workspace.draft_definition": OWN_DRAFT,
-    "workspace.delete": OWN_DRAFT,
-    "workspace.new_question": OWN_DRAFT,
-    "workspace.question": OWN_DRAFT,
-    "workspace.move_question": OWN_DRAFT,
-    "workspace.duplicate_question": OWN_DRAFT,
-    "workspace.delete_question": OWN_DRAFT,
-    "workspace.around": OWN_DRAFT,
-    "workspace.logo": OWN_DRAFT,
-    "workspace.decline_all": OWN_DRAFT,
-    "workspace.on_paper": OWN_DRAFT,
-    "workspace.languages": OWN_DRAFT,
-    "workspace.upload_languages": OWN_DRAFT,
-    "workspace.language": OWN_DRAFT,
-    "workspace.language_file": OWN_DRAFT,
-    "workspace.remove_language": OWN_DRAFT,
-    "workspace.new_block": OWN_DRAFT,
-    "workspace.block": OWN_DRAFT,
-    "workspace.dissolve_block": OWN_DRAFT,
-    "workspace.privacy": OWN_DRAFT,
-    "workspace.plan_json": OWN_DRAFT,
-    "workspace.live_question": OWN_DRAFT,
-    "workspace.undo": OWN_DRAFT,
-    "workspace.archive_draft": OWN_DRAFT,
-    "workspace.duplicate_draft": OWN_DRAFT,
-    "workspace.archive_survey": EDITORS,
+    "workspace.survey_list.front": PUBLIC,
+    "workspace.survey_list.home": SIGNED_IN,
+    "workspace.survey_list.new": DESIGNERS,
+    "workspace.survey_list.create": DESIGNERS,
+    "workspace.survey_list.import_definition": DESIGNERS,
+    "workspace.draft.draft": OWN_DRAFT,
+    "workspace.draft.save_details": OWN_DRAFT,
+    "workspace.draft.draft_definition": OWN_DRAFT,
+    "workspace.draft.delete": OWN_DRAFT,
+    "workspace.questions.new_question": OWN_DRAFT,
+    "workspace.questions.question": OWN_DRAFT,
+    "workspace.questions.move_question": OWN_DRAFT,
+    "workspace.questions.duplicate_question": OWN_DRAFT,
+    "workspace.questions.delete_question": OWN_DRAFT,
+    "workspace.presentation.around": OWN_DRAFT,
+    "workspace.presentation.logo": OWN_DRAFT,
+    "workspace.declining.decline_all": OWN_DRAFT,
+    "workspace.paper.on_paper": OWN_DRAFT,
+    "workspace.languages.languages": OWN_DRAFT,
+    "workspace.languages.upload_languages": OWN_DRAFT,
+    "workspace.languages.language": OWN_DRAFT,
+    "workspace.languages.language_file": OWN_DRAFT,
+    "workspace.languages.remove_language": OWN_DRAFT,
+    "workspace.blocks.new_block": OWN_DRAFT,
+    "workspace.blocks.block": OWN_DRAFT,
+    "workspace.blocks.dissolve_block": OWN_DRAFT,
+    "workspace.privacy.privacy": OWN_DRAFT,
+    "workspace.privacy.plan_json": OWN_DRAFT,
+    "workspace.autosave.live_question": OWN_DRAFT,
+    "workspace.draft.undo": OWN_DRAFT,
+    "workspace.survey_list.archive_draft": OWN_DRAFT,
+    "workspace.survey_list.duplicate_draft": OWN_DRAFT,
+    "workspace.survey_list.archive_survey": EDITORS,
     "manual.page": PUBLIC,
     "manual.image": PUBLIC,
-    "workspace.phone": OWN_DRAFT,
-    "workspace.preview": OWN_DRAFT,
-    "workspace.preview_question": OWN_DRAFT,
-    "workspace.preview_document": OWN_DRAFT,
-    "workspace.rehearsal": OWN_DRAFT,
-    "workspace.publish": OWN_DRAFT,
-    "workspace.survey": READERS,
-    "workspace.definition": READERS,
-    "workspace.copy_survey": EDITORS,
-    "workspace.run_again": EDITORS,
-    "workspace.share": EDITORS,
-    "workspace.group_sizes": EDITORS,
-    "workspace.unshare": EDITORS,
-    "workspace.publish_results": EDITORS,
-    "workspace.invite": EDITORS,
-    "workspace.refused_form": EDITORS,
-    "workspace.merge": EDITORS,
-    "workspace.letters": EDITORS,
-    "workspace.embedding": EDITORS,
-    "workspace.plan_deletion": EDITORS,
-    "workspace.qr": EDITORS,
-    "workspace.poster": EDITORS,
-    "workspace.slips": EDITORS,
-    "workspace.enter": EDITORS,
-    "workspace.schedule_closing": EDITORS,
-    "workspace.close_survey": EDITORS,
+    "workspace.preview.phone": OWN_DRAFT,
+    "workspace.preview.preview": OWN_DRAFT,
+    "workspace.preview.preview_question": OWN_DRAFT,
+    "workspace.preview.preview_document": OWN_DRAFT,
+    "workspace.rehearsal.rehearsal": OWN_DRAFT,
+    "workspace.publishing.publish": OWN_DRAFT,
+    "workspace.survey.survey": READERS,
+    "workspace.survey.definition": READERS,
+    "workspace.survey.copy_survey": EDITORS,
+    "workspace.survey.run_again": EDITORS,
+    "workspace.sharing.share": EDITORS,
+    "workspace.group_sizes.group_sizes": EDITORS,
+    "workspace.sharing.unshare": EDITORS,
+    "workspace.sharing.publish_results": EDITORS,
+    "workspace.invitations.invite": EDITORS,
+    "workspace.survey.refused_form": EDITORS,
+    "workspace.invitations.merge": EDITORS,
+    "workspace.invitations.letters": EDITORS,
+    "workspace.sharing.embedding": EDITORS,
+    "workspace.closing.plan_deletion": EDITORS,
+    "workspace.links.qr": EDITORS,
+    "workspace.links.poster": EDITORS,
+    "workspace.slips.slips": EDITORS,
+    "workspace.sheets.enter": EDITORS,
+    "workspace.closing.schedule_closing": EDITORS,
+    "workspace.closing.close_survey": EDITORS,
     "results.show": READERS,
     "results.table": READERS,
     "results.trend": READERS,
@@ -158,7 +158,7 @@ FILES = {
     "bootstrap.static": {"filename": "css/bootstrap.min.css"},
     "respond.static_file": {"release": "0", "folder": "respond", "name": "page.js"},
     "respond.words": {"release": "0", "language": "fr"},
-    "workspace.qr": {"kind": "svg"},
+    "workspace.links.qr": {"kind": "svg"},
     "accounts.new_password": {"token": "x"},
     "accounts.choose_language": {"chosen": "en"},
     "manual.page": {"name": "designers"},
@@ -191,7 +191,7 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
     if "code" in rule.arguments:
         values["code"] = "0" * 20
     if "form" in rule.arguments:
-        values["form"] = "share" if rule.endpoint == "workspace.refused_form" else "json"
+        values["form"] = "share" if rule.endpoint == "workspace.survey.refused_form" else "json"
     with app.test_request_context():
         built = rule.build(values)
     assert built is not None, f"{rule.endpoint}: no value for one of {rule.arguments}"
@@ -202,15 +202,15 @@ def _with_block(store: Store) -> str:
     """A draft whose two questions are a block."""
     asked = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("a", "b")]
     block = {"questions": ["a", "b"], "ask": 1, "epsilon": "1"}
-    document = {**drafts.blank("A block"), "questions": asked, "blocks": [block]}
-    return drafts.create(store, "owner", document).id
+    document = {**documents.blank("A block"), "questions": asked, "blocks": [block]}
+    return storage.create(store, "owner", document).id
 
 
 def _in_two_languages(store: Store) -> str:
     """A draft with an open translation."""
     asked = [{"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}]
-    document = {**drafts.blank("Two"), "questions": asked, "language": "en", "translations": {"fr": {}}}
-    return drafts.create(store, "owner", document).id
+    document = {**documents.blank("Two"), "questions": asked, "language": "en", "translations": {"fr": {}}}
+    return storage.create(store, "owner", document).id
 
 
 def _outcome(response: Any) -> str:

@@ -26,7 +26,7 @@ def choose_language(chosen: str) -> Response:
     """Speak this language in the workspace from now on, on this device, and go back to where it was chosen."""
     if chosen not in WORKSPACE_LANGUAGES:
         abort(404, "the workspace does not speak this language; choose one at the foot of a page")
-    response = redirect(local_path(request.args.get("next")) or url_for("workspace.home"))
+    response = redirect(local_path(request.args.get("next")) or url_for("workspace.survey_list.home"))
     if request.headers.get("Sec-Fetch-Site") == "cross-site":
         return response  # another site's link or picture chooses nothing
     response.set_cookie(

@@ -138,7 +138,7 @@ def _taken(journey: _Journey) -> Response:
         session["half_way"] = [*begun, journey.back]
         return _arrived(url_for("accounts.sign_in_code"))
     session["token"] = begun.token
-    return _arrived(journey.back or url_for("workspace.home"))
+    return _arrived(journey.back or url_for("workspace.survey_list.home"))
 
 
 def _arrived(target: str) -> Response:

@@ -107,7 +107,7 @@ def sign_in() -> str | Response | tuple[str, int]:
     if unencrypted_from_elsewhere():
         return render_template("accounts/unencrypted.html"), 403
     if signed_in() and request.method == "GET":
-        return redirect(url_for("workspace.home"))
+        return redirect(url_for("workspace.survey_list.home"))
     form = SignInForm(next=request.args.get("next", ""))
     if not form.validate_on_submit():
         return _sign_in_page(form), 422 if form.errors else 200
@@ -181,7 +181,7 @@ def _enter(begun: SignedIn, back: str | None) -> Response:
     # A session made before signing in may be known to somebody else: begin a new one.
     session.clear()
     session["token"] = begun.token
-    response = redirect(local_path(back) or url_for("workspace.home"))
+    response = redirect(local_path(back) or url_for("workspace.survey_list.home"))
     response.set_cookie(
         devices.COOKIE,
         begun.device,

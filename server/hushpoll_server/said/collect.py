@@ -40,6 +40,17 @@ _ANALYSIS = Path(hushpoll_analysis.__file__).parent
 _SERVER = Path(hushpoll_server.__file__).parent
 _TERMINAL = {"ledger.py", "link.py", "memory.py", "send.py"}
 """Modules of the client that only a terminal uses; it speaks English."""
+_WORKSPACE = (
+    "drafts",
+    "invitations",
+    "languages",
+    "paper",
+    "presentation",
+    "privacy",
+    "questions",
+    "sharing",
+    "survey_list",
+)
 _RULES = (
     "collect",
     "people",
@@ -48,6 +59,7 @@ _RULES = (
     "respond/logos.py",
     "results/minimum.py",
     "workspace/*.py",
+    *(f"workspace/{folder}" for folder in _WORKSPACE),
 )
 """Where the server raises errors that pages show."""
 

@@ -8,12 +8,9 @@ from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 
 from hushpoll_server.current_store import get_store
-
-from . import drafts
-from .drafts import Draft, StaleDraft
-from .forms import RevisionForm
-
-__all__ = ["errors_of", "kept"]
+from hushpoll_server.workspace.drafts import storage
+from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
+from hushpoll_server.workspace.forms import RevisionForm
 
 _STALE = later("Not saved: changed in another tab. Load the page again.")
 
@@ -21,7 +18,7 @@ _STALE = later("Not saved: changed in another tab. Load the page again.")
 def kept(changed: Draft, form: RevisionForm) -> dict[str, Any]:
     """Save what a page sent by itself, and give what the page has to know."""
     try:
-        saved = drafts.save(get_store(), changed, form.read_revision(), form.read_opened())
+        saved = storage.save(get_store(), changed, form.read_revision(), form.read_opened())
     except StaleDraft:
         return {"errors": {}, "stale": str(_STALE)}
     return {"errors": {}, "revision": saved.revision}

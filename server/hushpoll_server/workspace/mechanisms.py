@@ -17,19 +17,7 @@ from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 from hushpoll_server.fields import decimal, decimals, either, option, shown
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits
-
-from .kinds import EDITORS, Fields, editor_of
-
-__all__ = [
-    "OFFERED",
-    "PARAMETERS",
-    "RECOMMENDED",
-    "excluded_by_slider",
-    "fields_of",
-    "read_question",
-    "what_it_reveals",
-    "write_question",
-]
+from hushpoll_server.workspace.kinds import EDITORS, Fields, editor_of
 
 RECOMMENDED = (
     later("Recommended"),
@@ -41,7 +29,6 @@ OFFERED = {
     if one.in_surveys and (one.recompiled or one.fits == "ordered")
 }
 """What a designer may choose; a mechanism whose table comes with the document stays where it is imported."""
-
 _DECOY = (DECOY_SHARE.name, DECOY_COUNTS.name)
 PARAMETERS = {
     parameter.name: parameter
@@ -50,7 +37,6 @@ PARAMETERS = {
     if parameter.name not in _DECOY
 }
 """The parameters that have one field each; the decoy's share may come from elsewhere and has several."""
-
 _DECOY_FIELDS = ("decoy", "decoy_from", "decoy_yes", "decoy_of", "decoy_survey")
 _COIN = later("A coin on the device keeps the epsilon, whatever anybody knows about the harmless answer.")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from flask_babel import lazy_gettext as later
 
-__all__ = ["WORDS"]
-
 WORDS = (
     # The state of a survey.
     later("open"),

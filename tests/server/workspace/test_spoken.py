@@ -20,8 +20,8 @@ from hushpoll_server.manual.pages import PAGES
 from hushpoll_server.people import log, log_words, sharing
 from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts
-from hushpoll_server.workspace.library import TEMPLATES, document_of
+from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.survey_list.survey_templates import TEMPLATES, document_of
 
 from tests.server.accounts_kit import (
     make_draft,
@@ -172,7 +172,7 @@ def test_templates_come_in_the_designers_language(place: tuple[Flask, Store]) ->
             german = document_of(key)
             assert german["language"] == "de"
             assert german["title"] != template.document["title"]
-            drafts.compiled(german)
+            documents.compiled(german)
     with place[0].test_request_context("/"):
         assert document_of("exam") == TEMPLATES["exam"].document
 
@@ -199,7 +199,7 @@ def test_a_lock_is_typed_in_either_language_and_kept_in_one(owner: FlaskClient, 
     for typed, kept, shown in locks:
         plan = {"expected_n": "500", "margin": "5", "epsilon": "1", "lock_0": typed}
         assert submit(owner, f"/drafts/{draft.id}/privacy", **plan).status_code == 302
-        found = drafts.find(store, draft.id)
+        found = storage.find(store, draft.id)
         assert found is not None
         assert found.locks == {"q1": kept}
         assert f'value="{shown}"' in owner.get(f"/drafts/{draft.id}/privacy").text
@@ -216,7 +216,7 @@ def test_three_decimals_are_read_back_as_they_were_written(owner: FlaskClient, s
     shown = {"margin": "2,125", "lock_0": "3,125-fach"}
     assert all(f'value="{one}"' in page for one in shown.values())
     assert submit(owner, f"/drafts/{draft.id}/privacy", **{**typed, **shown}).status_code == 302
-    found = drafts.find(store, draft.id)
+    found = storage.find(store, draft.id)
     assert found is not None
     assert (found.margin, found.locks) == (0.02125, {"q1": "3.125-fold"})
 
@@ -240,8 +240,8 @@ def test_the_log_is_written_in_english_and_read_in_the_readers_language(
 def test_the_log_is_read_whatever_a_designer_calls_a_draft(
     title: str, place: tuple[Flask, Store], store: Store
 ) -> None:
-    draft = drafts.create(store, "owner", {**drafts.blank(title), "questions": []})
-    drafts.remove(store, draft, actor="owner")
+    draft = storage.create(store, "owner", {**documents.blank(title), "questions": []})
+    storage.remove(store, draft, actor="owner")
     admin = signed_in(*place, "admin")
     for language in WORKSPACE_LANGUAGES:
         admin.set_cookie(CHOSEN, language)
@@ -326,7 +326,7 @@ def test_the_list_and_the_beginning_are_all_said(walk: Walk) -> None:
     walk.look("/surveys?archived=yes")
     walk.look("/surveys?q=§§§")
     numbered(walk.store, *questions_of_every_kind())
-    survey = Survey.from_draft({**drafts.blank("№ 0"), "questions": questions_of_every_kind()[:2]})
+    survey = Survey.from_draft({**documents.blank("№ 0"), "questions": questions_of_every_kind()[:2]})
     walk.store.publish(survey, "owner", target_n=100)
     sharing.share(walk.store, survey.hash, "reader", actor="test")
     for who in ("owner", "reader", "admin"):
@@ -368,11 +368,11 @@ def test_drafts_are_all_said(walk: Walk) -> None:
     ]
     for step in steps:
         walk.look(f"/drafts/{draft.id}{step}")
-    block = drafts.create(
+    block = storage.create(
         walk.store,
         "owner",
         {
-            **drafts.blank("№ 3"),
+            **documents.blank("№ 3"),
             "questions": [{"id": f"b{n}", "kind": "yes_no", "text": f"¿{n}?"} for n in range(3)],
             "blocks": [{"questions": ["b0", "b1", "b2"], "ask": 1, "epsilon": "1"}],
         },
@@ -451,20 +451,20 @@ def _defaults(walk: Walk, path: str) -> dict[str, str]:
 
 def test_published_surveys_are_all_said(walk: Walk, bracketed: tuple[Flask, Store]) -> None:
     store = walk.store
-    plain = Survey.from_draft({**drafts.blank("№ 10"), "questions": questions_of_every_kind()[:2]})
+    plain = Survey.from_draft({**documents.blank("№ 10"), "questions": questions_of_every_kind()[:2]})
     grouped = Survey.from_draft(
-        {**drafts.blank("№ 11"), "questions": questions_of_every_kind()[:2], "groups": ["§1", "§2"]}
+        {**documents.blank("№ 11"), "questions": questions_of_every_kind()[:2], "groups": ["§1", "§2"]}
     )
     invited = Survey.from_draft(
         {
-            **drafts.blank("№ 12"),
+            **documents.blank("№ 12"),
             "questions": questions_of_every_kind()[:2],
             "settings": {"invitation": True, "kiosk": False},
         }
     )
     paper = Survey.from_draft(
         {
-            **drafts.blank("№ 13"),
+            **documents.blank("№ 13"),
             "questions": [
                 {"id": "a", "kind": "yes_no", "text": "¿?", "mechanism": {"name": "warner", "truth": "3/4"}}
             ],
@@ -553,7 +553,7 @@ def test_numbers_of_the_editor_are_written_with_a_comma_and_read_back(
         numbers = [text for text in fields.values() if "," in text]
         assert all(f'value="{text}"' in page for text in numbers)
         assert submit(owner, at, id=name, text=f"{name.upper()}?", **fields).status_code == 302
-    after = drafts.find(store, draft.id)
+    after = storage.find(store, draft.id)
     assert after is not None
     assert {key: after.questions[0][key] for key in span} == span
     assert after.questions[1]["mechanism"] == shares

@@ -13,7 +13,7 @@ from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts
+from hushpoll_server.workspace.drafts import documents
 
 from tests.server.workspace.walking import Walk, left_over, questions_of_every_kind
 from tests.serving import post_batch
@@ -60,7 +60,7 @@ def truth_of(survey: Survey) -> dict[str, Any]:
 
 def made_of(document: dict[str, Any]) -> Survey:
     """A survey with a title of its own."""
-    return Survey.from_draft(resolve({**drafts.blank(f"№ {secrets.randbelow(10**9)}"), **document}))
+    return Survey.from_draft(resolve({**documents.blank(f"№ {secrets.randbelow(10**9)}"), **document}))
 
 
 def answered(walk: Walk, document: dict[str, Any], n: int, closed: bool = True, **more: Any) -> Survey:

@@ -24,7 +24,9 @@ from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server import spoken
 from hushpoll_server.spoken import CHOSEN, LANGUAGES
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace import drafts, languages
+from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.drafts.draft import Draft
+from hushpoll_server.workspace.languages import routes
 
 from tests.server.accounts_kit import OR_POLL, open_place, signed_in
 from tests.server.workspace.brackets import CLOSE, OPEN, letters, unsaid, wide, write_brackets
@@ -56,7 +58,7 @@ NAMES = {
 }
 NAMES |= {*LANGUAGES.values(), *MECHANISMS, "fr", "en", "tel:+"}
 # Languages have their German names from Babel, which no catalogue of ours has.
-NAMES |= {str(Locale.parse(tag, sep="-").get_display_name("de")) for tag in languages.COMMON}
+NAMES |= {str(Locale.parse(tag, sep="-").get_display_name("de")) for tag in routes.COMMON}
 _NAMES = re.compile(
     rf"(?<![^\W\d_²])(?:{'|'.join(sorted(map(re.escape, NAMES), key=len, reverse=True))})(?![^\W\d_²])"
 )
@@ -190,6 +192,6 @@ class Walk:
         assert not self.found, told
 
 
-def numbered(store: Store, *questions: dict[str, Any], **more: Any) -> drafts.Draft:
-    document = {**drafts.blank(f"№ {secrets.randbelow(10**9)}"), "questions": list(questions), **more}
-    return drafts.create(store, "owner", document)
+def numbered(store: Store, *questions: dict[str, Any], **more: Any) -> Draft:
+    document = {**documents.blank(f"№ {secrets.randbelow(10**9)}"), "questions": list(questions), **more}
+    return storage.create(store, "owner", document)

@@ -1,0 +1,1 @@
+"""Closing a survey and deleting its reports."""

@@ -1,0 +1,124 @@
+"""When a survey closes and when its reports are deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask_babel import force_locale
+from hushpoll_client import HushpollError, Survey
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+
+from hushpoll_server.collect import closing, retention
+from hushpoll_server.current_store import get_store
+from hushpoll_server.fields import sentence
+from hushpoll_server.people.access import audit, current_user
+from hushpoll_server.spoken import day
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.store.surveys import SurveyState
+from hushpoll_server.workspace.access import designer, editable_survey
+from hushpoll_server.workspace.closing.forms import CloseForm, DeleteForm
+from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.responses import Page
+from hushpoll_server.workspace.survey_page.routes import show_survey
+
+bp = Blueprint("closing", __name__, template_folder="templates")
+
+
+def page_part(_survey: Survey, state: SurveyState) -> dict[str, Any]:
+    """Return the forms for closing and for deleting reports, on the survey's page."""
+    keeping = retention.keeping_of(get_store(), state.hash)
+    return {
+        "close_form": close_form(state),
+        "delete_form": DeleteForm(formdata=None, delete_on=keeping.delete_on),
+        "kept": keeping,
+    }
+
+
+def close_form(state: SurveyState) -> CloseForm:
+    """Return the closing form as the survey stands."""
+    when = "n" if state.closes_at else "date" if state.closes_on else "never"
+    return CloseForm(formdata=None, when=when, on=state.closes_on, at=state.closes_at)
+
+
+@bp.post("/surveys/<survey_hash>/retention")
+@designer
+def plan_deletion(survey_hash: str) -> Page:
+    """Set the day on which every report is deleted, or take it back."""
+    editable_survey(survey_hash)
+    form = DeleteForm()
+    if form.validate_on_submit():
+        try:
+            retention.set_day(get_store(), survey_hash, form.delete_on.data, current_user.name)
+
+            if form.delete_on.data:
+                flash(_("All reports will be deleted on %(day)s.", day=day(form.delete_on.data)), "done")
+            else:
+                flash(_("No day is set."), "done")
+            return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#close")
+        except HushpollError as error:
+            form.delete_on.errors = [sentence(error)]
+    return show_survey(survey_hash, 422, delete_form=form)
+
+
+@bp.post("/surveys/<survey_hash>/closing")
+@designer
+def schedule_closing(survey_hash: str) -> Page:
+    """Close after a day, or at a number of reports."""
+    editable_survey(survey_hash)
+    form = CloseForm()
+    valid = form.validate_on_submit()
+    when = form.when.data
+    if valid and when == "date" and form.on.data is None:
+        form.on.errors = [_("Choose a day.")]
+    elif valid and when == "n" and form.at.data is None:
+        form.at.errors = [_("Type a number of reports.")]
+    elif valid:
+        try:
+            _schedule(survey_hash, form)
+            # The log is kept in English, whoever writes it.
+            with force_locale("en"):
+                audit("closing planned", survey_hash, _scheduled(form))
+            flash(_scheduled(form), "done")
+            return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#close")
+        except HushpollError as error:
+            (form.on if when == "date" else form.at).errors = [sentence(error)]
+    return show_survey(survey_hash, 422, close_form=form)
+
+
+def _schedule(survey_hash: str, form: CloseForm) -> None:
+    # Only one of the two at a time: a page that says one thing must not do another.
+    on = form.on.data if form.when.data == "date" else None
+    at = form.at.data if form.when.data == "n" else None
+    closing.plan(get_store(), survey_hash, on, at)
+
+
+def _scheduled(form: CloseForm) -> str:
+    """Return when the survey closes."""
+    if form.when.data == "date":
+        return _("Closes after %(day)s.", day=day(form.on.data))
+    if form.when.data == "n":
+        return _("Closes at %(n)s reports.", n=planner.whole(form.at.data))
+    return _("Stays open until you close it.")
+
+
+@bp.route("/surveys/<survey_hash>/close", methods=["GET", "POST"])
+@designer
+def close_survey(survey_hash: str) -> Page:
+    """Ask, then close."""
+    published = editable_survey(survey_hash)
+    if request.method == "GET":
+        count = get_store().count(survey_hash)
+        return render_template("closing/close.html", survey=published, count=count, minimum=FEWEST_REPORTS)
+    store = get_store()
+    if closing.close(store, survey_hash, actor=current_user.name, wait=False):
+        waits = store.count(survey_hash) > store.sealed_count(survey_hash)
+        flash(
+            _("Closed. Nothing was deleted; the last reports will be counted in a moment.")
+            if waits
+            else _("Closed. Nothing was deleted; the report is complete now."),
+            "done",
+        )
+    else:
+        flash(_("This survey was closed before."), "problem")
+    return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash))

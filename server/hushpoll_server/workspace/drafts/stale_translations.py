@@ -1,0 +1,50 @@
+"""Which translated texts were written for another original than the one that stands now.
+
+A draft keeps a digest of every pair of original and translation that fit each other, beside the document and never in
+it: a pair that is not among them has lost its original since. Pairs know no place, so questions may move or be renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from hushpoll_server.workspace.drafts import translations
+from hushpoll_server.workspace.drafts.translations import Path
+
+Document = dict[str, Any]
+Fitting = Mapping[str, list[str]]
+
+
+def fitting(document: Document) -> dict[str, list[str]]:
+    """Take every translation of a document to fit its original."""
+    return {tag: [pair for _, _, pair in _pairs(document, tag)] for tag in document.get("translations", {})}
+
+
+def outdated(document: Document, fitting: Fitting, tag: str) -> set[Path]:
+    """Return the places of a language whose original changed after they were translated; none where that is unknown."""
+    if tag not in fitting:
+        return set()
+    return {at for at, _, pair in _pairs(document, tag) if pair not in fitting[tag]}
+
+
+def rewritten(
+    before: Document, after: Document, fitting: Fitting, tag: str, right: Collection[Path] = ()
+) -> Fitting:
+    """Return the pairs that fit after a language was written: not those out of date that nobody touched or
+    confirmed.
+    """
+    lost = outdated(before, fitting, tag).difference(right)
+    old = {at: text for at, text, _ in _pairs(before, tag) if at in lost}
+    return {**fitting, tag: [pair for at, text, pair in _pairs(after, tag) if old.get(at) != text]}
+
+
+def _pairs(document: Document, tag: str) -> Iterator[tuple[Path, str, str]]:
+    """Yield place, translation and digest of every text that is translated."""
+    texts = document.get("translations", {}).get(tag, {})
+    for at, original in translations.pieces(document):
+        if text := translations.text_at(texts, at):
+            pair = json.dumps([original, text]).encode()
+            yield at, text, hashlib.sha256(pair).hexdigest()[:16]

@@ -1,0 +1,169 @@
+"""Drafts in the database: created, saved over a known revision, undone, published."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hushpoll_client import Survey
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from hushpoll_server.people.log import note, now, record
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.workspace_schema import drafts
+from hushpoll_server.workspace.drafts import history, sections, stale_translations
+from hushpoll_server.workspace.drafts.documents import DEFAULT_EPSILON, Document
+from hushpoll_server.workspace.drafts.draft import (
+    _OWN,
+    DEFAULT_MARGIN,
+    DEFAULT_N,
+    Draft,
+    DraftIsPublished,
+    StaleDraft,
+)
+
+
+def create(
+    store: Store,
+    owner: str,
+    document: Document,
+    expected_n: int = DEFAULT_N,
+    margin: float = DEFAULT_MARGIN,
+    epsilon: str = DEFAULT_EPSILON,
+    linked: tuple[str, ...] = (),
+    margins: Mapping[str, float] | None = None,
+    locks: Mapping[str, str] | None = None,
+    cross_tables: Mapping[str, bool] | None = None,
+    fitting: Mapping[str, list[str]] | None = None,
+) -> Draft:
+    """Keep a new draft."""
+    name = secrets.token_hex(8)
+    plan = (expected_n, margin, epsilon, linked)
+    plans_by_question = (
+        margins or {},
+        locks or {},
+        cross_tables or {},
+        fitting or stale_translations.fitting(document),
+    )
+    draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None, *plans_by_question)
+    with store.write() as tx:
+        tx.execute(insert(drafts).values(**_row(draft)))
+    return draft
+
+
+def find(store: Store, draft_id: str) -> Draft | None:
+    """Return the draft of that id."""
+    with store.read() as tx:
+        row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
+    return None if row is None else _draft(row)
+
+
+def of_published(store: Store, survey_hash: str) -> Draft | None:
+    """Return the draft that became a published survey, where it was written here."""
+    query = select(drafts).where(drafts.c.published_hash == survey_hash).order_by(drafts.c.updated_at)
+    with store.read() as tx:
+        row = tx.execute(query).first()
+    return None if row is None else _draft(row)
+
+
+def unpublished(store: Store, owner: str | None) -> list[Draft]:
+    """Return the unpublished drafts of an owner (None: of all), the last changed first."""
+    query = select(drafts).where(drafts.c.published_hash.is_(None)).order_by(drafts.c.updated_at.desc())
+    if owner is not None:
+        query = query.where(drafts.c.owner == owner)
+    with store.read() as tx:
+        return [_draft(row) for row in tx.execute(query)]
+
+
+def save(store: Store, draft: Draft, revision: int, opened: int | None = None) -> Draft:
+    """Write a changed draft over the revision that its page has; StaleDraft where another one is there.
+
+    A page that saves by itself says at which revision it was `opened`: all that it saves is undone together.
+    """
+    newer = replace(draft, title=draft.document["title"], revision=revision + 1, updated_at=now())
+    with store.write() as tx:
+        history.keep(tx, _write(tx, draft.id, revision, _row(newer)), opened)
+    return newer
+
+
+def undo(store: Store, draft_id: str, revision: int) -> bool:
+    """Put a draft back to what it was before its last change; False where there is nothing to go back to."""
+    with store.write() as tx:
+        state = history.take(tx, draft_id)
+        if state is None:
+            return False
+        _write(tx, draft_id, revision, {**state, "revision": revision + 1, "updated_at": now()})
+    return True
+
+
+def _write(tx: Connection, draft_id: str, revision: int, values: dict[str, Any]) -> Row[Any]:
+    """Write values over that revision of a draft, and give the row as it was."""
+    row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
+    if row is not None and row.published_hash is not None:
+        raise DraftIsPublished(row.published_hash)
+    mine = (drafts.c.id == draft_id) & (drafts.c.revision == revision) & drafts.c.published_hash.is_(None)
+    changed = tx.execute(update(drafts).where(mine).values(**values))
+    if row is None or not changed.rowcount:
+        raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
+    return row
+
+
+def remove(store: Store, draft: Draft, *, actor: str) -> None:
+    """Delete a draft; the audit log remembers its title."""
+    with store.write() as tx:
+        gone = tx.execute(delete(drafts).where(drafts.c.id == draft.id, drafts.c.published_hash.is_(None)))
+        history.forget(tx, draft.id)
+    if gone.rowcount:
+        record(store, actor, "draft deleted", draft.id, draft.title)
+
+
+def publish(store: Store, draft: Draft, survey: Survey, owner: str) -> bool:
+    """Publish a draft in one transaction: the survey, the frozen draft, the line in the log; False if it was before."""
+    with store.write() as tx:
+        new = store.publish_within(tx, survey, owner, target_n=draft.expected_n, results_public=False)
+        if new:
+            _freeze(tx, draft, survey.hash)
+            note(tx, owner, "published", survey.hash, survey.title)
+    return new
+
+
+def mark_published(store: Store, draft: Draft, survey_hash: str) -> None:
+    """Freeze a draft whose definition was published before."""
+    with store.write() as tx:
+        _freeze(tx, draft, survey_hash)
+
+
+def _freeze(tx: Connection, draft: Draft, survey_hash: str) -> None:
+    """Make the draft the published survey's past."""
+    mine = (drafts.c.id == draft.id) & (drafts.c.revision == draft.revision)
+    changed = tx.execute(update(drafts).where(mine).values(published_hash=survey_hash, updated_at=now()))
+    history.forget(tx, draft.id)
+    if not changed.rowcount:
+        raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
+
+
+def _row(draft: Draft) -> dict[str, Any]:
+    named = {question["id"] for question in draft.questions if "name" in question.get("mechanism", {})}
+    linked = [name for name in draft.linked if name in named]
+    there = {question["id"] for question in draft.questions}
+    plans = {
+        field: {name: value for name, value in getattr(draft, field).items() if name in there}
+        for field in _OWN
+    }
+    plans["fitting"] = dict(draft.fitting)
+    return {key: value for key, value in vars(draft).items() if key not in plans} | {
+        "document": json.dumps(draft.document, ensure_ascii=False),
+        "linked": json.dumps(linked),
+        "budget": json.dumps({field: values for field, values in plans.items() if values}),
+    }
+
+
+def _draft(row: Row[Any]) -> Draft:
+    values = dict(row._mapping)
+    values["document"] = sections.mended(json.loads(values["document"]))
+    values["linked"] = tuple(json.loads(values["linked"]))
+    plans = json.loads(values.pop("budget"))
+    return Draft(**values, **plans)

@@ -1,0 +1,1 @@
+"""Invitation codes and the letters that carry them."""

@@ -1,0 +1,232 @@
+"""Invitations by mail: who got which code is kept in one locked box per survey, for reminders, until the survey closes.
+
+A copy of the database tells nothing of it: the key is made from the server's secret, which is outside. The box is
+written anew as a whole, in an order that says nothing, so that no row has a history of its own. What was answered is
+in none of this: codes and reports part when a report is sealed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from hushpoll_client import HushpollError
+from hushpoll_client.messages import Message, msg
+from sqlalchemy import Connection, insert, select, update
+
+from hushpoll_server.collect import invitations
+from hushpoll_server.collect.spent_invitations import unspent
+from hushpoll_server.mail import Letter, MailError, check_address, send
+from hushpoll_server.people.log import note, now
+from hushpoll_server.store.surveys import Store, unknown_survey
+from hushpoll_server.store.workspace_schema import mailings
+
+MOST_ADDRESSES = 5_000
+_TOGETHER = 20
+_BUSY_SECONDS = 120
+_NONCE = 12
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person who is invited: the address, the code, the group, and the last round in which a letter was accepted."""
+
+    to: str
+    code: str
+    group: int | None = None
+    last: int = 0
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Mailing:
+    """All who are invited to one survey, and the round of letters that is under way: 1, then one for each reminder."""
+
+    people: tuple[Person, ...] = ()
+    round: int = 1
+    busy: bool = False
+    problem: str = ""
+    remedy: str = ""
+    values: dict[str, str] = field(default_factory=dict)
+    """What stands in the places of the problem's sentence."""
+
+    @property
+    def failed(self) -> MailError | None:
+        """Why the last letters were not sent, to be said in the reader's language."""
+        problem = Message(self.problem, self.values) if self.values else self.problem
+        return MailError(problem, self.remedy) if problem else None
+
+    @property
+    def reached(self) -> int:
+        """How many have got a letter."""
+        return sum(person.last > 0 for person in self.people)
+
+    @property
+    def refused(self) -> int:
+        """How many addresses the mail server refused."""
+        return sum(person.refused for person in self.people)
+
+
+def read_addresses(text: str) -> list[str]:
+    """Read addresses, one a line or with commas between, each once; MailError names the first that is none."""
+    typed = [
+        address_typed
+        for line in text.splitlines()
+        for address_typed in line.replace(";", ",").split(",")
+        if address_typed.strip()
+    ]
+    if len(typed) > MOST_ADDRESSES:
+        raise MailError(
+            msg("these are {count:,} addresses", count=len(typed)),
+            msg("send to at most {most:,}", most=MOST_ADDRESSES),
+        )
+    once: dict[str, str] = {}
+    for address in map(check_address, typed):
+        once.setdefault(address.lower(), address)
+    return list(once.values())
+
+
+def read(store: Store, survey_hash: str) -> Mailing:
+    """Open a survey's box; an empty mailing where it has none."""
+    with store.read() as tx:
+        return _open(tx, store, survey_hash)
+
+
+def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | None = None) -> int:
+    """Make a code for every address that has none yet, and give how many are new."""
+    known_addresses = {person.to.lower() for person in read(store, survey_hash).people}
+    new_addresses = [address for address in addresses if address.lower() not in known_addresses]
+    if len(known_addresses) + len(new_addresses) > MOST_ADDRESSES:
+        raise MailError(
+            "there would be too many addresses", msg("send to at most {most:,}", most=MOST_ADDRESSES)
+        )
+    if not new_addresses:
+        return 0
+    codes = invitations.invite(store, survey_hash, len(new_addresses), group)
+    people = [Person(to, code, group) for to, code in zip(new_addresses, codes, strict=True)]
+    _change(store, survey_hash, lambda mailing: replace(mailing, people=(*mailing.people, *people)))
+    return len(people)
+
+
+def start(
+    store: Store, survey_hash: str, write: Callable[[Person], Letter], remind: bool, actor: str
+) -> threading.Thread:
+    """Send letters in the background: first letters, or reminders to people whose code is unused."""
+    with store.write() as tx:
+        mine = (mailings.c.hash == survey_hash) & (mailings.c.busy_until < now())
+        if not tx.execute(update(mailings).where(mine).values(busy_until=now() + _BUSY_SECONDS)).rowcount:
+            raise MailError("letters of this survey are being sent already", "wait until they are")
+        mailing = _open(tx, store, survey_hash)
+        if remind and not _due(tx, store, survey_hash, mailing):
+            mailing = replace(mailing, round=mailing.round + 1)
+        _keep(tx, store, survey_hash, replace(mailing, problem="", remedy="", values={}))
+        due = _due(tx, store, survey_hash, mailing)
+        note(
+            tx, actor, "reminders sent" if remind else "invitations sent", survey_hash, f"{len(due)} letters"
+        )
+    thread = threading.Thread(target=_run, args=(store, survey_hash, due, write), daemon=True)
+    thread.start()
+    return thread
+
+
+def _due(tx: Connection, store: Store, survey_hash: str, mailing: Mailing) -> list[Person]:
+    """Return those who are to get a letter in this round: in a reminder only those whose code is not used."""
+    waiting = [person for person in mailing.people if person.last < mailing.round and not person.refused]
+    published = store.published(survey_hash)
+    assert published is not None
+    digests = {
+        recipient.code: invitations.digest(survey_hash, recipient.code, recipient.group)
+        for recipient in waiting
+    }
+    unused = unspent(tx, store.waiting, published.number, digests.values())
+    return [recipient for recipient in waiting if digests[recipient.code] in unused]
+
+
+def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Person], Letter]) -> None:
+    failed: dict[str, Any] = {}
+    # In an order that says nothing of the list.
+    waiting = sorted(due, key=lambda _: os.urandom(8))
+    try:
+        for start in range(0, len(waiting), _TOGETHER):
+            letters = {write(person): person for person in waiting[start : start + _TOGETHER]}
+            _send_part(store, survey_hash, letters)
+    except HushpollError as error:
+        values = error.problem.values if isinstance(error.problem, Message) else {}
+        failed = {
+            "problem": error.problem.template if isinstance(error.problem, Message) else error.problem,
+            "remedy": str(error.remedy),
+            "values": {name: str(value) for name, value in values.items()},
+        }
+        _LOG.error("letters were not sent: %s", error.problem)
+    finally:
+        _change(store, survey_hash, lambda mailing: replace(mailing, **failed))
+
+
+def _send_part(store: Store, survey_hash: str, letters: dict[Letter, Person]) -> None:
+    """Send a few letters, and record who got one even if sending breaks off, so that no one gets it twice."""
+    results: dict[str, bool] = {}
+    try:
+        for letter, is_taken in send(store.config, letters):
+            results[letters[letter].code] = is_taken
+    finally:
+        _change(store, survey_hash, partial(_marked, results), _BUSY_SECONDS)
+
+
+def _marked(results: dict[str, bool], mailing: Mailing) -> Mailing:
+    def marked(person: Person) -> Person:
+        if person.code not in results:
+            return person
+        return replace(person, last=mailing.round) if results[person.code] else replace(person, refused=True)
+
+    return replace(mailing, people=tuple(map(marked, mailing.people)))
+
+
+def _change(store: Store, survey_hash: str, change: Callable[[Mailing], Mailing], busy: int = 0) -> None:
+    with store.write() as tx:
+        # One after the other, also on PostgreSQL.
+        tx.execute(select(mailings.c.hash).where(mailings.c.hash == survey_hash).with_for_update())
+        _keep(tx, store, survey_hash, change(_open(tx, store, survey_hash)), now() + busy if busy else 0)
+
+
+def _keep(
+    tx: Connection, store: Store, survey_hash: str, mailing: Mailing, busy_until: int | None = None
+) -> None:
+    shuffled = sorted(mailing.people, key=lambda _: os.urandom(8))
+    text = json.dumps({**asdict(mailing), "people": [asdict(person) for person in shuffled]}).encode()
+    nonce = os.urandom(_NONCE)
+    # Padded, so that the length does not tell how long the addresses are.
+    box = nonce + _cipher(store, survey_hash).encrypt(nonce, text.ljust(-(-len(text) // 4096) * 4096), None)
+    values: dict[str, object] = {"box": box} | ({} if busy_until is None else {"busy_until": busy_until})
+    if not tx.execute(update(mailings).where(mailings.c.hash == survey_hash).values(**values)).rowcount:
+        tx.execute(insert(mailings).values(hash=survey_hash, **values))
+
+
+def _open(tx: Connection, store: Store, survey_hash: str) -> Mailing:
+    if store.published(survey_hash) is None:
+        raise unknown_survey(survey_hash)
+    row = tx.execute(select(mailings).where(mailings.c.hash == survey_hash)).one_or_none()
+    if row is None:
+        return Mailing()
+    box = bytes(row.box)
+    try:
+        text = _cipher(store, survey_hash).decrypt(box[:_NONCE], box[_NONCE:], None)
+    except InvalidTag:
+        # Locked with a key that was lost: nobody can be reminded, and nothing else is affected.
+        return Mailing()
+    stored = json.loads(text)
+    people = tuple(Person(**entry) for entry in stored.pop("people"))
+    return Mailing(**{**stored, "people": people, "busy": row.busy_until > now()})
+
+
+def _cipher(store: Store, survey_hash: str) -> AESGCM:
+    return AESGCM(hmac.digest(store.secret, b"hushpoll: mailing " + survey_hash.encode(), "sha256"))

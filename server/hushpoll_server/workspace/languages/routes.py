@@ -1,0 +1,420 @@
+"""The languages of a survey: every text next to its original, how much of each is done, files in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from babel import Locale, UnknownLocaleError
+from flask import Blueprint, abort, flash, jsonify, redirect, render_template, request, url_for
+from flask_babel import lazy_gettext as later
+from flask_wtf import FlaskForm
+from flask_wtf.file import FileField, FileRequired
+from hushpoll_client import HushpollError, SurveyError, strict_json
+from hushpoll_client.limits import LENGTHS
+from hushpoll_client.survey.translations import MAX_LANGUAGES, read_language, read_translations
+from werkzeug.wrappers import Response
+from wtforms import StringField, TextAreaField
+
+from hushpoll_server.current_store import get_store
+from hushpoll_server.fields import both, sentence
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words, ngettext, pgettext
+from hushpoll_server.spoken import language as spoken
+from hushpoll_server.workspace.access import designer, open_draft
+from hushpoll_server.workspace.autosave import errors_of, kept
+from hushpoll_server.workspace.drafts import stale_translations, storage
+from hushpoll_server.workspace.drafts.documents import Document
+from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
+from hushpoll_server.workspace.drafts.translations import (
+    Path,
+    beside_originals,
+    completeness,
+    pieces,
+    text_at,
+    unfinished,
+    with_text,
+    without_originals,
+)
+from hushpoll_server.workspace.forms import RevisionForm, posted_revision
+from hushpoll_server.workspace.responses import Page, download, pretty
+
+bp = Blueprint("languages", __name__, template_folder="templates")
+
+
+LARGEST_FILE = 1 << 20
+# What fields suggest; every other tag can be typed.
+COMMON = (
+    "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr",
+    "he", "hi", "hr", "hu", "id", "it", "ja", "ko", "lt", "lv", "nl", "pl", "pt", "pt-BR",
+    "ro", "ru", "sk", "sl", "sr", "sv", "sw", "ta", "th", "tr", "uk", "ur", "vi", "zh",
+)  # fmt: skip
+_SEVERAL_LINES = ("intro", "thanks", "help")
+_STALE = later("Nothing was changed: this draft was edited in another tab.")
+
+
+class LanguageForm(RevisionForm):
+    """The language that a survey is written in, and one to add."""
+
+    language = StringField(
+        later("This survey is written in"),
+        description=later("Choose one, or type its tag, such as en or pt-BR."),
+    )
+    tag = StringField(
+        later("Add a language"),
+        description=later(
+            "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s languages with its own.",
+            most=MAX_LANGUAGES,
+        ),
+    )
+
+
+class LanguageFileForm(FlaskForm):  # type: ignore[misc]
+    """Translations from a file."""
+
+    file = FileField(
+        later("Translations (JSON)"),
+        [FileRequired(later("Choose a file."))],
+        description=later(
+            "As it was downloaded here, with the texts filled in. It may hold one language or several."
+        ),
+    )
+
+
+def language_name(tag: str) -> str:
+    """Name a language in the reader's; a tag that is not known stays as it is."""
+    try:
+        return str(Locale.parse(tag, sep="-").get_display_name(spoken()) or tag)
+    except (UnknownLocaleError, ValueError):
+        return tag
+
+
+def told_languages(draft: Draft) -> list[str]:
+    """Return of every translation how much of it is done, such as "fr 7 of 12", and what may be out of date."""
+    lines = []
+    for tag in draft.document.get("translations", {}):
+        have, of = completeness(draft.document, tag)
+        old = _told_old(draft, tag)
+        lines.append(f"{tag} " + _("%(have)s of %(all)s", have=have, all=of) + (f" ({old})" if old else ""))
+    return lines
+
+
+def _told_old(draft: Draft, tag: str) -> str:
+    """Return how many texts of a language may be out of date; nothing where none is."""
+    old = len(stale_translations.outdated(draft.document, draft.fitting, tag))
+    return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old) if old else ""
+
+
+def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
+    """Check translations as a survey's own reader does, but for texts that are still open; SurveyError says where."""
+    filled = {tag: _filled(texts, (), iter(range(1 << 20))) for tag, texts in translations.items()}
+    read_translations(filled, document, published=False)
+
+
+def _filled(texts: Any, at: Path, numbers: Any) -> Any:
+    """Put a stand-in for every text that is open, each another one: answers may not be equal."""
+    if isinstance(texts, str):
+        return texts if texts.strip() else f"[{next(numbers)}]"
+    if isinstance(texts, Mapping):
+        return {key: _filled(value, (*at, key), numbers) for key, value in texts.items()}
+    if at == ("help",) and texts == []:
+        return [{"label": "-", "url": "tel:112"}]
+    if isinstance(texts, list):
+        return [_filled(text, at, numbers) for text in texts]
+    return texts
+
+
+def with_language(document: Document, tag: str, texts: Mapping[str, Any]) -> Document:
+    """Return the document with the texts of a language, in the order in which languages were added."""
+    return {**document, "translations": {**document.get("translations", {}), tag: texts}}
+
+
+def without_language(document: Document, tag: str) -> Document:
+    """Return the document without a language."""
+    left = {name: texts for name, texts in document["translations"].items() if name != tag}
+    rest = {key: value for key, value in document.items() if key != "translations"}
+    return {**rest, **({"translations": left} if left else {})}
+
+
+@bp.route("/drafts/<draft_id>/languages", methods=["GET", "POST"])
+@designer
+def languages(draft_id: str) -> Page:
+    """Show which languages there are and how much is done; say the survey's own, add one."""
+    draft = open_draft(draft_id)
+    if request.method == "GET":
+        return _show_list(draft)
+    form = LanguageForm()
+    try:
+        if not form.validate():
+            return _show_list(draft, form, status=422)
+        document = _with_tags(draft.document, form)
+        storage.save(get_store(), replace(draft, document=document), form.read_revision())
+    except SurveyError as error:
+        field = form.language if error.path == ("language",) else form.tag
+        field.errors = [sentence(both(error))]
+        return _show_list(draft, form, status=422)
+    except StaleDraft:
+        flash(str(_STALE), "problem")
+        return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
+    tag = (form.tag.data or "").strip()
+    if tag:
+        return redirect(url_for("workspace.languages.language", draft_id=draft.id, tag=tag))
+    flash(_("Saved."), "done")
+    return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
+
+
+def _with_tags(document: Document, form: LanguageForm) -> Document:
+    own_tag, tag = (form.language.data or "").strip(), (form.tag.data or "").strip()
+    there = document.get("translations", {})
+    rest = {key: value for key, value in document.items() if key != "language"}
+    if not own_tag:
+        if there or tag:
+            raise SurveyError(("language",), "is missing", "say which language the survey itself is in")
+        return rest
+    if read_language(own_tag, ("language",)) in there:
+        raise SurveyError(("language",), "is one of the translations", "remove that translation first")
+    changed = {**rest, "language": own_tag}
+    if not tag:
+        return changed
+    if tag in there:
+        raise SurveyError(("translations",), "is there already", "choose it in the list")
+    changed = with_language(changed, tag, {})
+    # Its texts are all open; the tag and the number of languages are not.
+    check_texts(changed, {name: with_text(changed, lambda _: "") for name in changed["translations"]})
+    return changed
+
+
+def _show_list(
+    draft: Draft,
+    form: LanguageForm | None = None,
+    file_form: LanguageFileForm | None = None,
+    status: int = 200,
+) -> Page:
+    document = draft.document
+    own_tag = document.get("language", "")
+    language_form = form or LanguageForm(formdata=None, revision=draft.revision, language=own_tag)
+    open_ones = unfinished(document)
+    rows = []
+    for tag in document.get("translations", {}):
+        have, of = completeness(document, tag)
+        rows.append(
+            {
+                "tag": tag,
+                "name": language_name(tag),
+                "have": have,
+                "of": of,
+                "done": tag not in open_ones,
+                "old": _told_old(draft, tag),
+            }
+        )
+    page = render_template(
+        "languages/languages.html",
+        draft=draft,
+        form=language_form,
+        file_form=file_form or LanguageFileForm(formdata=None),
+        own=language_name(own_tag) if own_tag else "",
+        rows=rows,
+        common=sorted(((tag, language_name(tag)) for tag in COMMON), key=lambda pair: pair[1]),
+        step="questions",
+    )
+    return page, status
+
+
+@bp.post("/drafts/<draft_id>/languages/upload")
+@designer
+def upload_languages(draft_id: str) -> Page:
+    """Take languages from a file; nothing is kept of a file in which something is missing or unknown."""
+    draft, form = open_draft(draft_id), LanguageFileForm()
+    if not form.validate_on_submit():
+        return _show_list(draft, file_form=form, status=422)
+    try:
+        with form.file.data.stream as file:
+            translations = without_originals(strict_json.loads(file.read(LARGEST_FILE + 1)))
+        changed = _with_file(draft, translations)
+        storage.save(get_store(), changed, posted_revision())
+    except StaleDraft:
+        flash(str(_STALE), "problem")
+        return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
+    except HushpollError as error:
+        message = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+        form.file.errors = [message]
+        return _show_list(draft, file_form=form, status=422)
+    flash(_("Taken from the file: %(list)s.", list=", ".join(translations)), "done")
+    return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
+
+
+def _with_file(draft: Draft, translations: Any) -> Draft:
+    document = draft.document
+    if not isinstance(translations, dict) or not translations:
+        raise SurveyError(
+            ("translations",), "must be an object", 'write {"fr": {...}}, one entry for each language'
+        )
+    all_of_them = {**document.get("translations", {}), **translations}
+    filled = {tag: translations.get(tag, with_text(document, lambda _: "")) for tag in all_of_them}
+    check_texts(document, filled)
+    after, fitting = {**document, "translations": all_of_them}, draft.fitting
+    for tag in translations:
+        fitting = stale_translations.rewritten(document, after, fitting, tag)
+    return replace(draft, document=after, fitting=fitting)
+
+
+def _texts_of(draft: Draft, tag: str) -> Document:
+    texts: Document | None = draft.document.get("translations", {}).get(tag)
+    if texts is None:
+        abort(404, "this language is no longer in the draft; see its list of languages")
+    return texts
+
+
+def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
+    texts = _texts_of(draft, tag)
+    fields: dict[str, Any] = {}
+    values: dict[str, Any] = {"revision": draft.revision}
+    for index, (at, _original) in enumerate(pieces(draft.document)):
+        several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
+        label = piece_label(draft.document, at)
+        fields[f"t_{index}"] = (TextAreaField if several else StringField)(label)
+        values[f"t_{index}"] = text_at(texts, at)
+    form_class = type("TextsForm", (RevisionForm,), fields)
+    form: RevisionForm = form_class(formdata=data, **(values if data is None else {}))
+    return form
+
+
+def piece_label(document: Document, at: Path) -> str:
+    """Return what a text is, such as "Question 2, option 3"."""
+    head = {
+        "title": _("Title"),
+        "intro": _("Introduction"),
+        "consent": _("Consent"),
+        "thanks": _("Thanks"),
+        "help": pgettext("where people find it", "Help"),
+    }
+    if at[0] in head:
+        return head[str(at[0])]
+    if at[0] == "sections":
+        n = int(at[1]) + 1
+        return _("Section %(n)s, title", n=n) if at[2] == "title" else _("Section %(n)s, text", n=n)
+    number = [question["id"] for question in document["questions"]].index(at[1]) + 1
+    if at[2] == "decoy":
+        return _("Question %(n)s, harmless question", n=number)
+    if at[2] == "options":
+        return _("Question %(n)s, option %(place)s", n=number, place=int(at[3]) + 1)
+    if at[2] == "labels":
+        return _("Question %(n)s, label %(place)s", n=number, place=int(at[3]) + 1)
+    if at[2] == "unit":
+        return _("Question %(n)s, unit", n=number)
+    return _("Question %(n)s, text", n=number)
+
+
+def _limit(at: Path) -> int:
+    if at == ("help",):
+        return LENGTHS["intro"]
+    if at[0] == "sections" and at[-1] == "text":
+        return LENGTHS["intro"]
+    kind = {"options": "option", "labels": "option", "consent": "text", "thanks": "intro"}
+    key = str(next(name for name in reversed(at) if isinstance(name, str)))
+    return LENGTHS[kind.get(key, key)]
+
+
+@bp.route("/drafts/<draft_id>/languages/<tag>", methods=["GET", "POST"])
+@designer
+def language(draft_id: str, tag: str) -> Page:
+    """Show every text of a language next to its original; texts may stay open."""
+    draft = open_draft(draft_id)
+    if request.method == "GET":
+        return _show_table(draft, tag, _table_form(draft, tag, None))
+    form = _table_form(draft, tag, request.form)
+    if "autosave" in request.form:
+        return _autosave(draft, tag, form)
+    try:
+        if not form.validate():
+            return _show_table(draft, tag, form, 422)
+        storage.save(get_store(), _with_typed(draft, tag, form), form.read_revision(), form.read_opened())
+    except SurveyError as error:
+        _place(draft.document, form, error)
+        return _show_table(draft, tag, form, 422)
+    except StaleDraft:
+        form.revision.data = draft.revision
+        return _show_table(draft, tag, form, 409, stale=True)
+    flash(_("Saved."), "done")
+    return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
+
+
+def _autosave(draft: Draft, tag: str, form: RevisionForm) -> Response:
+    """Keep what is typed if it is sound."""
+    if form.validate():
+        try:
+            return jsonify(kept(_with_typed(draft, tag, form), form))
+        except SurveyError as error:
+            _place(draft.document, form, error)
+    return jsonify({"errors": errors_of(form)})
+
+
+def _with_typed(draft: Draft, tag: str, form: RevisionForm) -> Draft:
+    indices = {at: index for index, (at, _) in enumerate(pieces(draft.document))}
+
+    def typed(at: Path) -> str:
+        return str(form[f"t_{indices[at]}"].data or "").replace("\r\n", "\n").strip()
+
+    texts = with_text(draft.document, typed)
+    check_texts(draft.document, {tag: texts})
+    after = with_language(draft.document, tag, texts)
+    right = {at for at, index in indices.items() if str(index) in request.form.getlist("right")}
+    fitting = stale_translations.rewritten(draft.document, after, draft.fitting, tag, right)
+    return replace(draft, document=after, fitting=fitting)
+
+
+def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
+    """Show a mistake next to the text it is about."""
+    at = error.path[2:]
+    listed = pieces(document)
+    index = next((n for n, (path, _) in enumerate(listed) if at[: len(path)] == path), 0)
+    line = _("line %(n)s", n=int(at[1]) + 1) if at[:1] == ("help",) and len(at) > 1 else ""
+    form[f"t_{index}"].errors = [sentence(f"{line}: {both(error)}" if line else both(error))]
+
+
+def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:
+    have, of = completeness(draft.document, tag)
+    old = stale_translations.outdated(draft.document, draft.fitting, tag)
+    rows = [
+        {"field": form[f"t_{index}"], "original": text, "limit": _limit(at), "old": at in old, "place": index}
+        for index, (at, text) in enumerate(pieces(draft.document))
+    ]
+    page = render_template(
+        "languages/language.html",
+        draft=draft,
+        form=form,
+        tag=tag,
+        name=language_name(tag),
+        rows=rows,
+        have=have,
+        of=of,
+        stale=stale,
+        step="questions",
+    )
+    return page, status
+
+
+@bp.get("/drafts/<draft_id>/languages/<tag>/texts.json")
+@designer
+def language_file(draft_id: str, tag: str) -> Response:
+    """Send a language as a file, with every text next to its original; open texts are empty."""
+    draft = open_draft(draft_id)
+    _texts_of(draft, tag)
+    shaped = beside_originals(draft.document, tag)
+    return download(pretty({tag: shaped}), "application/json", f"{draft.id}-{tag}.json")
+
+
+@bp.post("/drafts/<draft_id>/languages/<tag>/remove")
+@designer
+def remove_language(draft_id: str, tag: str) -> Response:
+    """Take a language out of the draft."""
+    draft = open_draft(draft_id)
+    _texts_of(draft, tag)
+    try:
+        changed = replace(draft, document=without_language(draft.document, tag))
+        storage.save(get_store(), changed, posted_revision())
+        flash(_("“%(language)s” is removed. “Undo” brings it back.", language=tag), "done")
+    except StaleDraft:
+        flash(str(_STALE), "problem")
+    return redirect(url_for("workspace.languages.languages", draft_id=draft.id))

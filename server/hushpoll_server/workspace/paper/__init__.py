@@ -1,0 +1,1 @@
+"""Surveys on paper: odds for coins and dice, slips, and sheets typed in."""

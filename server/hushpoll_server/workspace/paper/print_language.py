@@ -1,0 +1,43 @@
+"""What is hung up or handed out, in a language of those who read it: the survey's own where it says which they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import request
+from flask_babel import force_locale
+from hushpoll_client import Survey
+from hushpoll_client.survey.assurance import assurance
+from hushpoll_client.survey.texts import Texts, direction_of, languages_of, read_in
+
+from hushpoll_server.respond.languages import LANGUAGES, poster_lead, printed_words
+
+
+@dataclass(frozen=True)
+class Printed:
+    """One language of a poster or of slips."""
+
+    texts: Texts
+    language: str
+    words: dict[str, str]
+    lead: str
+    offered: dict[str, str]
+    """The languages to choose from, each in its own words."""
+
+    @property
+    def direction(self) -> str:
+        """The direction of writing."""
+        return direction_of(self.language)
+
+
+def printed(survey: Survey) -> Printed:
+    """Return what to print in the language that was chosen, else in the survey's own."""
+    spoken = [tag.split("-")[0] for tag in languages_of(survey)]
+    offered = {tag: name for tag, name in LANGUAGES.items() if tag in spoken} or LANGUAGES
+    own_language = spoken[0] if spoken and spoken[0] in offered else next(iter(offered))
+    code = request.values.get("lang", "")
+    chosen = code if code in offered else own_language
+    with force_locale(chosen):
+        return Printed(
+            read_in(survey, [chosen]), chosen, printed_words(), poster_lead(assurance(survey)), offered
+        )

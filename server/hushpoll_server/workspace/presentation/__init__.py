@@ -1,0 +1,1 @@
+"""What respondents see around the questions."""

@@ -1,0 +1,1 @@
+"""The respondents' page of a draft."""

@@ -1,0 +1,1 @@
+"""Privacy and accuracy: expected answers and margins in, epsilon out."""

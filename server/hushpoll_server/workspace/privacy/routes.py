@@ -1,0 +1,263 @@
+"""Privacy and accuracy: expected answers and needed margin in, epsilon out. The screen that decides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from flask import Blueprint, flash, jsonify, redirect, render_template, request, url_for
+from hushpoll_client import Survey, SurveyError
+from werkzeug.wrappers import Response
+
+from hushpoll_server.current_store import get_store
+from hushpoll_server.fields import choices
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
+from hushpoll_server.workspace.access import designer, open_draft
+from hushpoll_server.workspace.autosave import errors_of, kept
+from hushpoll_server.workspace.drafts import blocks, storage
+from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
+from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.forms import PlanForm, plan_form
+from hushpoll_server.workspace.privacy.planner import QuestionPlan
+from hushpoll_server.workspace.privacy.summaries import cap
+from hushpoll_server.workspace.responses import Page
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.planning.budgets import Budget
+
+bp = Blueprint("privacy", __name__, template_folder="templates")
+
+
+def readout(draft: Draft, focus_id: str | None) -> dict[str, Any]:
+    """Everything that the screen shows for a draft with its slider, n, margins and locks as they stand."""
+    survey = draft.compiled()
+    plans = planner.question_plans(draft, survey, draft.expected_n)
+    focus = planner.focus_of(plans, focus_id)
+    total, warning = planner.total_text(survey)
+    over_cap, budget = _over_cap(survey), planner.solve(draft, survey)
+    # Nothing is green while one person's total is in the red.
+    green = not (warning or over_cap)
+    return {
+        "survey": survey,
+        "plans": plans,
+        "focus": focus,
+        "total": total,
+        "warning": warning,
+        "over_cap": over_cap,
+        "green": green,
+        "advice": planner.advice(budget),
+        "remedies": _remedies(budget),
+        "verdict": _verdict(focus, green),
+        "curve": planner.curve(focus, draft.expected_n, focus.wanted),
+        "scale": planner.total_scale(survey.epsilon_total),
+    }
+
+
+def _over_cap(survey: Survey) -> str:
+    try:
+        survey.check_cap(cap())
+    except SurveyError:
+        return _(
+            "This server publishes nothing above a total of %(cap)s per person. Ask fewer questions, or move the slider"
+            " toward privacy.",
+            cap=in_digits(cap()),
+        )
+    return ""
+
+
+def _verdict(focus: QuestionPlan, green: bool) -> str:
+    if not focus.met:
+        less = _("This is less precise than you need.")
+        return f"{less} " + _("It is locked.") if focus.lock else less
+    if green:
+        return _("This is as precise as you need.")
+    return _("Precise enough, but one person's total is too high.")
+
+
+@bp.route("/drafts/<draft_id>/privacy", methods=["GET", "POST"])
+@designer
+def privacy(draft_id: str) -> Page:
+    """Take expected answers and needed margin, and find the epsilon."""
+    draft = open_draft(draft_id)
+    if not draft.questions:
+        return render_template("workspace/no_questions.html", draft=draft, step="privacy")
+    if request.method == "GET":
+        return _show(draft, _plan_form(draft, None), request.args.get("focus"))
+    form = _plan_form(draft, request.form)
+    if "autosave" in request.form:
+        return _autosave_plan(draft, form)
+    if not form.validate():
+        return _show(draft, form, form.focus.data, 422)
+    planned = _with_plan(draft, form)
+    solved, message = "solve" in request.form, (_("Saved."), "done")
+    if solved:
+        planned, words, good = _solved(planned)
+        message = (words, "done" if good else "problem")
+    elif not _in_the_green(planned):
+        message = (_("Saved."), "plain")
+    try:
+        storage.save(get_store(), planned, form.read_revision(), form.read_opened())
+    except StaleDraft:
+        return _show(draft, form, form.focus.data, 409, stale=True)
+    if request.form.get("next") == "preview":
+        if solved:
+            flash(*message)
+        return redirect(url_for("workspace.preview.phone", draft_id=draft.id))
+    flash(*message)
+    return redirect(url_for("workspace.privacy.privacy", draft_id=draft.id, focus=form.focus.data or None))
+
+
+def _autosave_plan(draft: Draft, form: PlanForm) -> Response:
+    """Keep the plan as it stands if it can be."""
+    sound = form.validate()
+    return jsonify(kept(_with_plan(draft, form), form) if sound else {"errors": errors_of(form)})
+
+
+OWN = "own"  # where the slider stands when questions have epsilons of their own
+
+
+def _with_plan(draft: Draft, form: PlanForm) -> Draft:
+    """Return the draft as the form has it: a lock holds at once, and the slider moves everything else."""
+    from hushpoll_analysis.planning.epsilon_search import read_lock
+
+    margins, locks, in_blocks = {}, {}, blocks.epsilons(draft.document)
+    for index, question in enumerate(draft.questions):
+        margin, lock = form.of_question(index)
+        if margin.data is not None:
+            margins[question["id"]] = margin.data / 100
+        may_lock = draft.follows_slider(question) or question["id"] in in_blocks
+        if lock.data and lock.data.strip() and may_lock:
+            locks[question["id"]] = lock.data
+    plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
+    planned = replace(draft, **plan, margins=margins, locks=locks)
+    if form.epsilon.data != OWN:
+        planned = planned.at(form.epsilon.data)
+    return planned.locked({name: read_lock(lock) for name, lock in locks.items()})
+
+
+def _solved(planned: Draft) -> tuple[Draft, str, bool]:
+    """Return the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
+    budget = planner.solve(planned, planned.compiled(), designs=1)
+    epsilons = {
+        question.id: question.stated_epsilon
+        for question in budget.questions
+        if question.stated_epsilon is not None and not question.problem
+    }
+    moved = planned.spending(epsilons)
+    free = {moved.own_epsilon(question) for question in moved.questions if moved.follows_slider(question)}
+    if len(free) == 1:
+        moved = replace(moved, epsilon=free.pop())
+    return moved, planner.advice(budget), budget.met and not budget.problems and not budget.too_high
+
+
+def _in_the_green(draft: Draft) -> bool:
+    """Return whether one person's total is neither one to warn of nor above what this server publishes."""
+    survey = draft.compiled()
+    return not (planner.total_text(survey)[1] or _over_cap(survey))
+
+
+def _remedies(budget: Budget) -> list[str]:
+    """Return what would help, without what the sentence above the button says already."""
+    above = planner.advice(budget)
+    return [remedy for remedy in map(in_words, budget.advice) if remedy not in above]
+
+
+def _brief(share: float) -> float | int:
+    """Return a margin in points as people write it: 8, not 8.0."""
+    points = round(share * 100, 4)
+    return int(points) if points == int(points) else points
+
+
+def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
+    stops = planner.stops()
+    values: dict[str, Any] = {
+        "expected_n": draft.expected_n,
+        "margin": _brief(draft.margin),
+        "epsilon": draft.epsilon if draft.at_one_epsilon else OWN,
+    }
+    for index, question in enumerate(draft.questions):
+        margin = draft.margins.get(question["id"])
+        values[f"margin_{index}"] = None if margin is None else _brief(margin)
+        values[f"lock_{index}"] = draft.locks.get(question["id"], "")
+    meta = {} if csrf else {"csrf": False}
+    form_class = plan_form(len(draft.questions))
+    form = form_class(formdata=data, meta=meta, revision=draft.revision, **values)
+    # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
+    offered = sorted({*stops, draft.epsilon}, key=float)
+    listed = {stop: _("epsilon %(epsilon)s", epsilon=in_digits(stop)) for stop in offered}
+    listed[offered[0]] = _("%(epsilon)s (best privacy)", epsilon=listed[offered[0]])
+    listed[offered[-1]] = _("%(epsilon)s (best accuracy)", epsilon=listed[offered[-1]])
+    form.epsilon.choices = choices([*listed.items(), (OWN, _("each question its own epsilon"))])
+    form.focus.choices = choices(
+        (entry["id"], _("Question %(n)s", n=index)) for index, entry in enumerate(draft.questions, 1)
+    )
+    return form
+
+
+def _middle_stop(draft: Draft) -> str:
+    """Return the slider's stop nearest to the geometric mean of the questions' own epsilons."""
+    logs = [
+        math.log(float(draft.own_epsilon(question)))
+        for question in draft.questions
+        if draft.follows_slider(question)
+    ]
+    middle = sum(logs) / len(logs) if logs else math.log(float(draft.epsilon))
+    return min(planner.stops(), key=lambda stop: abs(math.log(float(stop)) - middle))
+
+
+def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200, stale: bool = False) -> Page:
+    figures = readout(draft, focus_id)
+    if not form.focus.data:
+        form.focus.data = figures["focus"].question.id
+    if stale:
+        form.revision.data = draft.revision
+    page = render_template(
+        "privacy/privacy.html",
+        draft=draft,
+        form=form,
+        stale=stale,
+        step="privacy",
+        cap=in_digits(cap()),
+        warn_from=planner.WARN_FROM,
+        size=(planner.WIDTH, planner.HEIGHT),
+        middle_stop=_middle_stop(draft),
+        **figures,
+    )
+    return page, status
+
+
+def _named(field: str) -> str:
+    """Return the name of a field of the plan, for messages that do not stand next to it."""
+    what, _line, index = field.rpartition("_")
+    if index.isdecimal():
+        n = int(index) + 1
+        return _("Question %(n)s, lock", n=n) if what == "lock" else _("Question %(n)s, margin", n=n)
+    return {"expected_n": _("Answers"), "margin": _("Margin")}.get(field, field)
+
+
+@bp.get("/drafts/<draft_id>/plan.json")
+@designer
+def plan_json(draft_id: str) -> Response | tuple[Response, int]:
+    """Return the same figures for a slider that moves; nothing is saved."""
+    draft = open_draft(draft_id)
+    form = _plan_form(draft, request.args, csrf=False)
+    if not draft.questions or not form.validate():
+        messages = {name: f"{_named(name)}: {errors[0]}" for name, errors in form.errors.items()}
+        return jsonify(errors=messages), 422
+    figures = readout(_with_plan(draft, form), request.args.get("focus"))
+    focus, curve_drawn, scale = figures["focus"], figures["curve"], figures["scale"]
+    texts = {**focus.texts(), "number": str(focus.number), "total": figures["total"]}
+    texts |= {key: figures[key] for key in ("warning", "over_cap", "advice", "verdict")}
+    rows = {plan.question.id: plan.texts() for plan in figures["plans"]}
+    return jsonify(
+        texts=texts,
+        rows=rows,
+        remedies=figures["remedies"],
+        curve=None if curve_drawn is None else asdict(curve_drawn),
+        total_x=scale.x,
+        met=focus.met and figures["green"],
+        green=figures["green"],
+        rows_met={plan.question.id: plan.met for plan in figures["plans"]},
+    )

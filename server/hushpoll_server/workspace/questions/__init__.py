@@ -1,0 +1,1 @@
+"""A draft's questions: the list, the editor, blocks."""

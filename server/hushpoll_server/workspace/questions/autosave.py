@@ -1,0 +1,54 @@
+"""The question editor while a designer types: the question is checked and saved, and its margin shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, jsonify, request
+from werkzeug.wrappers import Response
+
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.workspace.access import designer, open_draft
+from hushpoll_server.workspace.autosave import errors_of, kept
+from hushpoll_server.workspace.drafts.documents import Document
+from hushpoll_server.workspace.drafts.draft import Draft
+from hushpoll_server.workspace.kinds import margin_text
+from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.questions.forms import QuestionForm
+from hushpoll_server.workspace.questions.routes import advice, checked, compared
+
+bp = Blueprint("autosave", __name__)
+
+
+@bp.post("/drafts/<draft_id>/live.json")
+@designer
+def live_question(draft_id: str) -> Response:
+    """Keep the question as it is typed if it is sound; tell what is wrong with it, its margin, and what is advised."""
+    draft, form = open_draft(draft_id), QuestionForm()
+    question_id = request.form.get("instead_of") or None
+    result = checked(draft, form, question_id)
+    answer: dict[str, Any] = {"id": question_id or "", **compared(advice(draft, form, question_id))}
+    answer["margin"] = "" if result is None else margin_line(*result)
+    if result is None:
+        return jsonify({**answer, "errors": errors_of(form)})
+    changed, written = result
+    if changed.document == draft.document and changed.linked == draft.linked:
+        return jsonify({**answer, "errors": {}, "revision": draft.revision, "id": written["id"]})
+    return jsonify({**answer, **kept(changed, form), "id": written["id"]})
+
+
+def margin_line(draft: Draft, written: Document) -> str:
+    """Return how precise a question will be, and how precise it needs to be."""
+    question = draft.compiled().question(written["id"])
+    margin, margin_needed = (
+        planner.margin_at(question, draft.expected_n),
+        draft.margins.get(question.id, draft.margin),
+    )
+    values = {"n": planner.whole(draft.expected_n), "margin": margin_text(question, margin)}
+    if margin <= margin_needed * 1.0005:
+        return _("With %(n)s answers: %(margin)s, as precise as you need.", **values)
+    return _(
+        "With %(n)s answers: %(margin)s. You need %(wanted)s: more answers or less privacy, in step 2.",
+        **values,
+        wanted=margin_text(question, margin_needed),
+    )

@@ -1,0 +1,378 @@
+"""The editor of one question, and moving, copying, deleting questions of a draft."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flask import Blueprint, abort, flash, g, redirect, render_template, request, url_for
+from hushpoll_client import HushpollError, Mechanism, Question, SurveyError
+from hushpoll_client.delivery.report import FEWEST_REPORTS
+from hushpoll_client.kind import DEFAULT, KINDS
+from hushpoll_client.limits import MAX_QUESTIONS
+from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_client.messages import msg
+from werkzeug.wrappers import Response
+from wtforms import SelectChoice
+
+from hushpoll_server.current_store import get_store
+from hushpoll_server.fields import choices, sentence
+from hushpoll_server.people import sharing
+from hushpoll_server.people.access import current_user
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_digits, in_words
+from hushpoll_server.workspace import mechanisms
+from hushpoll_server.workspace.access import designer, open_draft
+from hushpoll_server.workspace.drafts import blocks, documents, sections, skip_rules, storage
+from hushpoll_server.workspace.drafts.documents import Document
+from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
+from hushpoll_server.workspace.forms import posted_revision
+from hushpoll_server.workspace.kinds import EDITORS, EditorKind
+from hushpoll_server.workspace.questions.forms import QuestionForm, mechanism_choices, place_error
+from hushpoll_server.workspace.responses import Page
+
+if TYPE_CHECKING:
+    from hushpoll_analysis.planning.recommendation import Recommendation
+
+bp = Blueprint("questions", __name__)
+
+
+@bp.route("/drafts/<draft_id>/questions/new", methods=["GET", "POST"])
+@designer
+def new_question(draft_id: str) -> Page:
+    """Write a question and add it at the end."""
+    draft = open_draft(draft_id)
+    if request.method == "POST":
+        return _save(draft, QuestionForm(), None)
+    kind = request.args.get("kind", DEFAULT)
+    fields: dict[str, Any] = {"kind": kind if kind in EDITORS else DEFAULT, "linked": True}
+    fields["id"] = documents.free_id(draft.document)
+    return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), None)
+
+
+@bp.route("/drafts/<draft_id>/questions/<question_id>", methods=["GET", "POST"])
+@designer
+def question(draft_id: str, question_id: str) -> Page:
+    """Change a question."""
+    draft = open_draft(draft_id)
+    current = _find(draft, question_id)
+    if request.method == "POST":
+        return _save(draft, QuestionForm(), question_id)
+    fields = mechanisms.read_question(current) | {"linked": question_id in draft.linked}
+    fields |= skip_rules.read_rule(current, earlier(draft, question_id))
+    return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
+
+
+def _find(draft: Draft, question_id: str) -> Document:
+    question = draft.question(question_id)
+    if question is None:
+        abort(404, "this question is no longer in the draft; see its list of questions")
+    return question
+
+
+def earlier(draft: Draft, question_id: str | None) -> list[Question]:
+    """Return the questions that can decide whether this one (None: a new one) is asked."""
+    return skip_rules.deciders(draft.compiled() if draft.questions else None, question_id)
+
+
+def _show(
+    draft: Draft, form: QuestionForm, question_id: str | None, status: int = 200, stale: bool = False
+) -> Page:
+    sources = decoy_sources()
+    form.mechanism.choices = mechanism_choices(_offered(form.mechanism.data))
+    form.decoy_survey.choices = choices((key, label) for key, label, n in sources)
+    before = earlier(draft, question_id)
+    form.after_question.choices = _when(draft, before)
+    if stale:
+        form.revision.data = draft.revision
+    g.csp = {"frame-src": "'self'"}
+    page = render_template(
+        "questions/question.html",
+        draft=draft,
+        form=form,
+        question_id=question_id,
+        offered=_offered(form.mechanism.data),
+        recommended=mechanisms.RECOMMENDED,
+        fields_of=mechanisms.fields_of,
+        parameters=mechanisms.PARAMETERS,
+        excluded_by_slider=mechanisms.excluded_by_slider,
+        kinds=EDITORS,
+        shown=EDITORS.get(form.kind.data, EDITORS[DEFAULT]),
+        fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
+        sources=sources,
+        deciders=before,
+        advice=compared(advice(draft, form, question_id)),
+        stale=stale,
+        step="questions",
+    )
+    return page, status
+
+
+def _when(draft: Draft, before: list[Question]) -> list[SelectChoice]:
+    numbers = {question["id"]: number for number, question in enumerate(draft.questions, 1)}
+    choices_by_id = {
+        question.id: _(
+            "only after an answer to %(n)s. %(question)s", n=numbers[question.id], question=question.text
+        )
+        for question in before
+    }
+    return choices([("", _("always")), *((name, text[:100]) for name, text in choices_by_id.items())])
+
+
+def _offered(chosen: str) -> dict[str, type[Mechanism]]:
+    """Return the mechanisms on offer, and the one that an imported question has already."""
+    return {
+        name: mechanism
+        for name, mechanism in MECHANISMS.items()
+        if name in mechanisms.OFFERED or name == chosen
+    }
+
+
+def _fitting(editor: EditorKind) -> dict[str, Any]:
+    """Return the page's script which mechanisms fit how many answers."""
+    two, more = ([mechanism.name for mechanism in editor.fitting(answers)] for answers in (2, 3))
+    return {"answers": editor.answers, "counted": editor.counted, "two": two, "more": more}
+
+
+def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
+    if "switch" in request.form:
+        # Without a script: the fields of another kind are shown, and what was typed stays.
+        return _show(draft, form, question_id)
+    result = checked(draft, form, question_id)
+    if result is None:
+        return _show(draft, form, question_id, 422)
+    changed, written = result
+    try:
+        storage.save(get_store(), changed, form.read_revision(), form.read_opened())
+    except StaleDraft:
+        return _show(draft, form, question_id, 409, stale=True)
+    flash(_("Saved.") if question_id else _("Added."), "done")
+    if written["id"] in (again := documents.alike(changed.document)):
+        warning = _(
+            "It asks what question %(n)s asks, in the same words: change or delete one of them.",
+            n=again[written["id"]] + 1,
+        )
+        flash(warning, "problem")
+    return redirect(url_for("workspace.draft.draft", draft_id=draft.id) + f"#question-{written['id']}")
+
+
+def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document] | None:
+    """Return the draft with the question of the form, and that question; None where the form now says what is wrong."""
+    if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
+        return None
+    if not _tells_pairs(form):
+        return None
+    try:
+        return with_form(draft, form, question_id)
+    except SurveyError as error:
+        ids = [question["id"] for question in draft.questions]
+        place_error(form, error, ids.index(question_id) if question_id in ids else len(ids))
+    except HushpollError as error:
+        form.decoy_from.errors = [sentence(error)]
+    return None
+
+
+def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
+    """Return the draft with the question as the form has it, and that question; SurveyError where it is not sound."""
+    fields = form.data
+    if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
+        fields |= counts_from_survey(fields["decoy_survey"] or "")
+    before = draft.question(question_id) if question_id else None
+    epsilon = draft.own_epsilon(before)
+    written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, epsilon, before)
+    if "after_question" in EDITORS[fields["kind"]].fields:
+        ticked = fields["after_answers"] or ()
+        written |= skip_rules.write_rule(fields["after_question"] or "", ticked, earlier(draft, question_id))
+    inside = question_id is not None and blocks.block_at(draft.document, question_id) is not None
+    if inside and not fields["mechanism"]:
+        # The block protects it; a mechanism that was chosen is refused beside its field.
+        written = {key: value for key, value in written.items() if key not in ("mechanism", "channel")}
+    document = documents.with_question(draft.document, written, question_id)
+    linked = tuple(name for name in draft.linked if name not in (question_id, written["id"]))
+    follows = fields["linked"] and "linked" in mechanisms.fields_of(fields["mechanism"])
+    linked += (written["id"],) if follows else ()
+    return replace(draft.renamed(question_id, written["id"]), document=document, linked=linked), written
+
+
+def _complete(form: QuestionForm) -> bool:
+    """Ask for every field that the kind cannot do without, all at once."""
+    for name in EDITORS[form.kind.data].needed:
+        if not str(form[name].data or "").strip() and form[name] is not form.options:
+            form[name].errors = [_("%(field)s is missing: type it here.", field=form[name].label.text)]
+    return not any(field.errors for field in form)
+
+
+def _tells_pairs(form: QuestionForm) -> bool:
+    """Refuse a way to randomize, chosen by its name, that does not tell the pairs which are wanted."""
+    chosen = form.mechanism.data
+    if not chosen or not form.pairs.data or "pairs" not in EDITORS[form.kind.data].fields:
+        return True
+    if "ask" not in mechanisms.fields_of(chosen):
+        form.mechanism.errors = [
+            _("This way tells no pairs of options: choose “Recommended”, or untick pairs.")
+        ]
+    elif (form.ask.data or "").strip() == "1":
+        form.ask.errors = [_("Pairs need two options of each person: ask 2 or more.")]
+    return not form.mechanism.errors and not form.ask.errors
+
+
+def _decoy_given(form: QuestionForm) -> bool:
+    """Ask for the harmless question and its share in the words of the form, both at once."""
+    if "decoy_from" not in mechanisms.fields_of(form.mechanism.data):
+        return True
+    if not (form.decoy.data or "").strip():
+        form.decoy.errors = [_("The harmless question is missing: write it here.")]
+    share_fields = {"share": [form.decoy_share], "counts": [form.decoy_yes, form.decoy_of]}.get(
+        form.decoy_from.data, []
+    )
+    for field in share_fields:
+        if not (field.data or "").strip():
+            field.errors = [_("Type how often people answer Yes to the harmless question.")]
+    return not any(field.errors for field in [form.decoy, *share_fields])
+
+
+def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recommendation | None:
+    """Return why the recommended mechanism is recommended for what the form holds now; None while it is incomplete."""
+    from hushpoll_analysis.planning.recommendation import recommend_for
+
+    editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
+    try:
+        shape = editor.write(form.data)
+        kind, where = KINDS[shape["kind"]], ("questions", 0)
+        mechanism = editor.in_mechanism(form.data) | editor.draft_keys(form.data)
+        answers = kind.read({**shape, "mechanism": mechanism}, where, published=False)
+        skipped = bool(form.after_question.data) and kind.may_be_skipped
+        epsilon = float(draft.own_epsilon(draft.question(question_id) if question_id else None))
+        return recommend_for(kind, answers, len(answers.labels) + skipped, epsilon, n=draft.expected_n)
+    except HushpollError:
+        return None
+
+
+def compared(recommendation: Recommendation | None) -> dict[str, Any]:
+    """Return a recommendation as the page words it: the sentence, what is proved, every way with the answers it
+    needs.
+    """
+    if recommendation is None:
+        return {"reason": "", "proof": "", "criterion": "", "rows": []}
+    rows = [
+        [in_words(candidate.label), in_digits(f"{candidate.respondents:.2f}")]
+        for candidate in recommendation.candidates
+    ]
+    texts = {
+        "reason": recommendation.reason,
+        "proof": recommendation.proof,
+        "criterion": recommendation.criterion,
+    }
+    return {**{name: in_words(text) for name, text in texts.items()}, "rows": rows}
+
+
+def _change(
+    draft_id: str, change: Callable[[Document], Document], msg: str, question_id: str = ""
+) -> Response:
+    """Change the order or number of questions, unless the page was out of date; then show that question again."""
+    draft = open_draft(draft_id)
+    try:
+        storage.save(get_store(), replace(draft, document=change(draft.document)), posted_revision())
+        flash(msg, "done")
+    except StaleDraft:
+        flash(
+            _("Nothing was changed: this draft was edited in another tab. This is how it stands now."),
+            "problem",
+        )
+    except SurveyError as error:
+        flash(_("Nothing was changed: %(problem)s.", problem=in_words(error)), "problem")
+    anchor = f"#question-{question_id}" if question_id else ""
+    return redirect(url_for("workspace.draft.draft", draft_id=draft.id) + anchor)
+
+
+@bp.post("/drafts/<draft_id>/questions/<question_id>/move")
+@designer
+def move_question(draft_id: str, question_id: str) -> Response:
+    """Move a question up or down, by one place or by as many as are asked for."""
+    requested = request.form.get("places", "1")
+    steps = (
+        min(int(requested), MAX_QUESTIONS)
+        if requested.isascii() and requested.isdigit() and len(requested) < 4
+        else 1
+    )
+    by = -steps if request.form.get("direction") == "up" else steps
+    return _change(
+        draft_id, lambda document: documents.moved(document, question_id, by), _("Moved."), question_id
+    )
+
+
+@bp.post("/drafts/<draft_id>/questions/<question_id>/duplicate")
+@designer
+def duplicate_question(draft_id: str, question_id: str) -> Response:
+    """Copy a question."""
+    return _change(
+        draft_id, lambda document: documents.duplicated(document, question_id), _("Copied."), question_id
+    )
+
+
+@bp.route("/drafts/<draft_id>/questions/<question_id>/delete", methods=["GET", "POST"])
+@designer
+def delete_question(draft_id: str, question_id: str) -> Page:
+    """Ask, then delete a question."""
+    if request.method == "GET":
+        draft = open_draft(draft_id)
+        return render_template(
+            "questions/delete_question.html",
+            draft=draft,
+            question=_find(draft, question_id),
+            section=sections.goes_with(draft.document, question_id),
+            needed_by=skip_rules.dependents(draft.document, question_id),
+        )
+    slider = open_draft(draft_id).epsilon
+    return _change(
+        draft_id, lambda document: documents.without(document, question_id, slider), _("Question deleted.")
+    )
+
+
+def decoy_sources() -> list[tuple[str, str, int]]:
+    """List yes/no questions of surveys that this account may read and that have sealed reports."""
+    store = get_store()
+    sources = []
+    for state in sharing.readable(store, current_user, store.list_surveys()):
+        if state.sealed_n < FEWEST_REPORTS:
+            continue
+        survey = store.get_survey(state.hash)
+        assert survey is not None
+        for question in survey.questions:
+            if question.kind.yes_or_no:
+                sources.append(
+                    (f"{state.hash}:{question.id}", f"{state.title}: {question.text}"[:120], state.sealed_n)
+                )
+    return sources
+
+
+def counts_from_survey(key: str) -> dict[str, str]:
+    """Make counts that say what another survey's estimate says: its share and, through their number, its uncertainty.
+
+    An estimate p with standard error s is as sure as p of m plain answers with m = p (1 - p) / s^2.
+    """
+    if key not in {key_offered for key_offered, _, _ in decoy_sources()}:
+        raise HushpollError("choose one of the surveys listed, or type the share")
+    from hushpoll_analysis import estimate
+    from hushpoll_analysis.data.files import tally
+
+    survey_hash, _, question_id = key.partition(":")
+    survey = get_store().get_survey(survey_hash)
+    assert survey is not None
+    question = survey.question(question_id)
+    counts = tally(survey, get_store().record_parts(survey_hash)).counts[question_id]
+    yes = estimate(counts, question.mechanism)["Yes"]
+    share, error = yes.estimate, yes.se
+    if not 0 < share < 1 or not math.isfinite(error) or error <= 0:
+        raise HushpollError(
+            msg("that survey's estimate is {share:.3f}, which no decoy can use", share=share),
+            "type a share between 0 and 1",
+        )
+    answers = max(2, round(share * (1 - share) / error**2))
+    return {
+        "decoy_from": "counts",
+        "decoy_yes": str(max(1, round(share * answers))),
+        "decoy_of": str(answers),
+    }

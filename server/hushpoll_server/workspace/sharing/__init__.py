@@ -1,0 +1,1 @@
+"""Handing out a survey and sharing its results."""

@@ -1,0 +1,182 @@
+"""The list of surveys: search, archive, new drafts, copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from hushpoll_analysis.documents import parse_survey, split_plan
+from hushpoll_client import HushpollError
+from sqlalchemy import delete, insert, select
+from werkzeug.wrappers import Response
+from werkzeug.wrappers import Response as BaseResponse
+
+from hushpoll_server.current_store import get_store
+from hushpoll_server.people import sharing
+from hushpoll_server.people.access import can_edit, current_user
+from hushpoll_server.spoken import gettext as _
+from hushpoll_server.spoken import in_words
+from hushpoll_server.store.surveys import Store
+from hushpoll_server.store.workspace_schema import archived
+from hushpoll_server.weakness import is_weak
+from hushpoll_server.workspace.access import designer, editable_survey, open_draft, reader
+from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.drafts.plan_file import read_plan, with_unfinished
+from hushpoll_server.workspace.responses import Page
+from hushpoll_server.workspace.survey_list.forms import ImportForm
+from hushpoll_server.workspace.survey_list.survey_templates import TEMPLATES, document_of
+
+bp = Blueprint("survey_list", __name__, template_folder="templates")
+
+
+LARGEST_IMPORT = 1 << 20
+
+
+@bp.get("/")
+@bp.get("/design/")
+def front() -> BaseResponse:
+    """Lead from the address without a path to the workspace."""
+    return redirect(url_for("workspace.survey_list.home"))
+
+
+@bp.get("/surveys")
+@reader
+def home() -> str:
+    """List drafts, own surveys and those that are shared; for admins all."""
+    store, user = get_store(), current_user
+    words, away = request.args.get("q", "").strip(), "archived" in request.args
+    shelved = put_away(store)
+    readable = sharing.readable(store, user, store.list_surveys())
+    written = [] if user.role == "analyst" else storage.unpublished(store, user.name)
+    listed = [
+        entry
+        for entry in readable
+        if (entry.hash in shelved) == away
+        and matches(words, entry.title, entry.hash, *(_asked(store, entry.hash) if words else ()))
+    ]
+    own_drafts = [
+        entry
+        for entry in written
+        if (entry.id in shelved) == away
+        and matches(words, entry.title, *(question["text"] for question in entry.questions))
+    ]
+    return render_template(
+        "survey_list/survey_list.html",
+        drafts=own_drafts,
+        mine=[entry for entry in listed if entry.owner == user.name],
+        others=[entry for entry in listed if entry.owner != user.name],
+        counts={entry.hash: store.count(entry.hash) for entry in listed},
+        weak={entry.hash for entry in listed if _is_weak(store, entry.hash)},
+        words=words,
+        away=away,
+        anything=bool(readable or written),
+        in_archive=len(shelved & ({entry.hash for entry in readable} | {entry.id for entry in written})),
+        may_edit={entry.hash for entry in listed if can_edit(user, entry.hash)},
+    )
+
+
+def _asked(store: Store, survey_hash: str) -> Iterator[str]:
+    """Return the texts of the questions of a published survey, to be searched."""
+    survey = store.get_survey(survey_hash)
+    return (question.text for question in survey.questions) if survey else iter(())
+
+
+def _is_weak(store: Store, survey_hash: str) -> bool:
+    survey = store.get_survey(survey_hash)
+    return survey is not None and is_weak(survey)
+
+
+@bp.get("/surveys/new")
+@designer
+def new() -> str:
+    """Offer beginnings: blank, from a template, from a file."""
+    return render_template("survey_list/new_survey.html", templates=TEMPLATES, form=ImportForm())
+
+
+@bp.post("/drafts")
+@designer
+def create() -> BaseResponse:
+    """Make a draft, blank or from a template."""
+    key = request.form.get("template", "")
+    if key and key not in TEMPLATES:
+        abort(404, "there is no template of that name; see the list")
+    if key:
+        template = TEMPLATES[key]
+        plan = (template.expected_n, template.margin, template.epsilon, template.linked)
+        draft = storage.create(get_store(), current_user.name, document_of(key), *plan)
+    else:
+        draft = storage.create(get_store(), current_user.name, documents.blank())
+    return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
+
+
+@bp.post("/drafts/import")
+@designer
+def import_definition() -> Page:
+    """Make a draft from a file, read as strictly as a client reads a survey; nothing is kept of a refused file."""
+    form = ImportForm()
+    if form.validate_on_submit():
+        try:
+            with form.file.data.stream as file:
+                data, plan_entry = split_plan(file.read(LARGEST_IMPORT + 1))
+            document, epsilon = documents.imported(parse_survey(data))
+            plan = {"epsilon": epsilon} | read_plan(
+                plan_entry, {question["id"] for question in document["questions"]}
+            )
+            document = with_unfinished(document, plan_entry)
+            draft = storage.create(get_store(), current_user.name, document, **plan)
+            message = _("Imported “%(title)s”. Look it over before you publish it.", title=document["title"])
+            flash(message, "done")
+            return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
+        except HushpollError as error:
+            message = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+            form.file.errors = [message]
+    return render_template("survey_list/new_survey.html", templates=TEMPLATES, form=form), 422
+
+
+def put_away(store: Store) -> set[str]:
+    """Return the drafts and surveys that lists leave out."""
+    with store.read() as tx:
+        return set(tx.execute(select(archived.c.subject)).scalars())
+
+
+def matches(words: str, *texts: str) -> bool:
+    """Return whether every word stands in one of the texts, whatever its case."""
+    text = " ".join(texts).casefold()
+    return all(word in text for word in words.casefold().split())
+
+
+def _archive(subject: str, title: str) -> Response:
+    away = request.form.get("archived") == "yes"
+    with get_store().write() as tx:
+        tx.execute(delete(archived).where(archived.c.subject == subject))
+        if away:
+            tx.execute(insert(archived).values(subject=subject))
+    message = _("“%(title)s” is in the archive.", title=title)
+    flash(message if away else _("“%(title)s” is in the list again.", title=title), "done")
+    return redirect(url_for("workspace.survey_list.home", archived=None if away else "yes"))
+
+
+@bp.post("/drafts/<draft_id>/archive")
+@designer
+def archive_draft(draft_id: str) -> Response:
+    """Put a draft away, or take it back."""
+    draft = open_draft(draft_id)
+    return _archive(draft.id, draft.title)
+
+
+@bp.post("/surveys/<survey_hash>/archive")
+@designer
+def archive_survey(survey_hash: str) -> Response:
+    """Archive a survey, or take it out of the archive; nothing else about it changes."""
+    return _archive(survey_hash, editable_survey(survey_hash).title)
+
+
+@bp.post("/drafts/<draft_id>/duplicate")
+@designer
+def duplicate_draft(draft_id: str) -> Response:
+    """Copy a draft with its plan."""
+    draft = open_draft(draft_id)
+    document = {**draft.document, "title": _("%(title)s (copy)", title=draft.title[:190])}
+    copy = storage.create(get_store(), current_user.name, document, **draft.plan)
+    flash(_("This is a copy. The other draft stays as it is."), "done")
+    return redirect(url_for("workspace.draft.draft", draft_id=copy.id))
