@@ -21,7 +21,7 @@ from hushpoll_client.limits import MAX_QUESTIONS
 from hushpoll_client.messages import msg
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from hushpoll_server.people.log import note, now, record
+from hushpoll_server.people.audit_log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 

@@ -17,6 +17,7 @@ from hushpoll_server.collect import invitations
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.people.access import audit, current_user
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.spoken import gettext as _
 
 from . import mailing
@@ -49,7 +50,7 @@ def merge(survey_hash: str) -> Page:
                 rows = _people(file.read(LARGEST_LIST + 1))
             group = _group(survey)
             codes = invitations.invite(get_store(), survey_hash, len(rows) - 1, group)
-            audit("invitations made", survey_hash, f"{len(codes)}, for a list")
+            audit("invitations made", survey_hash, Detail("invitations for a list", count=len(codes)))
             return download(
                 _merged(survey_hash, rows, codes, group), "text/csv", f"people-{survey_hash[:8]}.csv"
             )

@@ -21,6 +21,7 @@ from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
 from hushpoll_server.people.access import audit
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.respond import paper
 from hushpoll_server.spoken import gettext as _
 
@@ -68,7 +69,7 @@ def slips(survey_hash: str) -> Page:
     codes = [""] * form.n.data
     if survey.settings.invitation:
         codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
-        audit("invitations made", survey_hash, f"{len(codes)}{'' if group is None else f'-g{group}'}")
+        audit("invitations made", survey_hash, Detail("invitations", count=len(codes), group=named or ""))
     slip_list = [_slip(survey_link(address(), survey_hash, code or None, group), code) for code in codes]
     return _slips_page(survey, form, slip_list)
 

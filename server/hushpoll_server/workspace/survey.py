@@ -7,7 +7,6 @@ import io
 from typing import Any
 
 from flask import abort, current_app, flash, redirect, render_template, request, url_for
-from flask_babel import force_locale
 from hushpoll_client import HushpollError, Survey, SurveyError
 from hushpoll_client.delivery.link import fingerprint, survey_link
 from hushpoll_client.delivery.report import FEWEST_REPORTS
@@ -22,6 +21,7 @@ from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, can_edit, can_read_survey, current_user
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.respond import paper
 from hushpoll_server.spoken import day
@@ -155,7 +155,7 @@ def publish_results(survey_hash: str) -> Response:
     audit(
         "results public" if public else "results private",
         survey_hash,
-        "also while it is open" if live else "",
+        Detail("also while open") if live else "",
     )
     state = get_store().state(survey_hash)
     assert state is not None
@@ -180,7 +180,8 @@ def invite(survey_hash: str) -> Page:
             group = named_group(published.groups, form.group.data if published.groups else None)
             codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
             name = "" if group is None else f"-g{group}"
-            audit("invitations made", survey_hash, f"{len(codes)}{name}")
+            group_name = "" if group is None else published.groups[group]
+            audit("invitations made", survey_hash, Detail("invitations", count=len(codes), group=group_name))
             file = f"invitations-{survey_hash[:8]}{name}.csv"
             return download(_codes_csv(survey_hash, codes, group), "text/csv", file)
         except SurveyError as error:
@@ -355,9 +356,7 @@ def schedule_closing(survey_hash: str) -> Page:
     elif valid:
         try:
             _schedule(survey_hash, form)
-            # The log is kept in English, whoever writes it.
-            with force_locale("en"):
-                audit("closing planned", survey_hash, _scheduled(form))
+            audit("closing planned", survey_hash, _closing_detail(form))
             flash(_scheduled(form), "done")
             return redirect(url_for("workspace.survey", survey_hash=survey_hash) + "#close")
         except HushpollError as error:
@@ -370,6 +369,14 @@ def _schedule(survey_hash: str, form: CloseForm) -> None:
     on = form.on.data if form.when.data == "date" else None
     at = form.at.data if form.when.data == "n" else None
     closing.plan(get_store(), survey_hash, on, at)
+
+
+def _closing_detail(form: CloseForm) -> Detail:
+    if form.when.data == "date":
+        return Detail("closes after", day=form.on.data.isoformat())
+    if form.when.data == "n":
+        return Detail("closes at", count=form.at.data)
+    return Detail("stays open")
 
 
 def _scheduled(form: CloseForm) -> str:
