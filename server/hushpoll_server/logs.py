@@ -8,7 +8,7 @@ import traceback
 from types import TracebackType
 from typing import Any
 
-from gunicorn.glogging import Logger  # type: ignore[import-untyped]
+from .gunicorn_adapter import Logger
 
 _ExcInfo = tuple[type[BaseException] | None, BaseException | None, TracebackType | None]
 

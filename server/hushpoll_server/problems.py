@@ -8,13 +8,13 @@ from typing import Any
 
 from flask import Flask, Response, render_template, request
 from flask_babel import force_locale
-from gunicorn.http.errors import NoMoreData, ParseException  # type: ignore[import-untyped]
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as BaseResponse
 
+from .gunicorn_adapter import NoMoreData, ParseException
 from .spoken import direction, in_words, language, of_problems
 
 RETRY_SECONDS = 5

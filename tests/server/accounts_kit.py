@@ -17,7 +17,7 @@ from hushpoll_server import create_app
 from hushpoll_server.config import Config
 from hushpoll_server.current_store import get_store
 from hushpoll_server.people import accounts, sharing
-from hushpoll_server.people.log import now
+from hushpoll_server.people.audit_log import now
 from hushpoll_server.people.sessions import digest
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import sessions

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hushpoll_server.store.surveys import Store
 from tests.command import run_command
 from tests.postgres import postgres
 from tests.server.accounts_kit import add_people, open_place, signed_in
+from tests.server.documented import undescribed
 from tests.serving import (
     app,
     backend,
@@ -44,6 +46,22 @@ __all__ = [
     "store",
     "survey",
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def described_statuses() -> Iterator[None]:
+    """Fail any test to which the API answers with a status that openapi.yaml does not describe."""
+    original = FlaskClient.open
+
+    def open_and_check(self: FlaskClient, *arguments: Any, **options: Any) -> Any:
+        response = original(self, *arguments, **options)
+        method, path = response.request.method, response.request.path
+        assert not undescribed(method, path, response.status_code), (method, path, response.status_code)
+        return response
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FlaskClient, "open", open_and_check)
+        yield
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ import pytest
 from flask import Flask
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts
-from hushpoll_server.people.log import audit_entries
+from hushpoll_server.people.audit_log import audit_entries
 from hushpoll_server.store import database
 from hushpoll_server.store.database import SEAL_LOCK
 from hushpoll_server.store.surveys import Store, open_store

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import HushpollError, Survey
 from hushpoll_server.collect import closing, seal
 from hushpoll_server.collect.accept import Incoming, accept, store_new
-from hushpoll_server.people import log
+from hushpoll_server.people import audit_log
 from hushpoll_server.store import surveys as store_module
 from hushpoll_server.store.database import SEAL_LOCK
 from hushpoll_server.store.surveys import Store, today
@@ -272,7 +272,9 @@ def test_closing_in_the_workspace_does_not_wait_for_a_backup(
         page = f"/surveys/{owned.hash}"
         assert submit(ada, f"{page}/close").status_code == 302
         assert "the last reports will be counted in a moment" in ada.get(page).text
-        assert [one.action for one in log.audit_entries(store) if one.subject == owned.hash] == ["closed"]
+        assert [one.action for one in audit_log.audit_entries(store) if one.subject == owned.hash] == [
+            "closed"
+        ]
         assert (store.count(owned.hash), store.sealed_count(owned.hash)) == (60, 0)
     seal.seal_due(store, wait=False)  # as the keeper does
     assert store.sealed_count(owned.hash) == 60

@@ -11,7 +11,7 @@ from hushpoll_analysis import report
 from hushpoll_analysis.results.rendering import as_body
 from hushpoll_client import Report, Survey
 from hushpoll_client.survey import question as question_module
-from hushpoll_server.people import log, tokens
+from hushpoll_server.people import audit_log, tokens
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.rehearsal import simulation
@@ -95,15 +95,16 @@ def test_publishing_by_a_program_does_too(
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     send = {"data": survey.canonical, "headers": headers}
     with monkeypatch.context() as broken:
-        broken.setattr(log, "insert", lambda table: select(table))  # writes nothing, and refuses values
+        broken.setattr(audit_log, "insert", lambda table: select(table))  # writes nothing, and refuses values
         assert app.test_client().post("/api/surveys", **send).status_code == 500
     assert store.state(survey.hash) is None
     made = app.test_client().post("/api/surveys", **send)
     assert made.status_code == 201
     assert made.get_json()["url"].endswith(f"/s/{survey.hash[:12]}#{survey.hash}")
-    newest = log.audit_entries(store, 1)[0]
+    newest = audit_log.audit_entries(store, 1)[0]
     assert (newest.action, newest.subject) == ("published", survey.hash)
-    assert "token publish" in newest.detail
+    assert newest.values is not None
+    assert newest.values["token"] == "publish"
 
 
 def test_the_rehearsal_shows_what_the_report_says(monkeypatch: pytest.MonkeyPatch) -> None:

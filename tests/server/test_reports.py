@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from hushpoll_analysis import report
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing, seal
-from hushpoll_server.people import log
+from hushpoll_server.people import audit_log
 from hushpoll_server.store.backup import write_backup
 from hushpoll_server.store.surveys import Store
 
@@ -99,8 +99,13 @@ def test_a_reader_with_whom_it_is_shared(
     assert "Publish the results" in ada.get(f"/surveys/{owned.hash}/report").text
     with bob.get(f"/surveys/{owned.hash}/export.zip") as answer:
         assert answer.status_code == 200
-    (line,) = [entry for entry in log.audit_entries(store) if entry.action == "exported"]
-    assert (line.actor, line.subject, line.detail) == ("bob", owned.hash, "60 reports")
+    (line,) = [entry for entry in audit_log.audit_entries(store) if entry.action == "exported"]
+    assert (line.actor, line.subject, line.detail, line.values) == (
+        "bob",
+        owned.hash,
+        "reports",
+        {"count": 60},
+    )
 
 
 @BOTH

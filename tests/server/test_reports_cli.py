@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.config import Config
-from hushpoll_server.people import log
+from hushpoll_server.people import audit_log
 from hushpoll_server.store.surveys import Store
 
 from tests.command import run_command
@@ -103,8 +103,8 @@ def test_reports_of_the_store(
     value = json.loads(out)
     assert value["n"] == 300
     assert len(value["files"]) == 14
-    (line,) = [entry for entry in log.audit_entries(store) if entry.action == "exported"]
-    assert (line.actor, line.subject, line.detail) == (log.COMMAND_LINE, survey.hash, "300 reports")
+    (line,) = [entry for entry in audit_log.audit_entries(store) if entry.action == "exported"]
+    assert (line.actor, line.subject, line.values) == (audit_log.COMMAND_LINE, survey.hash, {"count": 300})
     assert len(pd.read_parquet(folder / "export" / "reports.parquet")) == 300
     again = json.loads(
         run_command(capsys, "report", "export/survey.json", "--data", "export/reports.csv", "--json")[1]

@@ -10,7 +10,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client.cli import main
-from hushpoll_server.people import accounts, log, second_factor, sign_in
+from hushpoll_server.people import accounts, audit_log, second_factor, sign_in
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import recovery_codes, second_factors
@@ -28,8 +29,8 @@ def backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The time of codes, which stands still: no half minute ends between a code and its use. Other clocks go on."""
-    time = [log.now()]
-    monkeypatch.setattr(second_factor.log, "now", lambda: time[0])
+    time = [audit_log.now()]
+    monkeypatch.setattr(second_factor.audit_log, "now", lambda: time[0])
     return time
 
 
@@ -37,13 +38,13 @@ def turned_on(store: Store, name: str = "owner") -> tuple[pyotp.TOTP, list[str]]
     """An account's app, with the recovery codes."""
     nonce = second_factor.new_nonce()
     app = pyotp.TOTP(second_factor.key_of(store, name, nonce))
-    codes = second_factor.turn_on(store, name, nonce, app.at(log.now() - 30), keep="")
+    codes = second_factor.turn_on(store, name, nonce, app.at(audit_log.now() - 30), keep="")
     return app, codes
 
 
 def wrong_codes(totp: pyotp.TOTP) -> list[str]:
     """Six codes that are not right by chance."""
-    right = {totp.at(log.now() + seconds) for seconds in (-30, 0, 30)}
+    right = {totp.at(audit_log.now() + seconds) for seconds in (-30, 0, 30)}
     return [code for code in (f"{n:06}" for n in range(9)) if code not in right][:6]
 
 
@@ -61,16 +62,14 @@ def half_way(app: Flask) -> FlaskClient:
 def test_a_code_is_good_once_and_for_a_minute_and_a_half(people: Store, clock: list[int]) -> None:
     app, codes = turned_on(people)
     code = app.at(clock[0])
-    assert second_factor.use(people, "owner", f"{code[:3]} {code[3:]}") == "with a code"
+    assert second_factor.use(people, "owner", f"{code[:3]} {code[3:]}") == Detail("code")
     assert second_factor.use(people, "owner", code) is None, "used before"
     assert second_factor.use(people, "owner", app.at(clock[0] - 30)) is None, "older than one that was used"
-    assert second_factor.use(people, "owner", app.at(clock[0] + 30)) == "with a code"
+    assert second_factor.use(people, "owner", app.at(clock[0] + 30)) == Detail("code")
     clock[0] += 300
     assert second_factor.use(people, "owner", app.at(clock[0] - 60)) is None, "too old"
-    assert (
-        second_factor.use(people, "owner", codes[0].upper().replace("-", " "))
-        == "with a recovery code, 9 left"
-    )
+    typed = codes[0].upper().replace("-", " ")
+    assert second_factor.use(people, "owner", typed) == Detail("recovery code", left=9)
     assert second_factor.use(people, "owner", codes[0]) is None, "used before"
     assert second_factor.use(people, "stranger", codes[1]) is None, "somebody else's"
 
@@ -80,9 +79,9 @@ def test_codes_are_good_again_when_a_clock_that_was_ahead_is_right(people: Store
     app, _ = turned_on(people)
     right = clock[0] + 60
     clock[0] = right + 10 * 86_400
-    assert second_factor.use(people, "owner", app.at(clock[0])) == "with a code"
+    assert second_factor.use(people, "owner", app.at(clock[0])) == Detail("code")
     clock[0] = right
-    assert second_factor.use(people, "owner", app.at(right)) == "with a code"
+    assert second_factor.use(people, "owner", app.at(right)) == Detail("code")
     assert second_factor.use(people, "owner", app.at(right)) is None, "used before"
     # Set back by two minutes, as clocks are: what was used stays used.
     clock[0] = right - 120
@@ -103,13 +102,13 @@ def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
     assert client.get("/surveys").status_code == 302, "half way is not in"
     wrong = submit(client, "/sign-in/code", code=wrong_codes(totp)[0])
     assert (wrong.status_code, "not right" in wrong.text) == (422, True)
-    entered = submit(client, "/sign-in/code", code=totp.at(log.now()))
+    entered = submit(client, "/sign-in/code", code=totp.at(audit_log.now()))
     assert entered.location == "/account"
     assert client.get("/account").status_code == 200
     again = half_way(app)
-    assert submit(again, "/sign-in/code", code=totp.at(log.now() - 30)).status_code == 422
-    details = [entry.detail for entry in log.audit_entries(people) if entry.actor == "owner"]
-    assert details[:3] == ["wrong code", "with a code", "wrong code"]
+    assert submit(again, "/sign-in/code", code=totp.at(audit_log.now() - 30)).status_code == 422
+    details = [entry.detail for entry in audit_log.audit_entries(people) if entry.actor == "owner"]
+    assert details[:3] == ["wrong code", "code", "wrong code"]
 
 
 def test_codes_cannot_be_guessed(app: Flask, people: Store) -> None:
@@ -117,7 +116,7 @@ def test_codes_cannot_be_guessed(app: Flask, people: Store) -> None:
     client = half_way(app)
     statuses = [submit(client, "/sign-in/code", code=code).status_code for code in wrong_codes(totp)]
     assert statuses == [422] * 5 + [429]
-    assert submit(client, "/sign-in/code", code=totp.at(log.now())).status_code == 429
+    assert submit(client, "/sign-in/code", code=totp.at(audit_log.now())).status_code == 429
 
 
 def test_half_way_ends_with_the_password_and_after_five_minutes(
@@ -144,7 +143,7 @@ def test_it_is_turned_on_with_a_code_and_the_password(app: Flask, people: Store)
     assert 'src="data:image/svg+xml' in page
     assert key[0] in client.get("/account/second-factor").text, "a second look shows the same key"
     totp = pyotp.TOTP(key[1].replace(" ", ""))
-    code = totp.at(log.now())
+    code = totp.at(audit_log.now())
 
     def turn_on(**fields: Any) -> Any:
         return submit(client, "/account/second-factor", **fields)
@@ -187,7 +186,7 @@ def test_an_admin_and_the_command_line_turn_it_off(
             main(["user", "change", "owner", "--second-factor-off"])
         assert over.value.code == expected
     assert "no second factor" in capsys.readouterr().err
-    actors = [entry.actor for entry in log.audit_entries(people) if entry.action == "second factor off"]
+    actors = [entry.actor for entry in audit_log.audit_entries(people) if entry.action == "second factor off"]
     assert actors == ["command line", "admin"]
 
 

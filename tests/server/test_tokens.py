@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
-from hushpoll_server.people import accounts, log, tokens
+from hushpoll_server.people import accounts, audit_log, tokens
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.store import workspace_schema
 from hushpoll_server.store.surveys import Store
@@ -123,9 +123,10 @@ def test_only_a_hash_is_kept_and_the_log_tells(client: FlaskClient, people: Stor
     state = people.state(published["hash"])
     assert state is not None
     assert state.owner == "owner"
-    entries = [(entry.actor, entry.action, entry.detail) for entry in log.audit_entries(people)][:2]
-    assert entries[0] == ("owner", "published", f"{DRAFT['title']} (token nightly)")
-    assert entries[1] == ("owner", "token made", "nightly: publish")
+    publishing, making = audit_log.audit_entries(people, 2)
+    assert (publishing.actor, publishing.action) == ("owner", "published")
+    assert publishing.values == {"text": DRAFT["title"], "token": "nightly"}
+    assert (making.actor, making.action, making.detail) == ("owner", "token made", "nightly: publish")
 
 
 @pytest.mark.parametrize(
@@ -180,5 +181,5 @@ def test_tokens_on_the_command_line(
     assert "nightly" in run("list", "owner")[1]
     assert json.loads(run("revoke", listed["id"], "--json")[1]) == {**listed, "revoked": True}
     assert run("revoke", listed["id"])[0] == 2
-    actions = [(entry.actor, entry.action) for entry in log.audit_entries(people)][:2]
+    actions = [(entry.actor, entry.action) for entry in audit_log.audit_entries(people)][:2]
     assert actions == [("command line", "token revoked"), ("command line", "token made")]

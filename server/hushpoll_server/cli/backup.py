@@ -11,7 +11,7 @@ from hushpoll_client.cli.output import json_option, print_json
 from tqdm import tqdm
 
 from hushpoll_server.config import Config
-from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.people.audit_log import COMMAND_LINE, record
 from hushpoll_server.store.backup import write_backup
 from hushpoll_server.store.backup_format import Progress
 from hushpoll_server.store.restore import give_to_owner, restore_backup

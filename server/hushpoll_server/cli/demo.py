@@ -95,7 +95,8 @@ def _print(rows: list[demo_study.Comparison], n: int, seconds: float) -> None:
     click.echo(f"{'question':9} {'option':{width}}  {'hidden truth':>12}  {'estimate':>8}  95 % interval")
     for row in rows:
         hit = "" if row.inside else "   misses the truth"
-        shares = f"{100 * row.truth:10.1f} %  {100 * row.estimate:6.1f} %  {100 * row.low:5.1f} to {100 * row.high:4.1f}"
+        interval = f"{100 * row.low:5.1f} to {100 * row.high:4.1f}"
+        shares = f"{100 * row.truth:10.1f} %  {100 * row.estimate:6.1f} %  {interval}"
         click.echo(f"{row.question:9} {row.option:{width}}  {shares}{hit}")
     held = sum(row.inside for row in rows)
     click.echo(f"\n{held} of {len(rows)} intervals hold the truth; on average 95 of 100 do.")

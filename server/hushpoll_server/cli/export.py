@@ -11,7 +11,7 @@ from hushpoll_client.survey.group import FIELD
 from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
-from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.people.audit_log import COMMAND_LINE, Detail, record
 from hushpoll_server.results.counts_cache import CountsCache
 from hushpoll_server.results.minimum import refuse_small_export
 
@@ -81,7 +81,7 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                 )
         n = sum(sizes)
         say_what_is_left(store, survey_hash)
-        record(store, COMMAND_LINE, "exported", survey_hash, f"{n} reports")
+        record(store, COMMAND_LINE, "exported", survey_hash, Detail("reports", count=n))
     if as_json:
         print_json({"hash": survey_hash, "n": n, "files": [str(file) for file in files]})
         return

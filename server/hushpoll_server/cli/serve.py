@@ -70,15 +70,12 @@ def _prepare(config: Config, new_key: bool) -> list[str]:
 
 def _become_gunicorn() -> None:
     """Run gunicorn: in this process, unless its workers would carry along what a migration has loaded."""
-    from gunicorn import __main__ as program  # type: ignore[import-untyped]
-    from gunicorn.app import wsgiapp  # type: ignore[import-untyped]
+    from hushpoll_server.gunicorn_adapter import run_gunicorn
 
     arguments = ["-c", "python:hushpoll_server.serve.gunicorn_conf"]
     if "alembic" in sys.modules:
         os.execv(sys.executable, [sys.executable, "-m", "gunicorn", *arguments])  # noqa: S606
-    # gunicorn reads them here, and starts itself again by them when it is told to.
-    sys.argv = [program.__file__, *arguments]
-    wsgiapp.run()
+    run_gunicorn(arguments)
 
 
 def _listen(config: Config) -> socket.socket:

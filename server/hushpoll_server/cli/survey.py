@@ -14,7 +14,7 @@ from hushpoll_client.delivery.link import fingerprint, survey_link
 from hushpoll_client.survey.group import named_group
 
 from hushpoll_server.collect import closing, invitations
-from hushpoll_server.people.log import COMMAND_LINE, record
+from hushpoll_server.people.audit_log import COMMAND_LINE, Detail, record
 from hushpoll_server.people.sharing import check_owner
 from hushpoll_server.store.surveys import Store, SurveyState
 from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
@@ -221,7 +221,7 @@ def invite(hash_: str, number: int, group: str | None, as_json: bool) -> None:
         assert survey is not None
         group_index = _group(survey, group)
         codes = invitations.invite(store, survey_hash, number, group_index)
-        detail = str(number) if group is None else f"{number} for {group}"
+        detail = Detail("invitations", count=number, group=group or "")
         record(store, COMMAND_LINE, "invitations made", survey_hash, detail)
         links = [survey_link(store.config.address, survey_hash, code, group_index) for code in codes]
     if as_json:

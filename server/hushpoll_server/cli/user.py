@@ -8,8 +8,8 @@ import click
 from hushpoll_client.cli.output import json_option, print_json
 
 from hushpoll_server.people import accounts, passwords, second_factor, tokens
+from hushpoll_server.people.audit_log import COMMAND_LINE
 from hushpoll_server.people.errors import AccountError
-from hushpoll_server.people.log import COMMAND_LINE
 
 from .stored import opened_store
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from functools import lru_cache
 from typing import Any
 
@@ -110,7 +109,7 @@ def _invitation(survey: Survey) -> tuple[str, int | None]:
 @bp.get("/api/openapi.json")
 def describe() -> Response:
     """Describe this API for machines."""
-    return _respond(Answer(200, json.dumps(openapi()).encode()))
+    return _respond(Answer(200, openapi()))
 
 
 @bp.get("/livez")

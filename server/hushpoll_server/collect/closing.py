@@ -10,7 +10,7 @@ from hushpoll_client import HushpollError
 from hushpoll_client.messages import msg
 from sqlalchemy import Connection, Row, func, select, update
 
-from hushpoll_server.people.log import note
+from hushpoll_server.people.audit_log import note
 from hushpoll_server.store.clock import clock
 from hushpoll_server.store.schema import inbox, surveys
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today, unknown_survey

@@ -13,6 +13,7 @@ from hushpoll_client.survey.group import named_group
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.people.access import audit, can_edit, needed_account
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.problems import Problem
 from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
 
@@ -66,7 +67,7 @@ def invite(survey_hash: str) -> Response:
         codes = invitations.invite(store, survey_hash, number, group)
     except HushpollError as error:
         raise Problem(422, str(error)) from None
-    audit("invitations made", survey_hash, str(len(codes)))
+    audit("invitations made", survey_hash, Detail("invitations", count=len(codes)))
     links = [survey_link(store.config.address, survey_hash, code, group) for code in codes]
     invitation_list = [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)]
     return _answer(

@@ -17,8 +17,6 @@ from hushpoll_server.store.counts import Place, write_counts
 from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import Store
 
-__all__ = ["add_pending", "store_pending"]
-
 MAX_PENDING = 16
 """Tables that wait at a time; further ones are counted again when somebody asks."""
 

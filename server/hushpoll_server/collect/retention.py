@@ -14,7 +14,7 @@ from hushpoll_client import HushpollError
 from hushpoll_client.messages import msg
 from sqlalchemy import delete, func, insert, select, text, update
 
-from hushpoll_server.people.log import note
+from hushpoll_server.people.audit_log import Detail, note
 from hushpoll_server.store.counts import forget_counts
 from hushpoll_server.store.schema import inbox, invitations, sealed, seen, spent, surveys
 from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_survey
@@ -65,7 +65,7 @@ def keeping_of(store: Store, survey_hash: str) -> Keeping:
     return Keeping() if row is None else Keeping(*row)
 
 
-def _say(store: Store, survey_hash: str, actor: str, action: str, detail: str, **values: object) -> None:
+def _say(store: Store, survey_hash: str, actor: str, action: str, detail: Detail, **values: object) -> None:
     with store.write() as tx:
         if not tx.execute(update(keeping).where(keeping.c.hash == survey_hash).values(**values)).rowcount:
             tx.execute(insert(keeping).values(hash=survey_hash, **values))
@@ -78,14 +78,15 @@ def set_day(store: Store, survey_hash: str, day: datetime.date | None, actor: st
         raise HushpollError(msg("{day} is not in the future", day=day), "choose a later day")
     if keeping_of(store, survey_hash).deleted_on is not None:
         raise HushpollError("the reports of this survey are deleted already", "there is nothing to plan")
-    _say(
-        store, survey_hash, actor, "deletion planned", "never" if day is None else f"on {day}", delete_on=day
-    )
+    detail = Detail("never") if day is None else Detail("on", day=day.isoformat())
+    _say(store, survey_hash, actor, "deletion planned", detail, delete_on=day)
 
 
 def set_embeddable(store: Store, survey_hash: str, allowed: bool, actor: str) -> None:
     """Let other sites show the public results in a frame, or not."""
-    _say(store, survey_hash, actor, "embedding", "allowed" if allowed else "ended", embeddable=allowed)
+    _say(
+        store, survey_hash, actor, "embedding", Detail("allowed" if allowed else "ended"), embeddable=allowed
+    )
 
 
 def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
@@ -110,7 +111,7 @@ def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
         values = {"deleted_on": today(), "delete_on": None}
         if not tx.execute(update(keeping).where(keeping.c.hash == survey_hash).values(**values)).rowcount:
             tx.execute(insert(keeping).values(hash=survey_hash, **values))
-        receipt = f"“{state.title}”: {reports:,} reports and {codes:,} invitations deleted, 0 reports left"
+        receipt = Detail("deleted", title=state.title, reports=reports, invitations=codes)
         assert not _left(tx, state)
         note(tx, actor, "reports deleted", survey_hash, receipt)
         # What was deleted must not stay readable in SQLite's log, nor as dead rows of PostgreSQL.

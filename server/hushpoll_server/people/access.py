@@ -23,8 +23,9 @@ from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
 from hushpoll_server.spoken import WORKSPACE_LANGUAGES, language
 
-from . import log, sharing, tokens
+from . import audit_log, sharing, tokens
 from .accounts import ROLES, User
+from .audit_log import Detail
 from .sign_in import session_user
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -108,16 +109,18 @@ def can_edit(user: User | None, survey_hash: str) -> bool:
     return sharing.can_edit(get_store(), user, survey_hash)
 
 
-def audit(action: str, subject: str, detail: str = "", tx: Connection | None = None) -> None:
+def audit(action: str, subject: str, detail: str | Detail = "", tx: Connection | None = None) -> None:
     """Note in the audit log what the signed-in account did; in the transaction of what it did, where one is given."""
     user = signed_in()
     if "token" in g:
-        detail = f"{detail} (token {g.token.label})".strip()
-    actor = user.name if user else log.NOBODY
+        if isinstance(detail, str):
+            detail = Detail("text", text=detail)
+        detail = Detail(detail.key, **detail.values, token=g.token.label)
+    actor = user.name if user else audit_log.NOBODY
     if tx is None:
-        log.record(get_store(), actor, action, subject, detail)
+        audit_log.record(get_store(), actor, action, subject, detail)
     else:
-        log.note(tx, actor, action, subject, detail)
+        audit_log.note(tx, actor, action, subject, detail)
 
 
 def unencrypted_from_elsewhere() -> bool:

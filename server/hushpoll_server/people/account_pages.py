@@ -22,9 +22,9 @@ from hushpoll_server.spoken import in_words
 
 from . import accounts, identities, passkeys, resetting, second_factor, sessions, tokens
 from .access import current_user, login_required
+from .audit_log import now
 from .blueprint import bp
 from .errors import AccountError
-from .log import now
 from .passwords import SHORTEST_PASSWORD
 from .sign_in import password_fits
 

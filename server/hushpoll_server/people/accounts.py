@@ -13,8 +13,8 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
 from . import sessions, tries
+from .audit_log import COMMAND_LINE, Detail, note, now
 from .errors import AccountError
-from .log import COMMAND_LINE, note, now
 from .passwords import check_password, hash_of, new_password
 
 ROLES = ("designer", "analyst", "admin")
@@ -72,7 +72,7 @@ def add_user(
                 name=name, role=role, password_hash=password_hash, created_at=now(), active=1
             )
         )
-        note(tx, actor, "account added", name, role)
+        note(tx, actor, "account added", name, Detail("account", role=role))
     return password
 
 
@@ -132,9 +132,12 @@ def change_account(
             )
         tx.execute(update(users).where(users.c.name == name).values(**values))
         sessions.end_others(tx, name, None)
-        told = [role] if role else []
-        told += [] if active is None else ["unlocked" if active else "locked"]
-        note(tx, actor, "account changed", name, ", ".join(told))
+        changes: dict[str, str | int] = {}
+        if role is not None:
+            changes["role"] = role
+        if active is not None:
+            changes["active"] = active
+        note(tx, actor, "account changed", name, Detail("account", **changes))
 
 
 def is_last_admin(tx: Connection, row: Row[Any]) -> bool:

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES, day
 
 from .access import cookies_are_secure, guard_forms, init_app, keep_private, local_path
-from .log_words import told_detail
+from .audit_text import detail_text
 
 _REMEMBERED_SECONDS = 365 * 86_400
 
@@ -40,7 +40,7 @@ def choose_language(chosen: str) -> Response:
     return response
 
 
-bp.add_app_template_filter(told_detail, "logged")
+bp.add_app_template_filter(detail_text, "logged")
 bp.add_app_template_filter(day, "day")
 
 

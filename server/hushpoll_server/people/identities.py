@@ -16,8 +16,8 @@ from hushpoll_server.store.workspace_schema import identities, users
 
 from . import sessions
 from .accounts import ROLES, is_last_admin, user_row
+from .audit_log import NO_ACCOUNTS, Detail, note, now
 from .errors import AccountError
-from .log import NO_ACCOUNTS, note, now
 
 __all__ = ["account_for", "accounts_with", "connect", "disconnect", "has_password", "is_connected"]
 
@@ -62,7 +62,7 @@ def _found_or_made(
             row = _make(tx, issuer, subject, _free_name(tx, claims), role)
         elif role and role != row.role and not is_last_admin(tx, row):
             tx.execute(update(users).where(users.c.name == row.name).values(role=role))
-            note(tx, row.name, "account changed", row.name, role)
+            note(tx, row.name, "account changed", row.name, Detail("account", role=role))
         made = user_row(tx, row.name)
         assert made is not None
         return made
@@ -78,7 +78,8 @@ def _make(tx: Connection, issuer: str, subject: str, name: str, role: str | None
     values = {"name": name, "role": role or "analyst", "password_hash": _NO_PASSWORD}
     tx.execute(insert(users).values(**values, created_at=now(), active=role is not None))
     tx.execute(insert(identities).values(issuer=issuer, subject=subject, user_name=name))
-    note(tx, name, "account added", name, role or "analyst, locked")
+    detail = Detail("account", role=role) if role else Detail("account", role="analyst", active=False)
+    note(tx, name, "account added", name, detail)
     row = user_row(tx, name)
     assert row is not None
     return row

@@ -27,9 +27,9 @@ from .access import (
     unencrypted_from_elsewhere,
 )
 from .account_pages import PresentForm, confirmed, status_of
+from .audit_log import Detail, now
 from .blueprint import bp
 from .errors import AccountError
-from .log import now
 from .openid import Attempt, Provider
 from .sign_in import HalfWay
 
@@ -131,7 +131,7 @@ def _taken(journey: _Journey) -> Response:
         # The session's cookie did not come along, and must stay as it is: no message in it.
         return _arrived(journey.back)
     row = identities.account_for(store, provider.issuer, claims)
-    begun = signing_in.begin(store, row, "at the institution")
+    begun = signing_in.begin(store, row, Detail("institution"))
     # A session made before signing in may be known to somebody else: begin a new one.
     session.clear()
     if isinstance(begun, HalfWay):

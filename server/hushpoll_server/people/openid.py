@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 from hushpoll_server.config import LOOPBACK, Config
 from hushpoll_server.store.surveys import Store
 
+from .audit_log import now
 from .errors import AccountError
-from .log import now
 
 if TYPE_CHECKING:
     from authlib.integrations.requests_client import OAuth2Session  # type: ignore[import-untyped]

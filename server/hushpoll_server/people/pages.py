@@ -18,11 +18,11 @@ from hushpoll_server.spoken import in_words
 from . import (
     account_pages,
     accounts,
+    audit_log,
     devices,
     forgotten,
     identities,
     institution,
-    log,
     passkey_pages,
     passkeys,
     passwords,
@@ -279,19 +279,19 @@ def _reset_password(name: str) -> str:
     return password
 
 
-@bp.get("/audit-log")
+@bp.get("/audit-log", endpoint="audit_log")
 @role_required("admin")
-def audit_log() -> str:
+def audit_log_page() -> str:
     """Who published, closed, exported, shared and changed accounts, newest first."""
     before = request.args.get("before", type=int)
     if before is not None:
         before = min(max(before, 0), 2**31 - 1)  # no entry has a number beyond, and no database takes any
-    entries = log.audit_entries(get_store(), 100, before)
+    entries = audit_log.audit_entries(get_store(), 100, before)
     unknown = tries.unknown_names(get_store())
     return render_template(
         "accounts/audit_log.html",
         entries=entries,
         before=before,
         unknown=unknown,
-        no_accounts=log.NO_ACCOUNTS,
+        no_accounts=audit_log.NO_ACCOUNTS,
     )

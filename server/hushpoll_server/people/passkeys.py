@@ -22,8 +22,8 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import passkey_challenges, passkeys
 
 from . import second_factor, sessions
+from .audit_log import Detail, note, now
 from .errors import AccountError
-from .log import note, now
 
 __all__ = [
     "Passkey",
@@ -152,8 +152,8 @@ def signing_options(store: Store, name: str) -> str:
     return str(options_to_json(options))
 
 
-def use(store: Store, name: str, credential: str) -> str | None:
-    """Return words for the log where one of an account's passkeys has signed our number; None where none has."""
+def use(store: Store, name: str, credential: str) -> Detail | None:
+    """Return an audit log detail if one of the account's passkeys signed the challenge, else None."""
     from webauthn import verify_authentication_response
     from webauthn.helpers.exceptions import WebAuthnException
 
@@ -175,7 +175,7 @@ def use(store: Store, name: str, credential: str) -> str | None:
     with store.write() as tx:
         mine = passkeys.c.id == row.id
         tx.execute(update(passkeys).where(mine).values(sign_count=verified.new_sign_count))
-    return "with a passkey"
+    return Detail("passkey")
 
 
 def _row_of(store: Store, name: str, credential: str) -> Any:

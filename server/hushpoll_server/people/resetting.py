@@ -24,10 +24,10 @@ from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import log
+from . import audit_log
 from .accounts import set_password, user_row
+from .audit_log import Detail, note, now
 from .errors import AccountError
-from .log import note, now
 
 __all__ = ["check_email", "choose", "email_of", "good_for", "request_link", "set_email"]
 
@@ -60,7 +60,7 @@ def set_email(store: Store, name: str, email: str, *, actor: str) -> None:
             raise AccountError(
                 msg("there is no account named {name!r}", name=name), "see the list of accounts"
             )
-        note(tx, actor, "e-mail address changed", name, "" if address else "removed")
+        note(tx, actor, "e-mail address changed", name, "" if address else Detail("removed"))
 
 
 class _Limits:
@@ -124,7 +124,7 @@ def _look_and_send(store: Store, given: str, link: str, subject: str, text: str)
             letters.append(
                 Letter(row.email, subject, text.replace("{link}", own_link).replace("{name}", row.name))
             )
-            log.record(store, row.name, "password link asked for", row.name)
+            audit_log.record(store, row.name, "password link asked for", row.name)
         if letters:
             _send(store, letters)
     except SQLAlchemyError as error:

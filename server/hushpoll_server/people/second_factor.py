@@ -19,9 +19,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import passkeys, recovery_codes, second_factors
 
-from . import log, sessions
+from . import audit_log, sessions
+from .audit_log import Detail, note
 from .errors import AccountError
-from .log import note
 
 RECOVERY_CODES = 10
 STEP_SECONDS = 30
@@ -136,15 +136,15 @@ def renew_codes(store: Store, name: str) -> list[str]:
         return new_codes(tx, store, name)
 
 
-def use(store: Store, name: str, code: str) -> str | None:
-    """Use a code of either kind up; gives words for the log, None where it is not right."""
+def use(store: Store, name: str, code: str) -> Detail | None:
+    """Use up a code of either kind; return which kind it was, for the audit log, or None if it is wrong."""
     with store.write() as tx:
         nonce = _nonce(tx, name)
         if nonce is not None and _use_step(tx, name, _step_of(key_of(store, name, nonce), code)):
-            return "with a code"
+            return Detail("code")
         mine = (recovery_codes.c.user_name == name) & (recovery_codes.c.digest == _digest(store, name, code))
         if tx.execute(delete(recovery_codes).where(mine)).rowcount:
-            return f"with a recovery code, {_codes_left(tx, name)} left"
+            return Detail("recovery code", left=_codes_left(tx, name))
     return None
 
 
@@ -164,7 +164,7 @@ def _step_of(key: str, code: str) -> int | None:
     """Return which half minute a code belongs to: this one, or a neighbour, for clocks that differ a little."""
     code = code.replace(" ", "")
     totp = pyotp.TOTP(key)
-    here = log.now() // STEP_SECONDS
+    here = audit_log.now() // STEP_SECONDS
     steps = [step for step in (here - 1, here, here + 1) if _same(totp.generate_otp(step), code)]
     return steps[-1] if steps else None
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, delete, insert, select
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import sessions, users
 
-from .log import note, now
+from .audit_log import note, now
 
 SESSION_SECONDS = 12 * 3600
 

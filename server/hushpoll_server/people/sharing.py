@@ -11,8 +11,8 @@ from hushpoll_server.store.surveys import Store, SurveyState
 from hushpoll_server.store.workspace_schema import shares
 
 from .accounts import User, user_row
+from .audit_log import Detail, note
 from .errors import AccountError
-from .log import note
 
 
 def owner_of(store: Store, survey_hash: str) -> str | None:
@@ -85,7 +85,7 @@ def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
         known = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)
         if tx.execute(known).one_or_none() is None:
             tx.execute(insert(shares).values(hash=survey_hash, user_name=name))
-            note(tx, actor, "shared", survey_hash, f"with {name}")
+            note(tx, actor, "shared", survey_hash, Detail("with account", name=name))
 
 
 def unshare(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
@@ -93,4 +93,4 @@ def unshare(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
     with store.write() as tx:
         gone = tx.execute(delete(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name))
         if gone.rowcount:
-            note(tx, actor, "unshared", survey_hash, f"with {name}")
+            note(tx, actor, "unshared", survey_hash, Detail("with account", name=name))

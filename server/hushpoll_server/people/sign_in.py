@@ -13,10 +13,10 @@ from sqlalchemy import Row, update
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import devices, log, passkeys, passwords, second_factor, sessions, tries
+from . import audit_log, devices, passkeys, passwords, second_factor, sessions, tries
 from .accounts import User, user_row
+from .audit_log import Detail, now
 from .errors import AccountError
-from .log import now
 
 
 class SignedIn(NamedTuple):
@@ -49,7 +49,7 @@ def sign_in(store: Store, name: str, password: str, device: str | None = None) -
     return begin(store, row)
 
 
-def begin(store: Store, row: Row[Any], how: str = "") -> SignedIn | HalfWay:
+def begin(store: Store, row: Row[Any], how: str | Detail = "") -> SignedIn | HalfWay:
     """Begin a session of an account whose owner has shown who they are, or ask for the second factor."""
     if second_factor.is_on(store, row.name):
         until = now() + HALF_WAY_SECONDS
@@ -70,7 +70,7 @@ def finish_with_passkey(
 
 
 def _finish(
-    store: Store, half: HalfWay, use: Callable[[str], str | None], device: str | None
+    store: Store, half: HalfWay, use: Callable[[str], Detail | None], device: str | None
 ) -> SignedIn | None:
     row = half_way_row(store, half)
     if row is None:
@@ -80,7 +80,7 @@ def _finish(
     _count(store, purpose, row.name, row)
     how = use(row.name)
     if how is None:
-        log.record(store, row.name, "sign-in failed", row.name, "wrong code")
+        audit_log.record(store, row.name, "sign-in failed", row.name, Detail("wrong code"))
         return None
     with store.write() as tx:
         tries.forget(tx, store, purpose, row.name)
@@ -127,13 +127,15 @@ def _note_failure(store: Store, name: str, row: Row[Any] | None, fits: bool) -> 
         # The name is not written down, for it may be a password.
         tries.tally_unknown(store)
     else:
-        log.record(store, name, "sign-in failed", name, "locked account" if fits else "wrong password")
+        audit_log.record(
+            store, name, "sign-in failed", name, Detail("locked account" if fits else "wrong password")
+        )
 
 
 def _count(store: Store, purpose: str, name: str, row: Row[Any] | None) -> None:
     pause = tries.count(store, purpose, name)
     if pause and row is not None:
-        log.record(store, name, "sign-in slowed down", name, f"for {pause} seconds")
+        audit_log.record(store, name, "sign-in slowed down", name, Detail("pause", seconds=pause))
 
 
 def _rehashed(store: Store, row: Row[Any], password: str) -> Row[Any]:
@@ -146,9 +148,9 @@ def _rehashed(store: Store, row: Row[Any], password: str) -> Row[Any]:
         return user_row(tx, row.name) or row
 
 
-def _begin(store: Store, row: Row[Any], how: str = "") -> SignedIn:
+def _begin(store: Store, row: Row[Any], how: str | Detail = "") -> SignedIn:
     with store.write() as tx:
-        log.note(tx, row.name, "signed in", row.name, how)
+        audit_log.note(tx, row.name, "signed in", row.name, how)
         token = sessions.begin(tx, row.name)
     return SignedIn(token, devices.issue(store, row.name, row.password_hash))
 

@@ -14,8 +14,8 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import tokens, users
 
 from .accounts import User, user_row
+from .audit_log import note, now
 from .errors import AccountError
-from .log import note, now
 from .sessions import digest
 
 SCOPES = {

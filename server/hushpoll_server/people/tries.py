@@ -15,8 +15,8 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import sign_in_failures
 
+from .audit_log import now
 from .errors import AccountError
-from .log import now
 
 FREE_FAILURES = 5
 LONGEST_BLOCK = 15 * 60

@@ -25,6 +25,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from hushpoll_server.current_store import get_store
 from hushpoll_server.files import serve
 from hushpoll_server.people.access import audit, can_edit, signed_in
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.respond.languages import language
 from hushpoll_server.said.speech import speech
 from hushpoll_server.spoken import gettext as _
@@ -161,7 +162,7 @@ def export(survey_hash: str) -> Page:
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
     zip_export(survey, records, target, level_asked(), state.fewest, state.seen_apart)
-    audit("exported", survey_hash, f"{store.sealed_count(survey_hash)} reports")
+    audit("exported", survey_hash, Detail("reports", count=store.sealed_count(survey_hash)))
     response = send_file(
         target, "application/zip", as_attachment=True, download_name=f"hushpoll-{survey_hash[:12]}.zip"
     )

@@ -14,10 +14,8 @@ from contextlib import suppress
 from threading import BoundedSemaphore
 from typing import Any
 
-from gunicorn.http.unreader import SocketUnreader  # type: ignore[import-untyped]
-from gunicorn.workers.gthread import TConn  # type: ignore[import-untyped]
-
 from hushpoll_server.config import Config
+from hushpoll_server.gunicorn_adapter import SocketUnreader, TConn
 
 from .request_buffer import Incoming
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hushpoll_client import Survey
 
-from hushpoll_server.people import accounts, log
+from hushpoll_server.people import accounts, audit_log
 from hushpoll_server.store.surveys import Store
 
 ACCOUNT = "designer"
@@ -56,5 +56,5 @@ def first_start(store: Store) -> tuple[str, str | None]:
         store.publish(survey, results_public=True, target_n=500)
     password = None
     if not accounts.all_users(store):
-        password = accounts.add_user(store, ACCOUNT, "admin", actor=log.FIRST_START)
+        password = accounts.add_user(store, ACCOUNT, "admin", actor=audit_log.FIRST_START)
     return survey.hash, password

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gunicorn.http import errors  # type: ignore[import-untyped]
 from werkzeug.http import HTTP_STATUS_CODES
 
 from hushpoll_server import problems
+from hushpoll_server.gunicorn_adapter import errors
 from hushpoll_server.security import plain_headers
 
 _FAILED = (500, "something went wrong on the server; send the same request again later")

@@ -14,10 +14,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gunicorn.http import wsgi  # type: ignore[import-untyped]
-
 from hushpoll_server import logs
 from hushpoll_server.config import Config
+from hushpoll_server.gunicorn_adapter import omit_default_headers
 from hushpoll_server.respond.releases import keep_release
 
 from . import metrics_process
@@ -51,19 +50,8 @@ keepalive = _config.request_seconds
 timeout = 60
 graceful_timeout = 30
 backlog = 2048
-_said = wsgi.Response.default_headers
-
-
-def _headers(response: wsgi.Response) -> list[str]:
-    """Leave out what every file of the respondent's page would say again.
-
-    Which program answers is nobody's business, and since HTTP/1.1 a connection is kept unless it is said to close.
-    """
-    needless = ("Server:", *(("Connection: keep-alive",) if response.req.version >= (1, 1) else ()))
-    return [line for line in _said(response) if not line.startswith(needless)]
-
-
-wsgi.Response.default_headers = _headers
+# Which program answers is nobody's business, and each of a page's files would repeat the other one.
+omit_default_headers()
 # Files go through the same sending as everything else, which has a deadline.
 sendfile = False
 umask = 0o077

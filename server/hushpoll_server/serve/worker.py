@@ -22,8 +22,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
-
+from hushpoll_server.gunicorn_adapter import ThreadWorker
 from hushpoll_server.problems import HEALTH
 
 from .connection import REQUEST_SECONDS, ClientSocket, Connection

@@ -201,6 +201,8 @@ audit_log = Table(
     Column("action", String(32), nullable=False),
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False),
+    # JSON of the values in the detail; empty where the detail is a plain text.
+    Column("parameters", Text, nullable=False, server_default=""),
 )
 
 # The files of the respondents' page of the last few releases, for pages that are still open.

@@ -21,8 +21,8 @@ from hushpoll_client import HushpollError
 from hushpoll_server.config import Config
 from hushpoll_server.mail import Letter, MailError, check_address, send
 from hushpoll_server.people import accounts, passwords, resetting
+from hushpoll_server.people.audit_log import audit_entries, now
 from hushpoll_server.people.errors import AccountError
-from hushpoll_server.people.log import audit_entries, now
 from hushpoll_server.people.sign_in import sign_in
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import sign_in_failures

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Blueprint, flash, redirect, render_template, request, url_for
-from flask_babel import force_locale
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.delivery.report import FEWEST_REPORTS
 
@@ -13,6 +12,7 @@ from hushpoll_server.collect import closing, retention
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.people.access import audit, current_user
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.spoken import day
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
@@ -76,9 +76,7 @@ def schedule_closing(survey_hash: str) -> Page:
     elif valid:
         try:
             _schedule(survey_hash, form)
-            # The log is kept in English, whoever writes it.
-            with force_locale("en"):
-                audit("closing planned", survey_hash, _scheduled(form))
+            audit("closing planned", survey_hash, _closing_detail(form))
             flash(_scheduled(form), "done")
             return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#close")
         except HushpollError as error:
@@ -91,6 +89,14 @@ def _schedule(survey_hash: str, form: CloseForm) -> None:
     on = form.on.data if form.when.data == "date" else None
     at = form.at.data if form.when.data == "n" else None
     closing.plan(get_store(), survey_hash, on, at)
+
+
+def _closing_detail(form: CloseForm) -> Detail:
+    if form.when.data == "date":
+        return Detail("closes after", day=form.on.data.isoformat())
+    if form.when.data == "n":
+        return Detail("closes at", count=form.at.data)
+    return Detail("stays open")
 
 
 def _scheduled(form: CloseForm) -> str:

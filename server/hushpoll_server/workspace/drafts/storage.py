@@ -11,7 +11,7 @@ from typing import Any
 from hushpoll_client import Survey
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from hushpoll_server.people.log import note, now, record
+from hushpoll_server.people.audit_log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
 from hushpoll_server.workspace.drafts import history, sections, stale_translations

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, insert, select, update
 from hushpoll_server.collect import invitations
 from hushpoll_server.collect.spent_invitations import unspent
 from hushpoll_server.mail import Letter, MailError, check_address, send
-from hushpoll_server.people.log import note, now
+from hushpoll_server.people.audit_log import Detail, note, now
 from hushpoll_server.store.surveys import Store, unknown_survey
 from hushpoll_server.store.workspace_schema import mailings
 
@@ -132,7 +132,11 @@ def start(
         _keep(tx, store, survey_hash, replace(mailing, problem="", remedy="", values={}))
         due = _due(tx, store, survey_hash, mailing)
         note(
-            tx, actor, "reminders sent" if remind else "invitations sent", survey_hash, f"{len(due)} letters"
+            tx,
+            actor,
+            "reminders sent" if remind else "invitations sent",
+            survey_hash,
+            Detail("letters", count=len(due)),
         )
     thread = threading.Thread(target=_run, args=(store, survey_hash, due, write), daemon=True)
     thread.start()

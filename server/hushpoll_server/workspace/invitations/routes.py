@@ -19,6 +19,7 @@ from hushpoll_server.collect import invitations
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
 from hushpoll_server.people.access import audit, current_user
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.access import designer, editable_survey
@@ -73,7 +74,8 @@ def invite(survey_hash: str) -> Page:
             group = named_group(published.groups, form.group.data if published.groups else None)
             codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
             name = "" if group is None else f"-g{group}"
-            audit("invitations made", survey_hash, f"{len(codes)}{name}")
+            group_name = "" if group is None else published.groups[group]
+            audit("invitations made", survey_hash, Detail("invitations", count=len(codes), group=group_name))
             file = f"invitations-{survey_hash[:8]}{name}.csv"
             return download(_codes_csv(survey_hash, codes, group), "text/csv", file)
         except SurveyError as error:
@@ -112,7 +114,7 @@ def merge(survey_hash: str) -> Page:
                 rows = _people(file.read(LARGEST_LIST + 1))
             group = _group(survey)
             codes = invitations.invite(get_store(), survey_hash, len(rows) - 1, group)
-            audit("invitations made", survey_hash, f"{len(codes)}, for a list")
+            audit("invitations made", survey_hash, Detail("invitations for a list", count=len(codes)))
             return download(
                 _merged(survey_hash, rows, codes, group), "text/csv", f"people-{survey_hash[:8]}.csv"
             )

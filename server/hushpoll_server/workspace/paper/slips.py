@@ -17,6 +17,7 @@ from hushpoll_server.collect import invitations
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
 from hushpoll_server.people.access import audit
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.paper.print_language import printed
@@ -64,7 +65,7 @@ def slips(survey_hash: str) -> Page:
     codes = [""] * form.n.data
     if survey.settings.invitation:
         codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
-        audit("invitations made", survey_hash, f"{len(codes)}{'' if group is None else f'-g{group}'}")
+        audit("invitations made", survey_hash, Detail("invitations", count=len(codes), group=named or ""))
     slip_list = [_slip(survey_link(address(), survey_hash, code or None, group), code) for code in codes]
     return _slips_page(survey, form, slip_list)
 

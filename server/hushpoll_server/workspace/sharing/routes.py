@@ -15,6 +15,7 @@ from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, current_user
+from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
@@ -80,7 +81,7 @@ def publish_results(survey_hash: str) -> Response:
     audit(
         "results public" if public else "results private",
         survey_hash,
-        "also while it is open" if live else "",
+        Detail("also while open") if live else "",
     )
     state = get_store().state(survey_hash)
     assert state is not None

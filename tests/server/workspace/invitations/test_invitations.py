@@ -20,7 +20,7 @@ from hushpoll_server.collect import invitations, retention
 from hushpoll_server.collect.retention import delete_due, delete_reports, keeping_of, set_day
 from hushpoll_server.config import Config
 from hushpoll_server.mail import Letter, MailError
-from hushpoll_server.people.log import audit_entries
+from hushpoll_server.people.audit_log import audit_entries
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.workspace.drafts import documents
 from hushpoll_server.workspace.invitations import mailing, routes
@@ -339,7 +339,7 @@ def test_reports_are_deleted_on_their_day_with_a_receipt(
     assert owner.get(f"{page}/report").status_code == 200
     (receipt,) = (one for one in audit_entries(store) if one.action == "reports deleted")
     assert (receipt.actor, receipt.subject, receipt.title) == ("retention", survey.hash, survey.title)
-    assert receipt.detail == f"“{survey.title}”: 60 reports and 0 invitations deleted, 0 reports left"
+    assert receipt.values == {"title": survey.title, "reports": 60, "invitations": 0}
     with pytest.raises(HushpollError, match="deleted already"):
         set_day(store, survey.hash, day + datetime.timedelta(days=2), "owner")
 

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from hushpoll_analysis.planning.margins import plan
 from hushpoll_client import HushpollError, Report, Survey, mechanisms
 from hushpoll_server.collect import closing
-from hushpoll_server.people import accounts, log
+from hushpoll_server.people import accounts, audit_log
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.questions.routes import counts_from_survey
@@ -52,7 +52,7 @@ def test_publishing_freezes_the_draft_and_a_second_click_changes_nothing(
     assert (state.owner, state.target_n) == ("owner", 321)
     for path in ("", "/questions/q1", "/privacy", "/rehearsal"):
         assert owner.get(f"/drafts/{draft.id}{path}").location == f"/surveys/{survey.hash}"
-    assert sum(entry.subject == survey.hash for entry in log.audit_entries(store)) == 1
+    assert sum(entry.subject == survey.hash for entry in audit_log.audit_entries(store)) == 1
 
 
 def _hidden(client: FlaskClient, page: str) -> dict[str, str]:
@@ -300,7 +300,7 @@ def test_closing_now_at_a_date_and_at_a_number(owner: FlaskClient, store: Store)
     assert "Hand it out" not in closed
     with pytest.raises(HushpollError):
         closing.plan(store, survey.hash)
-    actions = [entry.action for entry in log.audit_entries(store) if entry.subject == survey.hash]
+    actions = [entry.action for entry in audit_log.audit_entries(store) if entry.subject == survey.hash]
     assert actions[0] == "closed"
 
 
