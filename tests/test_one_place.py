@@ -84,7 +84,7 @@ INTERVALS = Rule(
 # Goes down only: the decisions by the name of an interval method that are left.
 METHOD_DECISIONS = 0
 # Goes down only: the classes beside `Estimate` with a standard error and limits of their own.
-ESTIMATE_CLASSES = 20
+ESTIMATE_CLASSES = 6
 
 
 def sources(rule: Rule, *endings: str) -> Iterator[tuple[str, str]]:

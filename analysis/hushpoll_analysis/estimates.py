@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hushpoll_analysis.interval import (
     misfit,
     outside,
 )
+from hushpoll_analysis.interval.mover import BoundedEstimate
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.result import PlottedResult, flat
 from hushpoll_analysis.tidy import Tidy
@@ -29,7 +30,18 @@ from hushpoll_analysis.tidy import Tidy
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Estimate", "EstimateTable", "LimitsAt", "Shown", "limits_by", "linear_estimate", "with_interval"]
+__all__ = [
+    "Difference",
+    "Estimate",
+    "EstimateTable",
+    "IntervalEstimate",
+    "LimitsAt",
+    "Shown",
+    "limits_by",
+    "linear_estimate",
+    "shown_share",
+    "with_interval",
+]
 
 LimitsAt = Callable[[float], tuple[float, float]]
 """Lower and upper limit at a confidence level."""
@@ -44,8 +56,47 @@ class Shown:
     high: float
 
 
-@dataclass(frozen=True)
-class Estimate(Tidy, PlottedResult):
+def shown_share(estimate: float, low: float, high: float) -> Shown:
+    """Return an estimate and its limits cut to [0, 1]."""
+    return Shown(*(min(max(value, 0.0), 1.0) for value in (estimate, low, high)))
+
+
+FIGURES = ("estimate", "se", "low", "high")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalEstimate(BoundedEstimate):
+    """An estimate with its standard error and its interval, all of them unclipped."""
+
+    figures_follow: ClassVar[str] = ""
+    """The field behind which the four figures stand in a table; by default they come first."""
+
+    se: float
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields in the order of a table's columns."""
+        own = [entry.name for entry in fields(self) if entry.repr and entry.name not in FIGURES]
+        place = own.index(self.figures_follow) + 1 if self.figures_follow else 0
+        return {name: getattr(self, name) for name in (*own[:place], *FIGURES, *own[place:])}
+
+    @property
+    def outside(self) -> bool:
+        """Whether a share lies outside [0, 1]."""
+        return not 0.0 <= self.estimate <= 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A difference of two estimates with its standard error and its interval."""
+
+    difference: float
+    se: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate(IntervalEstimate, Tidy, PlottedResult):
     """The estimate of one share, or of another linear quantity a.h.
 
     Attributes
@@ -75,13 +126,10 @@ class Estimate(Tidy, PlottedResult):
     """
 
     words = "estimate"
+    figures_follow = "reported"
 
     option: str
     reported: int | None
-    estimate: float
-    se: float
-    low: float
-    high: float
     shown: Shown
     se_privacy: float
     interval: str

@@ -60,10 +60,13 @@ class PlottedResult(Summary):
         """Return the result as a pandas table of one row."""
         import pandas as pd
 
-        row = {one.name: getattr(self, one.name) for one in fields(self) if one.repr}  # type: ignore[arg-type]
-        frame = pd.DataFrame([flat(row)])
+        frame = pd.DataFrame([flat(self.row())])
         key = next((name for name in ("option", "name") if name in frame), None)
         return frame.rename({0: type(self).plotted_column}) if key is None else frame.set_index(key)
+
+    def row(self) -> dict[str, Any]:
+        """Return the fields in the order of a table's columns."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.repr}  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values: None stands for what is unbounded or does not exist."""

@@ -16,9 +16,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hushpoll_analysis import report
+from hushpoll_analysis.data.guarding import guard_cell
 from hushpoll_analysis.results.export import (
     export_files,
-    guard_cell,
     report_files,
     shuffled,
     write_export,

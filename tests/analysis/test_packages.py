@@ -19,11 +19,11 @@ import pytest
 from hushpoll_analysis import report
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.results.export import write_export
+from hushpoll_analysis.results.export import write_export, write_reports
+from hushpoll_analysis.results.formats.stata_notes import write_notes
 from hushpoll_analysis.results.labels import WARNING
-from hushpoll_analysis.results.packages import data_package, ddi_codebook, write_statistical
+from hushpoll_analysis.results.packages import data_package, ddi_codebook
 from hushpoll_analysis.results.reproduce import r_reproduce
-from hushpoll_analysis.results.stata_notes import write_notes
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
@@ -81,7 +81,7 @@ def test_the_export_has_every_file(survey: Survey, frame: pd.DataFrame, tmp_path
 
 def test_sav_and_dta_come_back_with_labels(survey: Survey, frame: pd.DataFrame, tmp_path: Path) -> None:
     for name, read in (("a.sav", pyreadstat.read_sav), ("a.dta", pyreadstat.read_dta)):
-        write_statistical(survey, frame, tmp_path / name)
+        write_reports(survey, frame, tmp_path / name)
         table, meta = read(str(tmp_path / name))
         assert table["cheated_reported"].astype(int).to_list() == frame["cheated_reported"].to_list()
         assert meta.variable_value_labels["reason_reported"][1] == 'Fear "of" failure'
@@ -96,10 +96,10 @@ def test_sav_and_dta_come_back_with_labels(survey: Survey, frame: pd.DataFrame, 
     assert '"weight"' in notes
     holes = frame.astype(float)
     holes.loc[0, "cheated_reported"] = np.nan
-    write_statistical(survey, holes, tmp_path / "b.sav")
+    write_reports(survey, holes, tmp_path / "b.sav")
     table, _ = pyreadstat.read_sav(str(tmp_path / "b.sav"))
     assert np.isnan(table["cheated_reported"][0])
-    write_statistical(survey, holes, tmp_path / "b.dta")
+    write_reports(survey, holes, tmp_path / "b.dta")
     table, _ = pyreadstat.read_dta(str(tmp_path / "b.dta"))
     assert pd.isna(table["cheated_reported"][0])
     assert table["cheated_reported"][1] == frame["cheated_reported"][1]
@@ -107,15 +107,15 @@ def test_sav_and_dta_come_back_with_labels(survey: Survey, frame: pd.DataFrame, 
     assert table["cheated_reported"][0] == "a", "Stata's .a"
     assert meta.variable_value_labels["cheated_reported"]["a"] == "No report"
     assert meta.missing_user_values["cheated_reported"] == ["a"]
-    with pytest.raises(AnalysisError, match=r"\.sav or \.dta"):
-        write_statistical(survey, frame, tmp_path / "a.xyz")
+    with pytest.raises(AnalysisError, match=r"name it .*\.sav or \.dta"):
+        write_reports(survey, frame, tmp_path / "a.xyz")
 
 
 def test_a_stata_file_has_channel_and_epsilon_in_its_notes(
     survey: Survey, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.dta"
-    write_statistical(survey, frame, path)
+    write_reports(survey, frame, path)
     content = path.read_bytes()
     assert b"<release>118</release>" in content, "119 opens in one edition of Stata only"
     found = stata_notes(content)
@@ -386,10 +386,10 @@ def asked_of(survey: Survey, data: pd.DataFrame, folder: Path) -> Iterator[list[
         for one in ElementTree.fromstring(ddi_codebook(survey, 60)).iter(f"{space}var")
     }
     yield [json.loads(variables[name][0])["asked"] for name in columns]
-    write_statistical(survey, data, folder / "a.dta")
+    write_reports(survey, data, folder / "a.dta")
     notes = stata_notes((folder / "a.dta").read_bytes())
     yield [json.loads(notes[name, "note1"])["asked"] for name in columns]
-    write_statistical(survey, data, folder / "a.sav")
+    write_reports(survey, data, folder / "a.sav")
     _, meta = pyreadstat.read_sav(str(folder / "a.sav"))
     written = "".join(line.ljust(80) for line in meta.notes)
     found = [written.index(f"{name}: ") + len(name) + 2 for name in columns]

@@ -102,7 +102,17 @@ def test_the_test_of_any_change_is_that_of_welch() -> None:
         middle, error = float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))
         ends = (middle - error, middle + error)
         waves.append(
-            WaveValue("Yes", 100, 0.95, middle, error, *ends, Shown(middle, *ends), freedom=len(one) - 1)
+            WaveValue(
+                option="Yes",
+                n=100,
+                level=0.95,
+                estimate=middle,
+                se=error,
+                low=ends[0],
+                high=ends[1],
+                shown=Shown(middle, *ends),
+                freedom=len(one) - 1,
+            )
         )
     line = line_through(np.arange(3.0), waves, 0.95)
     assert line.changed_p == pytest.approx(anova_oneway(means, use_var="unequal").pvalue)

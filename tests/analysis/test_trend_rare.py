@@ -84,7 +84,17 @@ def mean_rates(
         se = math.sqrt(float((weights - middle) ** 2 @ shares) / (n - 1))
         privacy = math.sqrt(max(float(noise @ view.shares(shares)), 0.0) / n)
         limits = (middle - 1.96 * se, middle + 1.96 * se)
-        return WaveValue(MEAN, n, 0.95, middle, se, *limits, Shown(middle, *limits), noise=privacy)
+        return WaveValue(
+            option=MEAN,
+            n=n,
+            level=0.95,
+            estimate=middle,
+            se=se,
+            low=limits[0],
+            high=limits[1],
+            shown=Shown(middle, *limits),
+            noise=privacy,
+        )
 
     drawn = rng.multinomial(n, chances, size=(surveys, waves))
     return rates([[wave(counts) for counts in row] for row in drawn])

@@ -1,8 +1,9 @@
 """Read the fenced blocks of a Markdown page and run them the way a reader would.
 
-```pycon`` is a session with its output, ``python`` a script, ``console`` shell commands with their output, and a block
-with ``title="name"`` a file in the folder where the page's commands run. ``sh`` blocks need a machine of their own
-(root, nginx, PostgreSQL): their syntax is checked, and every `hushpoll` command in them must exist.
+```pycon`` is a session with its output, ``python`` a script, ``console`` shell commands with their output, and a
+block with ``title="name"`` a file in the folder where the page's commands run, or of the product if it is a path.
+``sh`` blocks need a machine of their own (root, nginx, PostgreSQL): their syntax is checked, and every `hushpoll`
+command in them must exist.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class PageRunner:
 
     def run(self, block: Block) -> None:
         """Run one block, or raise an AssertionError that names its place."""
-        if block.title:
+        if block.title and "/" not in block.title:
             (self.folder / block.title).write_text(block.text, "utf-8")
         if block.language == "pycon":
             self._session(block)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hushpoll_analysis import plan
-from hushpoll_analysis.cli.estimate import INTERVALS
+from hushpoll_analysis.interval import METHODS
 from hushpoll_client.formatting import factor_text
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.config import Config
@@ -113,7 +113,8 @@ def test_files_that_contributing_names_exist_and_its_diff_is_in_them() -> None:
         assert any((place / name).exists() for place in places), (
             f"CONTRIBUTING names {name}, which is nowhere"
         )
-    added = [line.strip()[1:] for line in page.splitlines() if re.match(r" +\+ ", line)]
+    recipe = page.partition("## How to add a mechanism")[2].partition("\n## ")[0]
+    added = [line.strip()[1:] for line in recipe.splitlines() if re.match(r" +\+ ", line)]
     assert len(added) > 10
     sources = [
         (ROOT / "client/hushpoll_client" / name).read_text("utf-8").splitlines()
@@ -133,7 +134,7 @@ def test_version_stands_in_one_place_and_the_citation_agrees() -> None:
 
 
 def test_the_number_of_kinds_of_interval_is_right() -> None:
-    number = {6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}[len(INTERVALS) - 1]  # without "auto"
+    number = {6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}[len(METHODS) - 1]  # without "auto"
     assert f"{number} kinds of interval" in (ROOT / "README.md").read_text("utf-8")
 
 

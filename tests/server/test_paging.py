@@ -12,11 +12,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_analysis.results import survey as survey_results
+from hushpoll_analysis.results.formats import RESULTS_FORMATS
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.collect.retention import set_embeddable
 from hushpoll_server.results import paging
-from hushpoll_server.results.pages import FORMATS
 from hushpoll_server.results.public_files import PublicFiles
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage
@@ -128,7 +128,9 @@ def test_embedded_results_come_in_pages_that_stay_in_their_frame(
     assert client.get(address, query_string={"page": "4"}).status_code == 422
 
 
-PUBLIC_FILES = [f"/results/{{}}/report.{form}" for form in FORMATS] + ["/api/surveys/{}/results"]
+PUBLIC_FILES = [f"/results/{{}}/report.{known.ending}" for known in RESULTS_FORMATS] + [
+    "/api/surveys/{}/results"
+]
 
 
 @pytest.mark.parametrize("address", PUBLIC_FILES)

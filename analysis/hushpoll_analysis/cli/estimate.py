@@ -14,6 +14,8 @@ from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.parameters import CHANNEL
 from hushpoll_client.strict_json import loads
 
+from hushpoll_analysis.interval import METHODS
+
 from .parameters import (
     check_complete,
     flag,
@@ -30,18 +32,6 @@ if TYPE_CHECKING:
 TABLE = "channel"  # another word for the mechanism whose table is given
 COMPILED = {name: kind for name, kind in MECHANISMS.items() if not kind.needs_channel}
 NEEDED = sorted({key for kind in COMPILED.values() for key in kind.needs})
-INTERVALS = (
-    "auto",
-    "wilson",
-    "wald",
-    "blaker",
-    "clopper-pearson",
-    "jeffreys",
-    "score",
-    "mover",
-    "likelihood",
-    "bootstrap",
-)
 
 
 @click.command()
@@ -60,7 +50,7 @@ INTERVALS = (
 @click.option("--channel", metavar="FILE", help=CHANNEL.help)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence level.")
 @click.option(
-    "--interval", type=click.Choice(INTERVALS), default="auto", show_default=True, help="Interval method."
+    "--interval", type=click.Choice(METHODS), default="auto", show_default=True, help="Interval method."
 )
 @click.option(
     "--population",

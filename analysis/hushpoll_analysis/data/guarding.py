@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["guard_cell", "unguarded"]
+import csv
+import io
+from collections.abc import Iterable
+
+__all__ = ["guard_cell", "guarded_csv", "unguarded"]
 
 # Spreadsheets run a cell that begins with one of these as a formula.
 # The full-width signs are those of East Asian keyboards, which spreadsheets there take for the same.
@@ -14,6 +18,15 @@ def guard_cell(value: object) -> object:
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
         return "'" + value
     return value
+
+
+def guarded_csv(rows: Iterable[Iterable[object]]) -> str:
+    """Write rows as CSV with every text cell guarded; numbers stay numbers."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    for row in rows:
+        writer.writerow([guard_cell(value) for value in row])
+    return buffer.getvalue()
 
 
 def unguarded(text: str) -> str:

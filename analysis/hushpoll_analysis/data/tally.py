@@ -12,6 +12,7 @@ import pandas as pd
 from hushpoll_client import Block, Survey
 from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
+from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
@@ -32,6 +33,7 @@ __all__ = [
     "grouping_question",
     "option_groups",
     "question_of",
+    "report_columns",
     "report_names",
     "total_of",
 ]
@@ -78,6 +80,14 @@ class Tally:
                 f"counts add up to different numbers of respondents: {totals}", "every report is complete"
             )
         return cls(survey, next(iter(totals.values())), with_member_counts(survey, checked))
+
+
+def report_columns(survey: Survey, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns that hold reports, and the groups by link where the survey has some."""
+    columns = [column_of(entry.id) for entry in survey.entries]
+    if survey.groups and FIELD in frame.columns:
+        columns.append(FIELD)
+    return frame[columns]
 
 
 def column_of(question: str) -> str:

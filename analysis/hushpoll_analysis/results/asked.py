@@ -7,7 +7,14 @@ from typing import Any
 from hushpoll_client import Block, Survey
 from hushpoll_client.survey import Question
 
-__all__ = ["are_numbers", "asked_facts", "asked_words", "block_questions", "block_reading"]
+__all__ = [
+    "are_numbers",
+    "asked_facts",
+    "asked_words",
+    "block_questions",
+    "block_reading",
+    "channel_facts",
+]
 
 
 def asked_facts(survey: Survey, entry: Question | Block) -> dict[str, Any]:
@@ -21,6 +28,18 @@ def asked_facts(survey: Survey, entry: Question | Block) -> dict[str, Any]:
             "questions": [_member(one) for one in block_questions(survey, entry)],
         }
     return _own(entry) | ({"decoy": entry.decoy} if entry.decoy else {})
+
+
+def channel_facts(survey: Survey, question: Question | Block) -> dict[str, Any]:
+    """Return what randomized a column, as data."""
+    return {
+        "asked": asked_facts(survey, question),
+        "mechanism": question.mechanism.name,
+        "parameters": question.mechanism.parameters,
+        "channel": question.channel.to_json(),
+        "epsilon": None if question.epsilon == float("inf") else question.epsilon,
+        "epsilon_note": question.mechanism.epsilon_note,
+    }
 
 
 def asked_words(question: Question) -> str:

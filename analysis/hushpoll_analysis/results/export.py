@@ -5,12 +5,9 @@ Rows are shuffled once more on the way out, columns end in `_reported`, and noth
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +18,22 @@ from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD, OTHER
 
-from hushpoll_analysis.data.arrow import arrow, has_arrow
-from hushpoll_analysis.data.files import HASH_KEY, Progress, read_frame
-from hushpoll_analysis.data.guarding import guard_cell
+from hushpoll_analysis.data.arrow import has_arrow
+from hushpoll_analysis.data.files import Progress, read_frame
+from hushpoll_analysis.data.guarding import guarded_csv
 from hushpoll_analysis.data.parts import shuffled, write_parts
-from hushpoll_analysis.data.released import AT_ONCE, metadata_of
+from hushpoll_analysis.data.released import AT_ONCE
 from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 
 from .asked import are_numbers, asked_facts, asked_words, block_questions, block_reading
+from .formats import REPORT_FORMATS, ReportRelease
 from .labels import GROUP_TEXT, r_script, spss_script, stata_script
 from .method import method_of, question_note, total_note
-from .packages import STATISTICAL, package_files, write_statistical
+from .packages import package_files
 
 __all__ = [
     "export_files",
-    "guard_cell",
-    "guarded_csv",
     "reports_name",
     "shuffled",
     "write_export",
@@ -47,9 +43,7 @@ __all__ = [
 ]
 
 NUMBERED = "numbers without words of their own; survey.json has the chance of each for every answer"
-CSV_ROWS = 1 << 18
 PARTS = "parts"
-STATISTICAL_ENDINGS = {Path(name).suffix for name in STATISTICAL}
 
 
 def write_export(
@@ -145,9 +139,8 @@ def zip_export(
 
 
 def report_files() -> tuple[str, ...]:
-    """Return the names of the files of reports: .parquet where pyarrow is there, .sav and .dta where pyreadstat is."""
-    found = dict.fromkeys(["reports.csv", reports_name()])
-    return (*found, *STATISTICAL) if find_spec("pyreadstat") is not None else tuple(found)
+    """Return the names of the files of reports: those of the formats whose libraries are installed."""
+    return tuple(known.file_name for known in REPORT_FORMATS if known.is_available())
 
 
 def reports_name() -> str:
@@ -162,49 +155,17 @@ def write_reports(
     progress: Progress | None = None,
     batch: float | None = None,
 ) -> None:
-    """Write reports by the ending of the name: .csv, .parquet (which carries the survey's hash), .sav or .dta."""
-    if path.suffix in STATISTICAL_ENDINGS:
-        write_statistical(survey, frame, path)
-        return
-    columns = [column_of(entry.id) for entry in survey.entries]
-    chosen = frame[[*columns, *([FIELD] if FIELD in frame.columns and survey.groups else [])]]
-    if path.suffix == ".csv" and FIELD in chosen.columns:
-        chosen = chosen.assign(**{FIELD: chosen[FIELD].map(guard_cell)})
+    """Write reports in the format that the ending of the name means: .csv, .parquet, .sav or .dta."""
+    formats = {f".{known.ending}": known for known in REPORT_FORMATS}
+    if path.suffix not in formats:
+        raise AnalysisError(
+            f"{path.name}: cannot tell the format to write", f"name it {' or '.join(formats)}"
+        )
     try:
-        if path.suffix == ".csv":
-            _write_csv(chosen, path, progress)
-        elif path.suffix == ".parquet":
-            _write_parquet(chosen, path, progress, {HASH_KEY: survey.hash.encode(), **metadata_of(batch)})
-        else:
-            raise AnalysisError(f"{path.name}: cannot tell the format to write", "name it .csv or .parquet")
+        formats[path.suffix].write(survey, frame, path, ReportRelease(batch, progress))
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0]
         raise AnalysisError(f"{path.name}: cannot be written ({reason})", "choose another place") from None
-
-
-def _write_csv(frame: pd.DataFrame, path: Path, progress: Progress | None) -> None:
-    # Names of groups are a designer's text; everything else is digits.
-    quoting: Any = csv.QUOTE_NONNUMERIC if FIELD in frame.columns else csv.QUOTE_NONE
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(f'"{name}"' for name in frame.columns) + "\n")
-        for start in range(0, len(frame), CSV_ROWS):
-            block = frame.iloc[start : start + CSV_ROWS]
-            block.to_csv(file, index=False, header=False, lineterminator="\n", quoting=quoting)
-            if progress is not None:
-                progress(len(block))
-
-
-def _write_parquet(
-    frame: pd.DataFrame, path: Path, progress: Progress | None, told: Mapping[bytes, bytes]
-) -> None:
-    pyarrow = arrow(path.name)
-    table = pyarrow.Table.from_pandas(frame, preserve_index=False)
-    table = table.replace_schema_metadata(told)
-    with pyarrow.parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
-        for batch in table.to_batches(max_chunksize=CSV_ROWS):
-            writer.write_batch(batch)
-            if progress is not None:
-                progress(batch.num_rows)
 
 
 def export_files(
@@ -225,15 +186,6 @@ def export_files(
     yield "labels.R", r_script(survey, labels).encode()
     yield "reproduce.py", reproduce_script(survey, level, reports).encode()
     yield from package_files(survey, n, level, batch)
-
-
-def guarded_csv(rows: Iterable[Iterable[object]]) -> str:
-    """Write rows as CSV with every text cell guarded; numbers stay numbers."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    for row in rows:
-        writer.writerow([guard_cell(value) for value in row])
-    return buffer.getvalue()
 
 
 def reproduce_script(survey: Survey, level: float, reports: str = "reports.parquet") -> str:

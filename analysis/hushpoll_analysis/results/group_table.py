@@ -11,6 +11,7 @@ from hushpoll_client.messages import Message, constant, msg, sentence
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD
 
+from hushpoll_analysis.estimates import IntervalEstimate
 from hushpoll_analysis.tables.differences import Comparison, GroupDifference
 from hushpoll_analysis.tables.means import GroupMean, GroupMeanDifference, MeanComparison
 from hushpoll_analysis.tables.shown_cells import Cells
@@ -20,8 +21,8 @@ from .numbers import unit_of
 __all__ = ["GroupShare", "GroupTable", "sentences"]
 
 
-@dataclass(frozen=True)
-class GroupShare:
+@dataclass(frozen=True, kw_only=True)
+class GroupShare(IntervalEstimate):
     """The share of one option within one group; `note` says why there is none.
 
     `shown_low` and `shown_high` are the limits within [0, 1], the likelihood interval's where all of it lies outside.
@@ -29,10 +30,6 @@ class GroupShare:
 
     group: str
     option: str
-    estimate: float
-    se: float
-    low: float
-    high: float
     shown_low: float
     shown_high: float
     interval: str
@@ -48,11 +45,6 @@ class GroupShare:
         """The limits, uncut; those within [0, 1] where the others are unbounded."""
         bounded = math.isfinite(self.low) and math.isfinite(self.high)
         return (self.low, self.high) if bounded else (self.shown_low, self.shown_high)
-
-    @property
-    def outside(self) -> bool:
-        """Whether the unbiased estimate lies outside [0, 1]."""
-        return not 0.0 <= self.estimate <= 1.0
 
 
 @dataclass(frozen=True)

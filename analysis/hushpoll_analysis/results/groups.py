@@ -296,6 +296,6 @@ def _refusal(labels: tuple[str, ...], question: Question, minimum: int, shares_k
 def _shares(comparison: Comparison) -> tuple[GroupShare, ...]:
     frame = comparison.shares
     return tuple(
-        GroupShare(str(group), str(option), **{str(key): value for key, value in row.items()})
+        GroupShare(group=str(group), option=str(option), **{str(key): value for key, value in row.items()})
         for (group, option), row in zip(frame.index, frame.to_dict(orient="records"), strict=True)
     )

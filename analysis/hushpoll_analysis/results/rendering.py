@@ -16,9 +16,10 @@ from hushpoll_client.formatting import epsilon_text, number_text
 from hushpoll_client.messages import Message, msg
 from markupsafe import Markup
 
+from hushpoll_analysis.data.guarding import guarded_csv
+
 from .compliance import careless_panel, protective_panel
 from .curves import cumulative_panel, histogram_panel
-from .export import guarded_csv
 from .figures import NumberAxis, axis_for
 from .group_findings import group_findings, leaves_doubt
 from .method import between, percent

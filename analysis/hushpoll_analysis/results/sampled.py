@@ -24,7 +24,6 @@ from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
 from hushpoll_analysis.sampling.weighted import (
     WeightedEstimate,
-    WeightedReports,
     weighted_part,
     weighted_sample,
 )
@@ -146,7 +145,9 @@ def sample_estimate(
         epsilon_conditional=mechanism.epsilon_conditional,
         solution=view.choice,
         options=tuple(options),
-        estimates=tuple(_entry(found, sample, k, options[k], counts[k] if same else None) for k in entries),
+        estimates=tuple(
+            replace(found.shares[k], option=options[k], reported=counts[k] if same else None) for k in entries
+        ),
         notes=(_worth(found), *found.notes),
         shares=np.array([share.estimate for share in found.shares]),
         source=mechanism,
@@ -183,8 +184,8 @@ def sample_parts(
             "interval": first.interval,
             "interval_requested": interval,
             "estimates": tuple(
-                _entry(one, sample, 1, option, None)
-                for (one, sample), option in zip(found, options, strict=True)
+                replace(result.shares[1], option=option)
+                for (result, _), option in zip(found, options, strict=True)
             ),
             "notes": (_worth(first), *asked_notes(whole), *_left_out(question, whole), *notes),
             "worth": tuple(sample.worth(1, level) for _, sample in found),
@@ -274,28 +275,4 @@ def _worth(found: WeightedEstimate) -> str:
         n=found.n,
         effective=found.effective_n,
         freedom=found.degrees_of_freedom,
-    )
-
-
-def _entry(
-    found: WeightedEstimate, sample: WeightedReports, k: int, option: str, reported: int | None
-) -> Estimate:
-    weights = sample.view.solution(sample.view.unit(k))[sample.view.possible]
-    # Who was not asked about an option weighs nothing, and sends no report about it.
-    heaviest = sample.design.heaviest * sample.design.positive / sample.design.total
-    share = found.shares[k]
-    return Estimate(
-        option=option,
-        reported=reported,
-        estimate=share.estimate,
-        se=share.se,
-        low=share.low,
-        high=share.high,
-        shown=share.shown,
-        se_privacy=share.se_privacy,
-        interval=found.interval,
-        misfit=share.misfit,
-        weight=heaviest * float(np.max(np.abs(weights))),
-        design_effect=share.design_effect,
-        n_effective=None if not share.design_effect else found.n / share.design_effect,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -14,8 +14,9 @@ import pandas as pd
 
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.estimates import IntervalEstimate, Shown
 from hushpoll_analysis.plotting import draw_line
+from hushpoll_analysis.result import flat
 from hushpoll_analysis.summary import Summary
 
 from .follow_up import OF_EVERYBODY
@@ -29,23 +30,21 @@ FEW, MANY = 5, 5
 """Degrees of freedom of a wave, and number of waves, between which the line is tested at about its level."""
 
 
-@dataclass(frozen=True)
-class TrendWave:
+@dataclass(frozen=True, kw_only=True)
+class TrendWave(IntervalEstimate):
     """One wave: its estimate, and the change since the wave before (None in the first)."""
+
+    figures_follow = "n"
 
     wave: Any
     time: float
     n: int
-    estimate: float
-    se: float
-    low: float
-    high: float
     shown: Shown
-    change: float | None
-    change_se: float | None
-    change_low: float | None
-    change_high: float | None
-    p_value: float | None
+    change: float | None = None
+    change_se: float | None = None
+    change_low: float | None = None
+    change_high: float | None = None
+    p_value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,17 +90,12 @@ class Trend(Summary):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each wave."""
-        rows = []
-        for wave in self.waves:
-            row = dict(vars(wave))
-            shown = row.pop("shown")
-            rows.append(row | {f"shown_{key}": value for key, value in vars(shown).items()})
-        return pd.DataFrame(rows).set_index("wave")
+        return pd.DataFrame([flat(wave.row()) for wave in self.waves]).set_index("wave")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trend as JSON values; dates that name waves are text."""
         waves = [
-            {**vars(wave), "wave": _as_json(wave.wave), "shown": dict(vars(wave.shown))}
+            {**wave.row(), "wave": _as_json(wave.wave), "shown": dict(vars(wave.shown))}
             for wave in self.waves
         ]
         return {**vars(self), "waves": waves, "notes": list(self.notes)}
@@ -265,7 +259,24 @@ def _date(name: Any) -> Any:
 
 
 def _row(name: object, when: float, one: WaveValue, before: WaveValue | None, level: float) -> TrendWave:
-    base = (name, when, one.n, one.estimate, one.se, one.low, one.high, one.shown)
+    row = TrendWave(
+        wave=name,
+        time=when,
+        n=one.n,
+        estimate=one.estimate,
+        se=one.se,
+        low=one.low,
+        high=one.high,
+        shown=one.shown,
+    )
     if before is None:
-        return TrendWave(*base, None, None, None, None, None)
-    return TrendWave(*base, *change_between(one, before, level))
+        return row
+    change = change_between(one, before, level)
+    return replace(
+        row,
+        change=change.difference,
+        change_se=change.se,
+        change_low=change.low,
+        change_high=change.high,
+        p_value=change.p_value,
+    )

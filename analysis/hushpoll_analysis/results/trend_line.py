@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.estimates import Difference
 from hushpoll_analysis.interval.mover import difference_limits
 
 from .wave_values import WaveValue, quantile
@@ -23,13 +25,10 @@ MANY_UNITS = 40
 """Degrees of freedom of a wave from which on its variance is taken at another share than its own."""
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Change(Difference):
     """What changed between two waves."""
 
-    change: float
-    se: float
-    low: float
-    high: float
     p_value: float
 
 
@@ -64,7 +63,8 @@ def change_between(after: WaveValue, before: WaveValue, level: float) -> Change:
         p_value = SMALLEST
     else:
         p_value = math.exp(brentq(clear, *ends, xtol=1e-9))
-    return Change(gap, math.hypot(after.se, before.se), *limits(level), p_value)
+    low, high = limits(level)
+    return Change(difference=gap, se=math.hypot(after.se, before.se), low=low, high=high, p_value=p_value)
 
 
 def satterthwaite(parts: Floats, freedom: Sequence[int | None]) -> float | None:

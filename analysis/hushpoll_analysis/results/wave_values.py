@@ -10,13 +10,13 @@ from typing import Any
 from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.estimates import Estimate, IntervalEstimate, Shown
 from hushpoll_analysis.interval.mover import BoundedEstimate
 from hushpoll_analysis.sampling.numbers import DesignSample
 from hushpoll_analysis.sampling.weighted import WeightedEstimate
 from hushpoll_analysis.shares.parts import PartsEstimate
 from hushpoll_analysis.shares.result import ShareEstimates
-from hushpoll_analysis.shares.two_groups import TwoGroupEstimate
+from hushpoll_analysis.shares.two_groups import Parameter, TwoGroupEstimate
 
 from .question import QuestionResults
 from .survey import SurveyResults
@@ -27,17 +27,13 @@ __all__ = ["MEAN", "WaveValue", "quantile", "read_wave"]
 MEAN = "mean"
 
 
-@dataclass(frozen=True, eq=False)
-class WaveValue:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WaveValue(IntervalEstimate):
     """A share or a mean of one wave; `freedom` are the degrees of freedom of its interval, None for a normal one."""
 
     option: Any
     n: int
     level: float
-    estimate: float
-    se: float
-    low: float
-    high: float
     shown: Shown
     freedom: int | None = None
     again: Callable[[float], tuple[float, float]] | None = None
@@ -57,11 +53,11 @@ class WaveValue:
     def part(self, level: float) -> BoundedEstimate:
         """Return the estimate with its limits at a level: computed, or farther by the ratio of the quantiles."""
         if math.isclose(level, self.level):
-            return BoundedEstimate(self.estimate, self.low, self.high)
+            return self
         if self.again is not None:
             return BoundedEstimate(self.estimate, *self.again(level))
         factor = quantile(level, self.freedom) / quantile(self.level, self.freedom)
-        return _farther(BoundedEstimate(self.estimate, self.low, self.high), factor)
+        return _farther(self, factor)
 
     def part_with(self, level: float, freedom: float | None) -> BoundedEstimate:
         """Return the limits at a level as if the wave had these degrees of freedom."""
@@ -69,6 +65,21 @@ class WaveValue:
         if self.freedom is None and freedom is None:
             return part
         return _farther(part, quantile(level, freedom) / quantile(level, self.freedom))
+
+
+def _value(option: Any, n: int, level: float, entry: Estimate | Parameter, **more: Any) -> WaveValue:
+    """Return an estimate as that of a wave."""
+    return WaveValue(
+        option=option,
+        n=n,
+        level=level,
+        estimate=entry.estimate,
+        se=entry.se,
+        low=entry.low,
+        high=entry.high,
+        shown=entry.shown,
+        **more,
+    )
 
 
 def _farther(part: BoundedEstimate, factor: float) -> BoundedEstimate:
@@ -114,9 +125,8 @@ def _mean(part: QuestionResults, option: Any, level: float) -> WaveValue | None:
     if numbers is None or numbers.mean is None or option not in (None, MEAN):
         return None
     found = numbers.mean
-    figures = (found.estimate, found.se, found.low, found.high, found.shown)
     noise = found.se_privacy if numbers.freedom is None else None
-    return WaveValue(MEAN, part.n, level, *figures, numbers.freedom, noise=noise)
+    return _value(MEAN, part.n, level, found, freedom=numbers.freedom, noise=noise)
 
 
 def _several(part: QuestionResults, option: Any, level: float) -> WaveValue | None:
@@ -135,9 +145,8 @@ def _several(part: QuestionResults, option: Any, level: float) -> WaveValue | No
         found = rising.at_least(name)
         if isinstance(rising.sample, DesignSample):
             found = rising.sample.plainly(found)
-    figures = (found.estimate, found.se, found.low, found.high, found.shown)
     assert part.numbers is not None
-    value = WaveValue(str(option), part.n, level, *figures, part.numbers.freedom)
+    value = _value(str(option), part.n, level, found, freedom=part.numbers.freedom)
     return replace(value, variance_at=share_variance(part.estimate, list(places), value.error**2))
 
 
@@ -149,7 +158,7 @@ def _parameter(one: TwoGroupEstimate, option: Any) -> WaveValue:
         raise _unknown(option, names)
     found = one[name]
     n = sum(map(sum, one.groups))
-    return WaveValue(name, n, one.level, found.estimate, found.se, found.low, found.high, found.shown)
+    return _value(name, n, one.level, found)
 
 
 def _share(one: ShareEstimates | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
@@ -167,8 +176,7 @@ def _share(one: ShareEstimates | WeightedEstimate | PartsEstimate, option: Any) 
     again = None
     if isinstance(one, ShareEstimates) and freedom is None and not one.simultaneous:
         again = _limits_again(one, every.index(name))
-    figures = (entry.estimate, entry.se, entry.low, entry.high, entry.shown)
-    value = WaveValue(name, one.n, one.level, *figures, freedom, again)
+    value = _value(name, one.n, one.level, entry, freedom=freedom, again=again)
     return replace(value, variance_at=share_variance(one, [every.index(name)], value.error**2))
 
 

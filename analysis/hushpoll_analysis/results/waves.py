@@ -13,7 +13,7 @@ from hushpoll_client.messages import constant, msg
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits
+from hushpoll_analysis.interval.mover import difference_limits
 
 from .figures import Axis, NumberAxis, axis_for
 from .follow_up import OF_EVERYBODY
@@ -234,10 +234,9 @@ def _upper_half(parts: list[QuestionResults]) -> FollowedRow:
 
 
 def _row(label: str, entries: Sequence[Estimate]) -> FollowedRow:
-    limits = [BoundedEstimate(entry.estimate, entry.low, entry.high) for entry in entries]
     changes = [
         _changed(after.estimate - before.estimate, *difference_limits(after, before))
-        for before, after in pairwise(limits)
+        for before, after in pairwise(entries)
     ]
     points = tuple(Point.of(entry) for entry in entries)
     return FollowedRow(label, tuple(map(_share, points)), tuple(changes), points)
@@ -271,8 +270,7 @@ def _average(parts: list[QuestionResults]) -> FollowedRow:
     estimates = tuple(_with_limits(mean.estimate, mean.low, mean.high, mean.se) for mean in means)
     changes = []
     for before, after in pairwise(means):
-        limits = [BoundedEstimate(one.estimate, one.low, one.high) for one in (after, before)]
-        low, high = difference_limits(limits[0], limits[1])
+        low, high = difference_limits(after, before)
         gone, se = after.estimate - before.estimate, math.hypot(after.se, before.se)
         changes.append(Change(gone, low, high, _with_limits(gone, low, high, se, "+")))
     points = tuple(Point(mean.shown.estimate, mean.shown.low, mean.shown.high, se=mean.se) for mean in means)

@@ -20,6 +20,7 @@ from hushpoll_client import mechanisms
 from hushpoll_analysis.channel.view import Floats, channel_view
 from hushpoll_analysis.data.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import IntervalEstimate
 from hushpoll_analysis.result import PlottedResult, as_json
 from hushpoll_analysis.shares.estimation import estimate
 from hushpoll_analysis.simulation.draws import simulate
@@ -35,8 +36,8 @@ SHARE = (0.0, 1.0)
 LEVEL = 0.95
 
 
-@dataclass(frozen=True)
-class QueryAnswer(PlottedResult):
+@dataclass(frozen=True, kw_only=True)
+class QueryAnswer(IntervalEstimate, PlottedResult):
     """The answer to one query, with the 95 % interval of this round alone.
 
     `tolerance` is how far off it may be at most, for all rounds together, except with the chance of a failure.
@@ -44,10 +45,6 @@ class QueryAnswer(PlottedResult):
 
     words = "answer, 95% interval"
 
-    estimate: float
-    se: float
-    low: float
-    high: float
     tolerance: float
     n: int
 
@@ -148,9 +145,9 @@ class Queries(PlottedResult):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each round."""
-        rows = [vars(answer) for answer in self.asked]
+        rows = [answer.row() for answer in self.asked]
         index = pd.RangeIndex(1, len(rows) + 1, name="round")
-        return pd.DataFrame(rows, index=index, columns=list(QueryAnswer.__dataclass_fields__))
+        return pd.DataFrame(rows, index=index, columns=["estimate", "se", "low", "high", "tolerance", "n"])
 
     def _reports(self, query: Query, n: int, low: float, high: float) -> tuple[int, int]:
         people = self._people

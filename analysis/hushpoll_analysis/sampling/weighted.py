@@ -23,7 +23,7 @@ from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.data.option_columns import YES_NO, option_of, options_of, part_codes, with_yes_no
 from hushpoll_analysis.data.row_designs import Designs, with_designs
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.estimates import Estimate, shown_share
 from hushpoll_analysis.interval import (
     AUTO,
     DesignMethod,
@@ -40,6 +40,7 @@ from hushpoll_analysis.interval import (
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import as_json
 from hushpoll_analysis.shares.share_table import ShareTable
 from hushpoll_analysis.tidy import keeps_call
 
@@ -57,21 +58,31 @@ __all__ = [
     "weighted_sample",
 ]
 
+SHARE_KEYS = (
+    "option",
+    "estimate",
+    "se",
+    "low",
+    "high",
+    "shown",
+    "se_privacy",
+    "misfit",
+    "total",
+    "total_se",
+    "design_effect",
+    "sampling_effect",
+)
+"""The keys of a share in the JSON form, and the columns of the table."""
 
-@dataclass(frozen=True)
-class WeightedShare:
-    """Share and population total of one answer.
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedShare(Estimate):
+    """Share and population total of one answer; the attributes that `Estimate` has too mean the same.
 
     Attributes
     ----------
-    estimate, se, low, high : float
-        Unclipped.
-    shown : Shown
-        Clipped; where the interval lies wholly outside or has no width, the likelihood interval inside instead.
-    se_privacy : float
-        The randomization only: for these respondents, not for the population they stand for.
-    misfit : float or None
-        One-sided p-value of an interval that lies wholly outside: a small one says that data and design disagree.
+    total, total_se : float
+        The number of people in the population who gave the answer, and its standard error.
     design_effect : float or None
         Variance over that of as many direct answers from a simple random sample; None where the estimate lies at or
         beyond an edge.
@@ -81,17 +92,18 @@ class WeightedShare:
     """
 
     option: Any
-    estimate: float
-    se: float
-    low: float
-    high: float
-    shown: Shown
-    se_privacy: float
-    misfit: float | None
     total: float
     total_se: float
-    design_effect: float | None
     sampling_effect: float
+
+    def row(self) -> dict[str, Any]:
+        """Return the row of a table."""
+        return {key: vars(self)[key] for key in SHARE_KEYS}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the share as JSON values; None stands for what cannot be given."""
+        values: dict[str, Any] = as_json(self.row())
+        return values
 
 
 @dataclass(frozen=True)
@@ -111,11 +123,7 @@ class WeightedEstimate(ShareTable[WeightedShare]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        shares = [
-            {key: None if value != value else value for key, value in vars(share).items()}
-            | {"shown": dict(vars(share.shown))}
-            for share in self.shares
-        ]
+        shares = [share.to_dict() for share in self.shares]
         rest = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "view"}
         return {**rest, "shares": shares, "notes": list(self.notes)}
 
@@ -434,19 +442,25 @@ class WeightedReports:
         plain = wanted.estimate * (1.0 - wanted.estimate) / (design.positive - 1)
         spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
         total, total_se = self.total(wanted)
+        effect = wanted.se**2 / plain if plain > 0.0 else None
+        asked = design.n if self.whole is None else self.whole.n
+        # People who were not asked weigh nothing, and send no report about it.
+        heaviest = design.heaviest * design.positive / design.total
         return WeightedShare(
             option=option,
+            reported=None,
             estimate=wanted.estimate,
             se=wanted.se,
             low=found.low,
             high=found.high,
-            shown=Shown(
-                *(min(max(value, 0.0), 1.0) for value in (wanted.estimate, visible.low, visible.high))
-            ),
+            shown=shown_share(wanted.estimate, visible.low, visible.high),
             se_privacy=wanted.se_privacy,
+            interval=method.name,
             misfit=misfit(scaled) if outside(scaled, found) else None,
             total=total,
             total_se=total_se,
-            design_effect=wanted.se**2 / plain if plain > 0.0 else None,
+            weight=heaviest * wanted.heaviest,
+            design_effect=effect,
+            n_effective=asked / effect if effect else None,
             sampling_effect=wanted.se**2 / spread if spread > 0.0 else math.nan,
         )

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from hushpoll_analysis.arguments import number
 from hushpoll_analysis.data.counts import check_level, finite_numbers, refuse_constant
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.estimates import Estimate, linear_estimate
+from hushpoll_analysis.estimates import Difference, Estimate, linear_estimate
 from hushpoll_analysis.interval import AUTO, Resampling, interval_method, joint_method
-from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits
+from hushpoll_analysis.interval.mover import difference_limits
 from hushpoll_analysis.result import PlottedResult
 
 from .sample import Sample, read_sample
@@ -26,17 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["MeanDifference", "mean", "mean_difference", "mean_of", "privacy_is_bound"]
 
 
-@dataclass(frozen=True)
-class MeanDifference(PlottedResult):
+@dataclass(frozen=True, kw_only=True)
+class MeanDifference(Difference, PlottedResult):
     """The mean of one group minus that of another."""
 
     words = "difference of the means"
     plotted_column = "difference"
 
-    difference: float
-    se: float
-    low: float
-    high: float
     interval: str
 
 
@@ -159,12 +155,11 @@ def mean_difference(first: Estimate, second: Estimate) -> MeanDifference:
     for part in (first, second):
         if not isinstance(part, Estimate):
             raise AnalysisError(f"a {type(part).__name__} is not a mean", "give two results of mean")
-    one, other = (BoundedEstimate(part.estimate, part.low, part.high) for part in (first, second))
-    low, high = difference_limits(one, other)
+    low, high = difference_limits(first, second)
     return MeanDifference(
-        first.estimate - second.estimate,
-        math.hypot(first.se, second.se),
-        low,
-        high,
-        joint_method([first.interval, second.interval]).name,
+        difference=first.estimate - second.estimate,
+        se=math.hypot(first.se, second.se),
+        low=low,
+        high=high,
+        interval=joint_method([first.interval, second.interval]).name,
     )

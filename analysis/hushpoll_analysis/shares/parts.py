@@ -29,7 +29,7 @@ from hushpoll_analysis.estimates import (
 )
 from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
 from hushpoll_analysis.interval.listed import listed_interval
-from hushpoll_analysis.interval.mover import BoundedEstimate, Mover, correlations, sum_limits
+from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import Quantity, quantity
 
 from .finite import finite_population
@@ -315,8 +315,7 @@ def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Estim
     np.fill_diagonal(privacy, [entry.se_privacy**2 for entry in entries])
     mean, se = float(found.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
     half = float(-ndtri((1.0 - found.level) / 2.0)) * se
-    parts = [BoundedEstimate(entry.estimate, entry.low, entry.high) for entry in entries]
-    low, high = sum_limits(parts, correlations(sampling, errors))
+    low, high = sum_limits(entries, correlations(sampling, errors))
     # Rare ticks in each of many options have limits that are too near when they are added up.
     low, high = min(low, mean - half), max(high, mean + half)
     base, most = entries[0], float(len(found.options))

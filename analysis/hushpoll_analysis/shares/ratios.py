@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.estimates import IntervalEstimate, Shown, shown_share
 from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ __all__ = ["RatioEstimate", "ratio_of"]
 FURTHEST = 8.0
 
 
-@dataclass(frozen=True)
-class RatioEstimate(PlottedResult):
+@dataclass(frozen=True, kw_only=True)
+class RatioEstimate(IntervalEstimate, PlottedResult):
     """The share of some answers among others; unclipped. `low` and `high` hold the ratios that the data allow.
 
     `shown` lies within 0 and 1: of an interval that lies wholly outside it is the likelihood interval inside, and
@@ -35,13 +35,10 @@ class RatioEstimate(PlottedResult):
     """
 
     words = "ratio"
+    figures_follow = "among"
 
     of: tuple[str, ...]
     among: tuple[str, ...]
-    estimate: float
-    se: float
-    low: float
-    high: float
     level: float
     shown: Shown
     misfit: float | None
@@ -70,16 +67,26 @@ def ratio_of(found: ShareEstimates, of: Sequence[str], among: Sequence[str]) -> 
         return lambda ratio: float(getattr(found.functional(top - ratio * bottom), side))
 
     low, high = _end(limit("low"), estimate, -1.0), _end(limit("high"), estimate, 1.0)
-    names = (tuple(map(str, of)), tuple(map(str, among)))
-    shown, misfit = (low, high), None
+    shown_low, shown_high, misfit = low, high, None
     # Of what lies outside, the likelihood interval of the part that cannot be below 0 stands in.
     if high < 0.0:
-        shown, misfit = (0.0, part.shown.high / whole.shown.estimate), part.misfit
+        shown_low, shown_high = 0.0, part.shown.high / whole.shown.estimate
+        misfit = part.misfit
     elif low > 1.0:
         rest = found.functional(bottom - top)
-        shown, misfit = (1.0 - rest.shown.high / whole.shown.estimate, 1.0), rest.misfit
-    visible = Shown(*(min(max(one, 0.0), 1.0) for one in (estimate, *shown)))
-    return RatioEstimate(*names, estimate, gap.se / whole.estimate, low, high, found.level, visible, misfit)
+        shown_low, shown_high = 1.0 - rest.shown.high / whole.shown.estimate, 1.0
+        misfit = rest.misfit
+    return RatioEstimate(
+        of=tuple(map(str, of)),
+        among=tuple(map(str, among)),
+        estimate=estimate,
+        se=gap.se / whole.estimate,
+        low=low,
+        high=high,
+        level=found.level,
+        shown=shown_share(estimate, shown_low, shown_high),
+        misfit=misfit,
+    )
 
 
 def _unbounded(
@@ -93,8 +100,17 @@ def _unbounded(
         gap = found.functional(_target(found, of) - estimate * _target(found, among), interval="wald")
         se = gap.se / whole.estimate
     middle = 0.5 if math.isnan(estimate) else min(max(estimate, 0.0), 1.0)
-    shown = Shown(middle, 0.0, 1.0)
-    return RatioEstimate(of, among, estimate, se, -math.inf, math.inf, found.level, shown, None)
+    return RatioEstimate(
+        of=of,
+        among=among,
+        estimate=estimate,
+        se=se,
+        low=-math.inf,
+        high=math.inf,
+        level=found.level,
+        shown=Shown(middle, 0.0, 1.0),
+        misfit=None,
+    )
 
 
 def _target(found: ShareEstimates, chosen: Sequence[str]) -> Floats:

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import pandas as pd
 
 from hushpoll_analysis.data.option_columns import YES_NO
+from hushpoll_analysis.result import flat
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
 
@@ -17,6 +18,9 @@ class _Share(Protocol):
     @property
     def option(self) -> Any:
         """The answer's label."""
+
+    def row(self) -> dict[str, Any]:
+        """Return the row of a table."""
 
 
 Share = TypeVar("Share", bound=_Share)
@@ -37,12 +41,7 @@ class ShareTable(Tidy, Summary, Generic[Share]):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each answer."""
-        rows = []
-        for share in self.shares:
-            row = dict(vars(share))
-            shown = row.pop("shown")
-            rows.append(row | {f"shown_{key}": value for key, value in vars(shown).items()})
-        return pd.DataFrame(rows).set_index("option")
+        return pd.DataFrame([flat(share.row()) for share in self.shares]).set_index("option")
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")

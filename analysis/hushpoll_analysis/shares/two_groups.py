@@ -20,7 +20,7 @@ from scipy.stats import norm
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.counts import check_level, in_order, whole_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.estimates import IntervalEstimate, Shown
 from hushpoll_analysis.interval import AUTO, ENOUGH, IntervalMethod, interval_method
 from hushpoll_analysis.interval.likelihood import LikelihoodRatio
 from hushpoll_analysis.interval.mover import Mover
@@ -48,8 +48,8 @@ _NORMAL, _LIKELIHOOD, _MOVER = Wald(), LikelihoodRatio(), Mover()
 _OFFERED = (AUTO, _NORMAL.name, _LIKELIHOOD.name)
 
 
-@dataclass(frozen=True)
-class Parameter(PlottedResult):
+@dataclass(frozen=True, kw_only=True)
+class Parameter(IntervalEstimate, PlottedResult):
     """One estimated share: unclipped with its standard error and interval, and what to show.
 
     The standard error belongs to the unclipped estimate and stays right when that is negative; a Hessian taken at the
@@ -58,11 +58,9 @@ class Parameter(PlottedResult):
     `interval` is the method of `low` and `high`.
     """
 
+    figures_follow = "name"
+
     name: str
-    estimate: float
-    se: float
-    low: float
-    high: float
     shown: Shown
     constrained: float | None
     interval: str
@@ -402,8 +400,16 @@ def _parameter(
 ) -> Parameter:
     """Return the estimate of one parameter; `rare`: a report came in too rarely for the normal interval."""
     if not unknown.determined(theta):
-        nothing = Shown(math.nan, 0.0, 1.0)
-        return Parameter(unknown.name, math.nan, math.nan, math.nan, math.nan, nothing, None, "")
+        return Parameter(
+            name=unknown.name,
+            estimate=math.nan,
+            se=math.nan,
+            low=math.nan,
+            high=math.nan,
+            shown=Shown(math.nan, 0.0, 1.0),
+            constrained=None,
+            interval="",
+        )
     value, slope = unknown.value(theta), unknown.gradient(theta)
     se = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     margin = float(norm.isf((1 - level) / 2)) * se
@@ -424,8 +430,17 @@ def _parameter(
             middle = start
         if method.bounded:
             low, high = shown_low, shown_high
-    shown = Shown(middle, shown_low, shown_high)
-    return Parameter(unknown.name, value, se, low, high, shown, constrained, method.name, from_parts)
+    return Parameter(
+        name=unknown.name,
+        estimate=value,
+        se=se,
+        low=low,
+        high=high,
+        shown=Shown(middle, shown_low, shown_high),
+        constrained=constrained,
+        interval=method.name,
+        from_parts=from_parts,
+    )
 
 
 def _plain(row: Mapping[str, float]) -> dict[str, float | None]:

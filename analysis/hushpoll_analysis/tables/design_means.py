@@ -18,7 +18,7 @@ from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.interval import AUTO, quantity_method
-from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits
+from hushpoll_analysis.interval.mover import Mover, difference_limits
 from hushpoll_analysis.sampling.keys import SampleKeys
 from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
 from hushpoll_analysis.sampling.weighted import Everybody
@@ -100,8 +100,7 @@ class _ExactGroups:
         one = self.found[g]
         if one is None:
             return small_group(self.groups, g)
-        label = self.groups.labels[g]
-        return GroupMean(label, one.estimate, one.se, one.low, one.high, one.interval, "")
+        return GroupMean.of(self.groups.labels[g], one)
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
         """Return the mean of one group minus that of another."""
@@ -110,11 +109,18 @@ class _ExactGroups:
             return None
         correlation = self._correlation(g, base, one, other)
         both = one.se**2 + other.se**2 - 2.0 * correlation * one.se * other.se
-        parts = [BoundedEstimate(part.estimate, part.low, part.high) for part in (one, other)]
-        limits = difference_limits(parts[0], parts[1], correlation)
+        low, high = difference_limits(one, other, correlation)
         gap, se = one.estimate - other.estimate, math.sqrt(max(both, 0.0))
-        figures = (gap, se, *limits, _p(gap, se, self.design.degrees_of_freedom), "mover")
-        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+        return GroupMeanDifference(
+            group=self.groups.labels[g],
+            reference=self.groups.labels[base],
+            difference=gap,
+            se=se,
+            low=low,
+            high=high,
+            p_value=_p(gap, se, self.design.degrees_of_freedom),
+            interval=Mover.name,
+        )
 
     def _correlation(self, g: int, base: int, one: Estimate, other: Estimate) -> float:
         """Return the correlation of two groups' means: people of both are in the same clusters and strata."""
@@ -157,7 +163,7 @@ class _RandomizedGroups:
         if self.faint[g]:
             return faint_group(self.groups, g, float(self.sizes[g]), float(self.spread[g]))
         value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
-        return GroupMean(self.groups.labels[g], value, se, value - self.t * se, value + self.t * se, "t", "")
+        return GroupMean.symmetric(self.groups.labels[g], value, se, self.t * se, "t")
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
         """Return the mean of one group minus that of another."""
@@ -166,8 +172,16 @@ class _RandomizedGroups:
         gap = float(self.means[g] - self.means[base])
         both = self.covariance[g, g] + self.covariance[base, base] - 2.0 * self.covariance[g, base]
         se = math.sqrt(max(float(both), 0.0))
-        figures = (gap, se, gap - self.t * se, gap + self.t * se, _p(gap, se, self.freedom), "t")
-        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+        return GroupMeanDifference(
+            group=self.groups.labels[g],
+            reference=self.groups.labels[base],
+            difference=gap,
+            se=se,
+            low=gap - self.t * se,
+            high=gap + self.t * se,
+            p_value=_p(gap, se, self.freedom),
+            interval="t",
+        )
 
 
 def _p(difference: float, se: float, freedom: int) -> float:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import Difference
 from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
@@ -28,8 +29,27 @@ MOST_PAIRS = 500
 """Differences of all pairs that are made without a reference: those of 32 groups."""
 
 
-@dataclass(frozen=True)
-class GroupDifference:
+DIFFERENCE_COLUMNS = (
+    "option",
+    "group",
+    "reference",
+    "share",
+    "share_reference",
+    "difference",
+    "se",
+    "low",
+    "high",
+    "p_value",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "interval",
+    "note",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupDifference(Difference):
     """One outcome's share in a group against a reference group; `interval` is the method of all limits."""
 
     option: Any
@@ -37,10 +57,6 @@ class GroupDifference:
     reference: Any
     share: float
     share_reference: float
-    difference: float
-    se: float
-    low: float
-    high: float
     p_value: float
     ratio: float
     ratio_low: float
@@ -72,8 +88,8 @@ class Comparison(Tidy, Summary):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each option and pair of groups."""
-        columns = list(GroupDifference.__dataclass_fields__)
-        return pd.DataFrame([vars(difference) for difference in self.differences], columns=columns).set_index(
+        rows = [vars(difference) for difference in self.differences]
+        return pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).set_index(
             ["option", "group", "reference"]
         )
 
@@ -174,7 +190,7 @@ def _share_table(
 
 def _difference(names: tuple[Any, Any, Any], pair: Pair, found: PairFigures) -> GroupDifference:
     told = (*names, pair.first.estimate, pair.second.estimate, *found.figures, found.method, found.note)
-    return GroupDifference(**dict(zip(GroupDifference.__dataclass_fields__, told, strict=True)))
+    return GroupDifference(**dict(zip(DIFFERENCE_COLUMNS, told, strict=True)))
 
 
 def stacked_groups(by: str, level: float, found: Sequence[tuple[str, Any]]) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.estimates import Shown
+from hushpoll_analysis.estimates import IntervalEstimate, Shown, shown_share
 
 from .joint import JointReports
 from .many import ManyShares
@@ -35,14 +35,10 @@ LEAST = 1e-9
 ROUNDING = 1e-24  # a variance that is no more than what is left of 0
 
 
-@dataclass(frozen=True)
-class Careless:
-    """The share of respondents who answered at random; unclipped, `shown` within [0, 1]."""
+@dataclass(frozen=True, kw_only=True)
+class Careless(IntervalEstimate):
+    """The share of respondents who answered at random; `shown` within [0, 1]."""
 
-    estimate: float
-    se: float
-    low: float
-    high: float
     shown: Shown
 
 
@@ -54,17 +50,15 @@ class Anchor(NamedTuple):
     slope: float
 
 
-@dataclass(frozen=True)
-class AnchoredShare:
+@dataclass(frozen=True, kw_only=True)
+class AnchoredShare(IntervalEstimate):
     """The share of one answer, or the mean, corrected; `uncorrected` takes every answer for careful."""
+
+    figures_follow = "uncorrected_se"
 
     option: Any
     uncorrected: float
     uncorrected_se: float
-    estimate: float
-    se: float
-    low: float
-    high: float
     shown: Shown
 
 
@@ -193,8 +187,13 @@ def _one_option(known: Variable, option: Any) -> int:
 def _careless(rate: float, variance: float, anchor: Anchor, ends: tuple[float, float]) -> Careless:
     """Move the limits of the anchor's share to the careless share, which is linear in it."""
     low, high = sorted((end - anchor.share) * anchor.slope for end in ends)
-    shown = Shown(*(min(max(value, 0.0), 1.0) for value in (rate, low, high)))
-    return Careless(rate, math.sqrt(max(variance, 0.0)), low, high, shown)
+    return Careless(
+        estimate=rate,
+        se=math.sqrt(max(variance, 0.0)),
+        low=low,
+        high=high,
+        shown=shown_share(rate, low, high),
+    )
 
 
 def _corrected(
@@ -214,7 +213,6 @@ def _corrected(
     best = chance + gap / careful if careful > 0.0 else math.nan
     away = best - chance
     variance = (own + away**2 * of_rate + 2.0 * away * mixed) / careful**2 if careful > 0.0 else math.nan
-    shown = Shown(*(min(max(value, 0.0), 1.0) for value in (best, low, high)))
     error = math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
     return AnchoredShare(
         option="mean",
@@ -224,5 +222,5 @@ def _corrected(
         se=error,
         low=low,
         high=high,
-        shown=shown,
+        shown=shown_share(best, low, high),
     )

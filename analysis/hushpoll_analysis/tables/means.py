@@ -16,9 +16,10 @@ from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_vie
 from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.data.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.estimates import Estimate, IntervalEstimate
+from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult
-from hushpoll_analysis.shares.means import mean_difference, mean_of
+from hushpoll_analysis.shares.means import MeanDifference, mean_difference, mean_of
 from hushpoll_analysis.shares.sample import read_sample
 from hushpoll_analysis.tidy import Tidy
 
@@ -44,31 +45,54 @@ __all__ = [
 TOO_FEW = "too few respondents for an interval"
 
 
-@dataclass(frozen=True)
-class GroupMean:
+@dataclass(frozen=True, kw_only=True)
+class GroupMean(IntervalEstimate):
     """The mean within one group; `note` says why there is none."""
 
     group: Any
-    estimate: float
-    se: float
-    low: float
-    high: float
     interval: str
     note: str
 
+    @classmethod
+    def of(cls, group: Any, mean: Estimate) -> GroupMean:
+        """Return an estimated mean as that of a group."""
+        return cls(
+            group=group,
+            estimate=mean.estimate,
+            se=mean.se,
+            low=mean.low,
+            high=mean.high,
+            interval=mean.interval,
+            note="",
+        )
 
-@dataclass(frozen=True)
-class GroupMeanDifference:
-    """The mean of one group minus that of another; the p-value is the normal test's."""
+    @classmethod
+    def symmetric(cls, group: Any, estimate: float, se: float, margin: float, interval: str) -> GroupMean:
+        """Return a mean whose limits are as far below as above."""
+        return cls(
+            group=group,
+            estimate=estimate,
+            se=se,
+            low=estimate - margin,
+            high=estimate + margin,
+            interval=interval,
+            note="",
+        )
+
+    @classmethod
+    def missing(cls, group: Any, note: str) -> GroupMean:
+        """Return a group that has no mean, and why."""
+        nan = math.nan
+        return cls(group=group, estimate=nan, se=nan, low=nan, high=nan, interval="", note=note)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupMeanDifference(MeanDifference):
+    """The mean of one group minus that of another; `p_value` is that of the normal test, or of t."""
 
     group: Any
     reference: Any
-    difference: float
-    se: float
-    low: float
-    high: float
     p_value: float
-    interval: str
 
 
 @dataclass(frozen=True)
@@ -179,7 +203,7 @@ def mean_comparison(
 def small_group(groups: Variable, g: int) -> GroupMean:
     """Return a group that has too few people for a mean."""
     label = groups.labels[g]
-    return GroupMean(label, *(math.nan,) * 4, "", f"{groups.name} = {label}: {TOO_FEW}")
+    return GroupMean.missing(label, f"{groups.name} = {label}: {TOO_FEW}")
 
 
 def faint_group(groups: Variable, g: int, size: float, error: float) -> GroupMean:
@@ -193,7 +217,7 @@ def faint_group(groups: Variable, g: int, size: float, error: float) -> GroupMea
         size=size,
         error=error,
     )
-    return GroupMean(label, *(math.nan,) * 4, "", words)
+    return GroupMean.missing(label, words)
 
 
 class _Exact:
@@ -217,18 +241,22 @@ class _Exact:
             self.found.append(None if sample is None else mean_of(sample, values, level, rounding=rounding))
 
     def mean(self, g: int) -> GroupMean:
-        one, label = self.found[g], self.groups.labels[g]
-        if one is None:
+        mean = self.found[g]
+        if mean is None:
             return small_group(self.groups, g)
-        return GroupMean(label, one.estimate, one.se, one.low, one.high, one.interval, "")
+        return GroupMean.of(self.groups.labels[g], mean)
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
         one, other = self.found[g], self.found[base]
         if one is None or other is None:
             return None
         gap = mean_difference(one, other)
-        figures = (gap.difference, gap.se, gap.low, gap.high, _p(gap.difference, gap.se), gap.interval)
-        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+        return GroupMeanDifference(
+            group=self.groups.labels[g],
+            reference=self.groups.labels[base],
+            p_value=_p(gap.difference, gap.se),
+            **vars(gap),
+        )
 
 
 class _Randomized:
@@ -261,11 +289,10 @@ class _Randomized:
         self.covariance += np.outer(moved, moved) * extra
 
     def mean(self, g: int) -> GroupMean:
-        label = self.groups.labels[g]
         if self.faint[g]:
             return faint_group(self.groups, g, float(self.sizes[g]), float(self.spread[g]))
         value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
-        return GroupMean(label, value, se, value - self.z * se, value + self.z * se, "wald", "")
+        return GroupMean.symmetric(self.groups.labels[g], value, se, self.z * se, Wald.name)
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
         if self.faint[g] or self.faint[base]:
@@ -273,8 +300,16 @@ class _Randomized:
         gap = float(self.means[g] - self.means[base])
         both = self.covariance[g, g] + self.covariance[base, base] - 2.0 * self.covariance[g, base]
         se = math.sqrt(max(float(both), 0.0))
-        figures = (gap, se, gap - self.z * se, gap + self.z * se, _p(gap, se), "wald")
-        return GroupMeanDifference(self.groups.labels[g], self.groups.labels[base], *figures)
+        return GroupMeanDifference(
+            group=self.groups.labels[g],
+            reference=self.groups.labels[base],
+            difference=gap,
+            se=se,
+            low=gap - self.z * se,
+            high=gap + self.z * se,
+            p_value=_p(gap, se),
+            interval=Wald.name,
+        )
 
 
 def _moments(

@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from hushpoll_analysis.results.formats import (
+    RESULTS_FORMATS,
+    ResultsFormat,
+    by_file_name,
+    format_by_name,
+)
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.cli.output import read_survey
 from hushpoll_client.delivery.report import FEWEST_REPORTS
@@ -46,7 +52,7 @@ ENGINES = ("duckdb", "spark")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "csv", "html"]),
+    type=click.Choice([known.name for known in RESULTS_FORMATS]),
     help="Default: by the name of --out, or text.",
 )
 @click.option("--out", type=click.Path(), metavar="F", help="Write to this file.")
@@ -150,7 +156,8 @@ def report(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other; give one of them")
-    form = "json" if as_json else form or _by_name(out)
+    name = "json" if as_json else form
+    chosen = by_file_name(out) if name is None else format_by_name(name)
     keys = _sample_keys(data, sample)
     _check_engine(data, engine, master)
     if needed:
@@ -184,7 +191,7 @@ def report(
                     results = _make(published, source, by, level, minimum, total, keys)
     if figures is not None:
         _draw(results, figures)
-    _write(results, form, out)
+    _write(results, chosen, out)
 
 
 def _check_minimum(minimum: int) -> None:
@@ -387,21 +394,14 @@ def _replicates(data: str, prefix: str, kind: str, rho: str | None, scales: str 
     return Replicates(names, kind=kind, rho=factor, rscales=scale_list)
 
 
-def _by_name(out: str | None) -> str:
-    endings = {".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
-    return endings.get(Path(out).suffix.lower(), "text") if out else "text"
-
-
-def _write(results: SurveyResults, form: str, out: str | None) -> None:
-    text = {"text": results.to_text, "json": results.to_json, "csv": results.to_csv, "html": results.to_html}[
-        form
-    ]()
+def _write(results: SurveyResults, chosen: ResultsFormat, out: str | None) -> None:
     if out is None:
+        text = chosen.write(results, "en", None)
         # CSV brings its own line ends.
         click.echo(text, nl=not text.endswith("\n"))
         return
     try:
-        Path(out).write_text(text, encoding="utf-8-sig" if form == "csv" else "utf-8", newline="")
+        Path(out).write_bytes(chosen.file_content(results))
     except OSError as error:
         raise HushpollError(
             f"--out {out}: cannot be written ({error.strerror})", "choose another place"

@@ -17,6 +17,7 @@ from flask import (
     request,
     send_file,
 )
+from hushpoll_analysis.results.formats import format_by_ending
 from hushpoll_client import Survey
 from hushpoll_client.messages import msg
 from hushpoll_client.survey.group import FIELD, OTHER
@@ -36,7 +37,7 @@ from .minimum import refuse_small_export
 from .paging import shown_page
 from .planned_margins import planned_margins
 from .shared import (
-    FORMATS,
+    FILE_NAME,
     Page,
     as_download,
     body_of,
@@ -127,8 +128,8 @@ def _labels(survey: Survey, by: str | None, results: SurveyResults | None) -> Se
     )
 
 
-@bp.get("/surveys/<survey_hash>/report.<any(html, csv, json, txt):form>")
-def download(survey_hash: str, form: str) -> Page:
+@bp.get(f"/surveys/<survey_hash>/{FILE_NAME}")
+def download(survey_hash: str, ending: str) -> Page:
     """Send the report as a file."""
     state = state_of(survey_hash)
     away = turned_away(state)
@@ -137,7 +138,9 @@ def download(survey_hash: str, form: str) -> Page:
     survey = survey_of(survey_hash)
     planned = planned_margins(get_store(), survey)
     results = results_of(survey, question_asked(survey_hash, "by"), level_asked(), needed=planned)
-    return as_download(Response(file_data(results, form), content_type=FORMATS[form][0]), survey_hash, form)
+    chosen = format_by_ending(ending)
+    file = Response(file_data(results, chosen), content_type=chosen.media_type)
+    return as_download(file, survey_hash, chosen)
 
 
 @bp.get("/surveys/<survey_hash>/report/<question>.svg")

@@ -12,6 +12,8 @@ from flask import (
     g,
     render_template,
 )
+from hushpoll_analysis.results.formats import RESULTS_FORMATS, ResultsFormat, format_by_ending
+from hushpoll_analysis.results.formats.json_object import JSON_OBJECT
 
 from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.current_store import get_store
@@ -24,7 +26,7 @@ from hushpoll_server.store.surveys import SurveyState
 from .paging import shown_page
 from .public_files import PublicFiles, file_answer
 from .shared import (
-    FORMATS,
+    FILE_NAME,
     PUBLIC_LEVEL,
     Page,
     as_download,
@@ -56,7 +58,7 @@ def public(survey_hash: str) -> Page:
         state=state,
         report=results,
         body=body_of(results, "results.public_picture", language()),
-        formats=FORMATS,
+        formats=RESULTS_FORMATS,
         shown=page_questions,
         **words_for(survey),
         languages=LANGUAGES,
@@ -88,15 +90,16 @@ def public_picture(survey_hash: str, question: str) -> Page:
     return picture_of(survey_hash, question, PUBLIC_LEVEL)
 
 
-@bp.get("/results/<survey_hash>/report.<any(html, csv, json, txt):form>")
-def public_download(survey_hash: str, form: str) -> Page:
+@bp.get(f"/results/<survey_hash>/{FILE_NAME}")
+def public_download(survey_hash: str, ending: str) -> Page:
     """Send the public results as a file."""
     _public_state(survey_hash)
 
     def make() -> bytes:
-        return file_data(results_of(survey_of(survey_hash), None, PUBLIC_LEVEL), form)
+        return file_data(results_of(survey_of(survey_hash), None, PUBLIC_LEVEL), chosen)
 
-    return as_download(_made_once(survey_hash, form, PUBLIC_LEVEL, None, make), survey_hash, form)
+    chosen = format_by_ending(ending)
+    return as_download(_made_once(survey_hash, chosen, PUBLIC_LEVEL, None, make), survey_hash, chosen)
 
 
 @bp.get("/api/surveys/<survey_hash>/results")
@@ -115,9 +118,9 @@ def results(survey_hash: str) -> Response:
         return results_of(survey_of(survey_hash), by, level).to_json().encode()
 
     if can_read_survey(signed_in(), survey_hash):
-        response = Response(make(), content_type=FORMATS["json"][0])
+        response = Response(make(), content_type=JSON_OBJECT.media_type)
     else:
-        response = _made_once(survey_hash, "json", level, by, make)
+        response = _made_once(survey_hash, JSON_OBJECT, level, by, make)
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -132,14 +135,14 @@ def _public_state(survey_hash: str) -> SurveyState:
 
 
 def _made_once(
-    survey_hash: str, form: str, level: float, by: str | None, make: Callable[[], bytes]
+    survey_hash: str, chosen: ResultsFormat, level: float, by: str | None, make: Callable[[], bytes]
 ) -> Response:
     """Send a file of public results to a stranger, for whom nothing is made twice."""
     files: PublicFiles = current_app.extensions["hushpoll_public_files"]
     state = state_of(survey_hash)
     # Only the one to read or print is written in words of the reader's language.
-    spoken = (language(), speech().language) if form == "html" else ()
-    return file_answer(files.get((state, form, level, by, spoken), make), FORMATS[form][0])
+    spoken = (language(), speech().language) if chosen.translated else ()
+    return file_answer(files.get((state, chosen.name, level, by, spoken), make), chosen.media_type)
 
 
 def _for_everybody(page: str) -> Response:

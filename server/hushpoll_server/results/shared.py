@@ -15,7 +15,7 @@ from flask import (
     request,
     url_for,
 )
-from flask_babel import lazy_gettext as later
+from hushpoll_analysis.results.formats import RESULTS_FORMATS, ResultsFormat
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
@@ -40,12 +40,8 @@ bp.before_request(guard_forms)
 
 Page = str | BaseResponse
 LEVELS = {"80": 0.8, "90": 0.9, "95": 0.95, "99": 0.99}
-FORMATS = {
-    "html": ("text/html; charset=utf-8", later("One file to keep or print (HTML)")),
-    "csv": ("text/csv; charset=utf-8", later("Table (CSV)")),
-    "json": ("application/json", later("Everything (JSON)")),
-    "txt": ("text/plain; charset=utf-8", later("Plain text")),
-}
+FILE_NAME = f"report.<any({', '.join(known.ending for known in RESULTS_FORMATS)}):ending>"
+"""The last part of the addresses of downloads."""
 PUBLIC_LEVEL = 0.95
 
 
@@ -205,26 +201,22 @@ def frame_of(state: SurveyState, survey: Survey) -> dict[str, Any]:
         "survey": survey,
         "levels": LEVELS,
         "level": level,
-        "formats": FORMATS,
+        "formats": RESULTS_FORMATS,
+        "language": language(),
         "waiting": max(0, store.count(state.hash) - store.sealed_count(state.hash)),
     }
 
 
-def file_data(results: SurveyResults, form: str) -> bytes:
+def file_data(results: SurveyResults, chosen: ResultsFormat) -> bytes:
     """Write the results in one of the formats."""
-    if form == "html":
-        from hushpoll_analysis.results.rendering import as_html
-
-        text = as_html(results, language(), speech())
-    else:
-        text = {"csv": results.to_csv, "json": results.to_json, "txt": results.to_text}[form]()
-    # A spreadsheet takes UTF-8 for what it is only behind a byte order mark.
-    return text.encode("utf-8-sig" if form == "csv" else "utf-8")
+    return chosen.file_content(results, language(), speech())
 
 
-def as_download(response: Response, survey_hash: str, form: str) -> Response:
+def as_download(response: Response, survey_hash: str, chosen: ResultsFormat) -> Response:
     """Let the browser keep an answer as a file."""
-    response.headers["Content-Disposition"] = f'attachment; filename="report-{survey_hash[:12]}.{form}"'
+    response.headers["Content-Disposition"] = (
+        f'attachment; filename="report-{survey_hash[:12]}.{chosen.ending}"'
+    )
     response.headers["Cache-Control"] = "no-store"
     return response
 

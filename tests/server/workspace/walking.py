@@ -18,6 +18,7 @@ from babel import Locale
 from babel.messages.mofile import read_mo
 from flask import Flask
 from flask.testing import FlaskClient
+from hushpoll_analysis.results.formats import RESULTS_FORMATS
 from hushpoll_analysis.results.wording import wording
 from hushpoll_client import __version__
 from hushpoll_client.mechanism import MECHANISMS
@@ -76,12 +77,18 @@ def _forms_words() -> list[str]:
     return sorted(said | {text.rstrip(".") for text in said}, key=len, reverse=True)
 
 
+@cache
+def _format_labels() -> list[str]:
+    """The labels of links to files of results, which each format has in every language."""
+    return [known.label("de") for known in RESULTS_FORMATS]
+
+
 def left_over(page: str) -> list[str]:
     """Give what a page says outside of the catalogues."""
     found = []
     for text in unsaid(page):
         rest = text
-        for known in (*_forms_words(), __version__):
+        for known in (*_forms_words(), *_format_labels(), __version__):
             rest = rest.replace(known, "")
         for nobodys in (_PLACE, _DAY, _HASH, _NAMES):
             rest = nobodys.sub("", rest)

@@ -1,0 +1,66 @@
+"""The formats of output: of results, and of reports. A new one is a file of this folder and an entry here.
+
+Importing them loads no libraries of the analysis: the command line and the server list them at start.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .base import ReportFormat, ReportRelease, ResultsFormat
+from .csv_reports import CSV_REPORTS
+from .csv_table import CSV_TABLE
+from .html_page import HTML_PAGE
+from .json_object import JSON_OBJECT
+from .parquet import PARQUET
+from .plain_text import PLAIN_TEXT
+from .spss import SPSS
+from .stata import STATA
+
+__all__ = [
+    "REPORT_FORMATS",
+    "RESULTS_FORMATS",
+    "ReportFormat",
+    "ReportRelease",
+    "ResultsFormat",
+    "by_file_name",
+    "format_by_ending",
+    "format_by_name",
+]
+
+RESULTS_FORMATS: tuple[ResultsFormat, ...] = (
+    HTML_PAGE,
+    CSV_TABLE,
+    JSON_OBJECT,
+    PLAIN_TEXT,
+)
+REPORT_FORMATS: tuple[ReportFormat, ...] = (
+    CSV_REPORTS,
+    PARQUET,
+    SPSS,
+    STATA,
+)
+
+
+def format_by_name(name: str) -> ResultsFormat:
+    """Return the format of results with this name; raise KeyError if there is none."""
+    for known in RESULTS_FORMATS:
+        if known.name == name:
+            return known
+    raise KeyError(name)
+
+
+def format_by_ending(ending: str) -> ResultsFormat:
+    """Return the format of results whose files end so; raise KeyError if there is none."""
+    for known in RESULTS_FORMATS:
+        if ending in (known.ending, *known.other_endings):
+            return known
+    raise KeyError(ending)
+
+
+def by_file_name(path: str | Path | None) -> ResultsFormat:
+    """Return the format that a file's name means: plain text if it means none."""
+    try:
+        return format_by_ending(Path(path or "").suffix.lower().removeprefix("."))
+    except KeyError:
+        return PLAIN_TEXT
