@@ -41,7 +41,7 @@ def block_survey(title: str, **settings: bool) -> Survey:
     return Survey.from_draft(
         survey(yes_no("cheated", {"name": "warner", "epsilon": 1}), *members, title=title)
         | {
-            "blocks": [{"questions": [one["id"] for one in members], "ask": 2, "epsilon": 2}],
+            "blocks": [{"questions": [question["id"] for question in members], "ask": 2, "epsilon": 2}],
             "settings": settings,
         }
     )
@@ -73,21 +73,21 @@ def test_the_page_asks_what_was_drawn_and_keeps_it(
     page = context.new_page()
     posts = Posts(page)
     open_page(page, address(page_server, survey))
-    said = all_told(page)
-    assert "This device draws 2 of 5 questions by chance. It sends openly which ones" in said
-    assert "Questions 2 and 3\n" in said
-    assert "at most 7.39 times likelier from yours" in said
+    text = all_told(page)
+    assert "This device draws 2 of 5 questions by chance. It sends openly which ones" in text
+    assert "Questions 2 and 3\n" in text
+    assert "at most 7.39 times likelier from yours" in text
     keep_picture(page, ARTEFACTS / f"block-start-{width}.png")
-    shown = start(page)
-    assert len(shown) == 3
+    questions = start(page)
+    assert len(questions) == 3
     assert page.locator(".eyebrow").all_inner_texts() == [f"Question {n} of 3" for n in (1, 2, 3)]
     keep_picture(page, ARTEFACTS / f"block-during-{width}.png")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     for _ in range(3):
         page.reload()
-        assert start(page) == shown, "a reload asks the same"
+        assert start(page) == questions, "a reload asks the same"
     page.go_back()
-    assert start(page) == shown
+    assert start(page) == questions
     press_send(page)
     expect(page.locator(".summary")).to_contain_text("3")
     choose_first(page)
@@ -100,12 +100,12 @@ def test_the_page_asks_what_was_drawn_and_keeps_it(
     assert list(stored(page_server, survey).values()) == [tuple(record["reports"])]
     block = survey.blocks[0]
     channel = block.channel
-    drawn = block.asked(record["reports"][1] // channel.largest)  # type: ignore[attr-defined]
-    texts = {one.id: one.text for one in survey.questions}
-    assert [texts[name] for name in drawn] == shown[1:]
+    ids = block.questions_at(record["reports"][1] // channel.largest)  # type: ignore[attr-defined]
+    texts = {question.id: question.text for question in survey.questions}
+    assert [texts[name] for name in ids] == questions[1:]
     page.get_by_text("See exactly what was sent").click()
-    told = page.locator("details ul li").all_inner_texts()
-    assert told[1].startswith("Questions 2 and 3. Recorded as")
+    lines = page.locator("details ul li").all_inner_texts()
+    assert lines[1].startswith("Questions 2 and 3. Recorded as")
     keep_picture(page, ARTEFACTS / f"block-sent-{width}.png")
     # Which questions were asked is not needed any more, and is nobody else's business.
     assert page.evaluate("() => Object.keys(localStorage).filter((key) => key.endsWith('drawn'))") == []
@@ -128,7 +128,7 @@ def counted_survey() -> Survey:
     return Survey.from_draft(
         survey(*members, *later, open_one, title="One count")
         | {
-            "blocks": [{"questions": [one["id"] for one in members], "ask": 2, "epsilon": 2}],
+            "blocks": [{"questions": [question["id"] for question in members], "ask": 2, "epsilon": 2}],
             "look": {"layout": "steps"},
             "sections": [
                 {"before": "stole", "title": "What you did"},
@@ -146,9 +146,9 @@ def test_everything_counts_what_this_person_is_asked(browser: Browser, page_serv
     open_page(page, link)
     expect(page.locator("header")).to_contain_text("6 questions, about")
     expect(page.locator("main > div .eyebrow")).to_have_text("Question 6")
-    said = all_told(page)
-    assert "Questions 1 and 2\n" in said
-    assert "Question 7" not in said
+    text = all_told(page)
+    assert "Questions 1 and 2\n" in text
+    assert "Question 7" not in text
     page.get_by_role("button", name="How your answers are mixed").click()
     page.get_by_text("How we know").click()
     rows = page.locator("details tbody th").all_inner_texts()
@@ -166,8 +166,8 @@ def test_everything_counts_what_this_person_is_asked(browser: Browser, page_serv
     press_send(page)
     heading(page, "Sent")
     page.get_by_text("See exactly what was sent").click()
-    told = [line.split(".")[0] for line in page.locator("details ul li").all_inner_texts()]
-    assert told == ["Questions 1 and 2", *(f"Question {number}" for number in (3, 4, 5, 6))]
+    labels = [line.split(".")[0] for line in page.locator("details ul li").all_inner_texts()]
+    assert labels == ["Questions 1 and 2", *(f"Question {number}" for number in (3, 4, 5, 6))]
     context.close()
 
 
@@ -218,8 +218,8 @@ def test_a_shared_device_draws_anew_for_the_next_person(page: Page, page_server:
     open_page(page, address(page_server, survey))
     seen = set()
     for _ in range(10):
-        shown = start(page)
-        seen.add(tuple(shown[1:]))
+        questions = start(page)
+        seen.add(tuple(questions[1:]))
         assert page.evaluate("() => localStorage.length") == 0
         choose_first(page)
         press_send(page)
@@ -233,8 +233,8 @@ def test_clearing_the_device_clears_the_draw(page: Page, page_server: LiveServer
     open_page(page, address(page_server, survey))
     start(page)
     assert page.evaluate("() => Object.keys(localStorage)") == [f"hushpoll:{survey.hash}:drawn"]
-    kept = page.evaluate("() => localStorage.getItem(Object.keys(localStorage)[0])")
-    assert re.fullmatch(r"\[\d\]", kept), "the draw, never an answer"
+    ranks = page.evaluate("() => localStorage.getItem(Object.keys(localStorage)[0])")
+    assert re.fullmatch(r"\[\d\]", ranks), "the draw, never an answer"
     choose_first(page)
     press_send(page)
     heading(page, "Sent")
@@ -248,16 +248,16 @@ def test_the_block_is_explained_in_every_language(page: Page, page_server: LiveS
     survey = block_survey(f"In {language}")
     page_server.store.publish(survey)
     open_page(page, f"{page_server.url}/s/{survey.hash}?lang={language}#{survey.hash}")
-    said = all_told(page)
-    assert "This device" not in said
+    text = all_told(page)
+    assert "This device" not in text
     words = {"fr": "tire au sort 2 de 5 questions", "de": "lost 2 von 5 Fragen aus"}
     words |= {"es": "sortea 2 de 5 preguntas", "ar": "يختار هذا الجهاز بالقرعة 2"}
-    assert words[language] in said
+    assert words[language] in text
 
 
 def test_the_designer_makes_a_block(designer: Page, server: LiveServer) -> None:
     page = designer
-    asked = [
+    questions = [
         {
             "id": f"q{number}",
             "kind": "yes_no",
@@ -266,7 +266,7 @@ def test_the_designer_makes_a_block(designer: Page, server: LiveServer) -> None:
         }
         for number in range(1, 7)
     ]
-    draft = make_draft(server.store, "A block", *asked)
+    draft = make_draft(server.store, "A block", *questions)
     page.goto(f"{server.url}/drafts/{draft.id}")
     page.get_by_role("link", name="Make a block").click()
     page.get_by_role("button", name="Save the block").click()

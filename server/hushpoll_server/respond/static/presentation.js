@@ -3,7 +3,7 @@
 
 import { contrast } from "../client/presentation.js";
 import { sha256 } from "../client/sha256.js";
-import { announce, designer, el, language, page, say, style, translate } from "./explain.js";
+import { announce, designer, el, language, msg, page, style, translate } from "./explain.js";
 
 // Rules that only this module's elements need.
 style(`
@@ -43,8 +43,8 @@ button.exit {
 const RIGHT_TO_LEFT = /^(ar|arc|ckb|dv|fa|he|ks|ku-Arab|ps|sd|ug|ur|yi)\b/;
 const DARK = { paper: "#192326", ink: "#0b1416" };
 
-/** Everything that the page asks about, made of what the verified document says; `texts` are those of one language. */
-export async function study(survey) {
+/** What the verified document says around its questions; `texts` are those of one language. */
+export async function present(survey) {
   const { presentation = {}, translations = {} } = survey;
   const { look = {}, asked_by: askedBy } = presentation;
   const tags = survey.language && [survey.language, ...Object.keys(translations)];
@@ -70,34 +70,34 @@ export async function study(survey) {
 
 // The language from the address, the browser, the page, or the survey.
 function chosen(tags) {
-  const asked = [new URLSearchParams(location.search).get("lang"), ...navigator.languages, language].filter(Boolean);
-  const fits = (one) => tags.find((tag) => tag === one) ?? tags.find((tag) => tag.split("-")[0] === one.split("-")[0]);
-  return asked.map(fits).find(Boolean) ?? tags[0];
+  const preferences = [new URLSearchParams(location.search).get("lang"), ...navigator.languages, language].filter(Boolean);
+  const fits = (preferred) => tags.find((tag) => tag === preferred) ?? tags.find((tag) => tag.split("-")[0] === preferred.split("-")[0]);
+  return preferences.map(fits).find(Boolean) ?? tags[0];
 }
 
 function whoAsks({ contact, approval, notice }) {
   const address = notice?.startsWith("https:") ? el("a", { href: notice, rel: "noreferrer" }, notice) : notice;
-  const rows = [["contact", contact], ["approval", approval], ["notice", address]].filter(([, told]) => told);
-  const lines = rows.flatMap(([key, told]) => [el("dt", {}, say(key)), el("dd", { ...designer }, told)]);
-  const withdraw = el("p", {}, say("stop_any_time"));
-  return el("details", { class: "asked-by" }, el("summary", {}, say("who_asks")), rows.length > 0 && el("dl", {}, ...lines), withdraw);
+  const rows = [["contact", contact], ["approval", approval], ["notice", address]].filter(([, text]) => text);
+  const lines = rows.flatMap(([key, text]) => [el("dt", {}, msg(key)), el("dd", { ...designer }, text)]);
+  const withdraw = el("p", {}, msg("stop_any_time"));
+  return el("details", { class: "asked-by" }, el("summary", {}, msg("who_asks")), rows.length > 0 && el("dl", {}, ...lines), withdraw);
 }
 
 function consent(text) {
   const box = el("input", { type: "checkbox", id: "consent", autocomplete: "off", "aria-describedby": "consent-error" });
-  const error = el("p", { class: "error", id: "consent-error", hidden: "" }, say("consent_open"));
+  const error = el("p", { class: "error", id: "consent-error", hidden: "" }, msg("consent_open"));
   box.addEventListener("change", () => (error.hidden = box.checked));
-  const given = () => {
+  const isGiven = () => {
     error.hidden = box.checked;
     if (!box.checked) box.focus();
     return box.checked;
   };
-  return { element: el("div", { class: "consent" }, error, el("label", { class: "option" }, box, el("span", { ...designer }, text))), given };
+  return { element: el("div", { class: "consent" }, error, el("label", { class: "option" }, box, el("span", { ...designer }, text))), isGiven };
 }
 
 function help(addresses) {
   const links = addresses.map(({ label, url }) => el("li", {}, el("a", { ...designer, href: url, rel: "noreferrer" }, label)));
-  return el("section", { class: "help" }, el("h2", {}, say("help_heading")), el("ul", {}, ...links));
+  return el("section", { class: "help" }, el("h2", {}, msg("help_heading")), el("ul", {}, ...links));
 }
 
 // Sections, and one question at a time
@@ -105,10 +105,10 @@ function help(addresses) {
 // A section ends where the next begins. Some of its questions, or all, may be hidden.
 function arrange(form, survey, sections, steps) {
   const { questions, presentation } = survey;
-  const starts = sections.map((_, place) => questions.findIndex(({ id }) => id === presentation.sections[place].before));
-  const heads = sections.map(({ title, text }, place) => {
-    const own = form.cards.slice(starts[place], starts[place + 1]).map(({ card }) => card);
-    const cards = own.filter((card) => card.parentNode === form.element);
+  const starts = sections.map((_, index) => questions.findIndex(({ id }) => id === presentation.sections[index].before));
+  const heads = sections.map(({ title, text }, index) => {
+    const all = form.cards.slice(starts[index], starts[index + 1]).map(({ card }) => card);
+    const cards = all.filter((card) => card.parentNode === form.element);
     const head = el("div", { class: "section" }, el("h2", { ...designer }, title), text && el("p", { ...designer, class: "intro" }, text));
     cards[0]?.before(head);
     return { head, cards };
@@ -121,51 +121,51 @@ function arrange(form, survey, sections, steps) {
 
 function inSteps({ element, cards }, heads) {
   const later = [...element.children].slice([...element.children].indexOf(cards.findLast(({ card }) => card.parentNode === element).card) + 1);
-  const asked = () => cards.filter(({ card }) => card.parentNode === element && !card.hidden);
+  const visible = () => cards.filter(({ card }) => card.parentNode === element && !card.hidden);
   const review = el("section", { class: "card review", tabindex: "-1" });
   const [back, next] = [stepButton("back", "quiet", () => go(at - 1)), stepButton("next_step", "", forward)];
   const steps = el("div", { class: "bar steps" }, back, next);
-  const [leave, send] = [later.find((one) => one.matches("button")), later.find((one) => one.matches(".bar"))];
+  const [leave, send] = [later.find((element) => element.matches("button")), later.find((element) => element.matches(".bar"))];
   later[0].before(review);
   element.append(steps);
   let at = 0;
 
   function go(to, quiet = false) {
-    const here = asked();
+    const here = visible();
     at = Math.max(0, Math.min(to, here.length));
     const last = at === here.length;
     for (const { card } of cards) card.classList.toggle("away", card !== here[at]?.card);
-    const stands = ({ cards }, place) => cards.includes(here[place]?.card);
-    for (const one of heads) one.head.classList.toggle("away", !stands(one, at) || stands(one, at - 1));
-    for (const one of [review, ...later]) one.classList.toggle("away", !last);
+    const holds = ({ cards }, index) => cards.includes(here[index]?.card);
+    for (const section of heads) section.head.classList.toggle("away", !holds(section, at) || holds(section, at - 1));
+    for (const element of [review, ...later]) element.classList.toggle("away", !last);
     steps.classList.toggle("away", last);
     (last ? send : steps).prepend(at === 0 ? leave : back);
     leave.classList.toggle("away", at > 0);
     back.classList.toggle("away", at === 0);
     if (last) fill(here);
     if (quiet) return;
-    const shown = last ? review : here[at].card;
-    shown.tabIndex = -1;
-    shown.focus({ preventScroll: true });
+    const step = last ? review : here[at].card;
+    step.tabIndex = -1;
+    step.focus({ preventScroll: true });
     scrollTo(0, 0);
-    announce(last ? say("review") : shown.firstChild.textContent);
+    announce(last ? msg("review") : step.firstChild.textContent);
   }
 
   function forward() {
-    const open = asked()[at]?.widgets.filter((widget) => widget.check()) ?? [];
+    const open = visible()[at]?.widgets.filter((widget) => widget.check()) ?? [];
     if (open.length) open[0].group.querySelector("input:not([tabindex='-1'])").focus();
     else go(at + 1);
   }
 
   function fill(here) {
-    const rows = here.flatMap(({ widgets }, place) => widgets.map(({ group }) => reviewed(group, () => go(place))));
-    review.replaceChildren(el("h2", {}, say("review")), el("dl", {}, ...rows.flat()));
+    const rows = here.flatMap(({ widgets }, index) => widgets.map(({ group }) => reviewed(group, () => go(index))));
+    review.replaceChildren(el("h2", {}, msg("review")), el("dl", {}, ...rows.flat()));
   }
 
   element.addEventListener(
     "submit",
     (event) => {
-      if (at === asked().length) return;
+      if (at === visible().length) return;
       event.preventDefault(); // Enter in a field is the next step, not the end
       event.stopImmediatePropagation();
       forward();
@@ -177,34 +177,34 @@ function inSteps({ element, cards }, heads) {
 
 function reviewed(group, change) {
   const legend = group.querySelector("legend");
-  const given = [...group.querySelectorAll("input")].flatMap((input) => {
+  const answers = [...group.querySelectorAll("input")].flatMap((input) => {
     if (input.type === "text") return [`${input.value} ${input.nextSibling?.textContent ?? ""}`];
     return input.checked ? [input.closest("label").querySelector("span").textContent] : [];
   });
   const button = stepButton("change", "quiet plain", change);
   button.setAttribute("aria-describedby", legend.id);
-  return [el("dt", { dir: legend.dir, lang: legend.lang || false }, legend.textContent), el("dd", { dir: "auto" }, given.join(", "), " ", button)];
+  return [el("dt", { dir: legend.dir, lang: legend.lang || false }, legend.textContent), el("dd", { dir: "auto" }, answers.join(", "), " ", button)];
 }
 
 function stepButton(label, kind, action) {
-  const made = el("button", { type: "button", class: kind }, say(label));
-  made.addEventListener("click", action);
-  return made;
+  const element = el("button", { type: "button", class: kind }, msg(label));
+  element.addEventListener("click", action);
+  return element;
 }
 
 // The quick exit replaces the page and its entry in the history.
 function addExit() {
   const leave = () => {
     document.body.replaceChildren();
-    dispatchEvent(new Event("hushpoll:leave")); // the page forgets what the device keeps
+    dispatchEvent(new Event("hushpoll:leave")); // the page forgets what the device stores
     location.replace(`https://${language}.wikipedia.org/`);
   };
   addEventListener("keydown", (event) => event.key === "Escape" && leave());
   const keys = matchMedia("(hover: hover) and (pointer: fine)").matches;
-  const exit = el("button", { type: "button", class: "exit quiet" }, say(keys ? "exit_key" : "exit"));
+  const exit = el("button", { type: "button", class: "exit quiet" }, msg(keys ? "exit_key" : "exit"));
   exit.addEventListener("click", leave);
   document.body.prepend(exit);
-  document.title = say("neutral");
+  document.title = msg("neutral");
 }
 
 // The picture whose SHA-256 the document states, or none.
@@ -235,10 +235,10 @@ function paint(accent) {
   apply();
 }
 
-function mix(one, other, share) {
-  const parts = [1, 3, 5].map((place) => {
-    const [from, to] = [one, other].map((colour) => parseInt(colour.slice(place, place + 2), 16));
+function mix(first, second, share) {
+  const channels = [1, 3, 5].map((index) => {
+    const [from, to] = [first, second].map((colour) => parseInt(colour.slice(index, index + 2), 16));
     return Math.round(from + (to - from) * share).toString(16).padStart(2, "0");
   });
-  return `#${parts.join("")}`;
+  return `#${channels.join("")}`;
 }
