@@ -34,12 +34,12 @@ def test_who_asks_consent_and_logo_are_seen_in_the_preview(
     page.get_by_role("link", name="Around the questions").click()
     page.wait_for_url("**/around")
     expect(page.get_by_role("textbox", name="Who asks")).to_have_value("University of Somewhere")
-    shown = page.frame_locator("iframe[data-follows]")
+    preview = page.frame_locator("iframe[data-follows]")
     page.get_by_label("Consent to tick before Start").fill("I am 18 or older.")
     saved(page)
     page.locator("iframe[data-follows]").scroll_into_view_if_needed()
-    expect(shown.get_by_label("I am 18 or older.")).to_be_visible()
-    expect(shown.get_by_text("University of Somewhere")).to_be_visible()
+    expect(preview.get_by_label("I am 18 or older.")).to_be_visible()
+    expect(preview.get_by_text("University of Somewhere")).to_be_visible()
     page.get_by_label("Accent colour").fill("#ffee00")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#accent-error")).to_contain_text("choose a darker colour")
@@ -57,7 +57,7 @@ def test_who_asks_consent_and_logo_are_seen_in_the_preview(
     page.get_by_role("button", name="Keep this picture").click()
     expect(page.get_by_role("img", name="The logo that is saved")).to_be_visible()
     page.locator("iframe[data-follows]").scroll_into_view_if_needed()
-    expect(shown.locator("img.logo")).to_be_visible()
+    expect(preview.locator("img.logo")).to_be_visible()
     assert now(server, draft).document["look"].keys() == {"accent", "logo"}
     axe(page)
 
@@ -95,14 +95,14 @@ def test_a_language_is_written_beside_the_original_and_previewed(page: Page, ser
 
 
 def test_an_instructed_answer_is_chosen_and_kept(page: Page, server: LiveServer) -> None:
-    told = {
+    instructed = {
         **QUESTION,
         "id": "told",
         "kind": "choice",
         "text": "Please choose “often” here.",
         "options": TOLD,
     }
-    draft = make_draft(server.store, "Attention", QUESTION, told)
+    draft = make_draft(server.store, "Attention", QUESTION, instructed)
     page.goto(f"{server.url}/drafts/{draft.id}")
     page.get_by_text("Settings: who may answer").click()
     chosen = page.get_by_label("Check for careless answers with")

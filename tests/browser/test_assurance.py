@@ -77,7 +77,7 @@ def test_the_lead_is_as_strong_as_the_odds_allow(page: Page, page_server: LiveSe
         "#", f"?lang={language}#"
     )
     open_page(page, link)
-    told = page.evaluate(
+    sentences_of = page.evaluate(
         """async (documents) => {
           await import("/static/client/extra_kinds.js");
           for (const name of ["block", "anchor", "group", "series"]) await import(`/static/client/${name}.js`);
@@ -93,7 +93,7 @@ def test_the_lead_is_as_strong_as_the_odds_allow(page: Page, page_server: LiveSe
     )
     words = sentences(language)
     seen = set()
-    for vector, (lead, ends) in zip(VECTORS, told, strict=True):
+    for vector, (lead, ends) in zip(VECTORS, sentences_of, strict=True):
         assert "{" not in lead
         seen.add((vector["tier"], vector["one_sided"]))
         check_lead(vector, lead, words, language)
@@ -111,17 +111,17 @@ def test_the_lead_is_as_strong_as_the_odds_allow(page: Page, page_server: LiveSe
 
 def check_lead(vector: dict[str, Any], lead: str, words: dict[str, str], language: str) -> None:
     for key, tiers in MAY.items():
-        found = pattern(words[key]).search(lead) if key.startswith(("lead", "weak")) else None
-        if not found:
+        match = pattern(words[key]).search(lead) if key.startswith(("lead", "weak")) else None
+        if not match:
             continue
         now = {vector["tier"], "open"} if vector["one_sided"] else {vector["tier"]}
         assert now & tiers, (vector["name"], key)
-        if "n" in found.groupdict():
-            said, factor = number(found["n"], language), Fraction(*map(int, vector["factor"]))
+        if "n" in match.groupdict():
+            printed, factor = number(match["n"], language), Fraction(*map(int, vector["factor"]))
             if key == "weak_kept":
-                assert said == vector["kept"]
+                assert printed == vector["kept"]
             else:
-                assert factor <= said <= factor * Fraction(101, 100)
+                assert factor <= printed <= factor * Fraction(101, 100)
     assert (words["lead"] in lead) == (vector["tier"] == "strong" and not vector["one_sided"])
     assert (words["lead_open"] in lead) == vector["one_sided"]
     weak = any(pattern(words[key]).search(lead) for key in ("weak_kept", "weak_any", "weak_total"))
@@ -129,23 +129,23 @@ def check_lead(vector: dict[str, Any], lead: str, words: dict[str, str], languag
 
 
 def test_every_sentence_about_what_you_chose_says_when_it_may_be_said() -> None:
-    told = {
+    keys = {
         key for key, text in sentences("en").items() if re.search(r"what you( actually)? chose", text, re.I)
     }
-    assert "not_stored" in told
-    assert told <= set(MAY)
+    assert "not_stored" in keys
+    assert keys <= set(MAY)
 
 
 def at(*epsilons: str) -> Survey:
-    asked = [
-        {**CHEATED, "id": f"q{place}", "mechanism": {"name": "warner", "epsilon": epsilon}}
-        for place, epsilon in enumerate(epsilons)
+    questions = [
+        {**CHEATED, "id": f"q{index}", "mechanism": {"name": "warner", "epsilon": epsilon}}
+        for index, epsilon in enumerate(epsilons)
     ]
-    return draft(*asked, title=f"At {' '.join(epsilons)}")
+    return draft(*questions, title=f"At {' '.join(epsilons)}")
 
 
 @pytest.mark.parametrize(
-    ("survey", "tier", "said"),
+    ("survey", "tier", "lead"),
     [
         (at("1"), "strong", STRONGEST),
         (at("2"), "fair", "What we receive can hint at what you chose."),
@@ -157,11 +157,11 @@ def at(*epsilons: str) -> Survey:
     ids=["1", "2", "10", "one of two", "eleven", "one-sided"],
 )
 def test_at_high_epsilon_nothing_on_the_page_reassures(
-    page: Page, page_server: LiveServer, survey: Survey, tier: str, said: str
+    page: Page, page_server: LiveServer, survey: Survey, tier: str, lead: str
 ) -> None:
     open_page(page, address(page_server, survey))
     text = all_told(page)
-    assert said in text
+    assert lead in text
     words = sentences("en")
     for key, tiers in MAY.items():
         if "{" not in words[key] and key.startswith("only"):

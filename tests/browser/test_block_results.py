@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 ASKED: list[dict[str, Any]] = [
     {"id": f"q{number}", "kind": "yes_no", "text": f"Did you do thing {number}?"} for number in range(1, 5)
 ]
-BLOCK = {"questions": [one["id"] for one in ASKED], "ask": 2, "epsilon": "3"}
+BLOCK = {"questions": [question["id"] for question in ASKED], "ask": 2, "epsilon": "3"}
 
 
 def document(title: str, **more: Any) -> dict[str, Any]:
@@ -33,19 +33,19 @@ def document(title: str, **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def survey(server: LiveServer) -> Survey:
     """A closed survey with a block, answered by 900 people."""
-    made = Survey.from_draft(document("Things done"))
-    assert server.store.publish(made, "ines", target_n=900)
+    survey = Survey.from_draft(document("Things done"))
+    assert server.store.publish(survey, "ines", target_n=900)
     answers = (np.random.default_rng(4).random((900, 4)) < [0.2, 0.5, 0.7, 0.1]).astype(np.uint8)
-    codes = simulate(made.blocks[0].channel, answers, 5).tolist()
+    codes = simulate(survey.blocks[0].channel, answers, 5).tolist()
     lines = [json.dumps({"id": secrets.token_hex(16), "reports": [code]}) for code in codes]
     request = urllib.request.Request(
-        f"{server.url}/api/surveys/{made.hash}/reports/batch",
+        f"{server.url}/api/surveys/{survey.hash}/reports/batch",
         "\n".join(lines).encode(),
         {"Content-Type": "application/x-ndjson", **bearer(server.store)},
     )
     urllib.request.urlopen(request).close()
-    closing.close(server.store, made.hash)
-    return made
+    closing.close(server.store, survey.hash)
+    return survey
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def test_results_and_a_table_of_two_questions_of_a_block(
     page.goto(f"{server.url}/surveys/{survey.hash}/report")
     unfold(page)
     expect(page.get_by_text("people were asked this").first).to_be_visible()
-    for one in ASKED:
-        expect(page.get_by_role("heading", name=one["text"]).first).to_be_visible()
+    for question in ASKED:
+        expect(page.get_by_role("heading", name=question["text"]).first).to_be_visible()
     check_readable(page, "block-results")
     page.goto(f"{server.url}/surveys/{survey.hash}/report/table?outcome=q1&by=q2")
     expect(page.get_by_text("randomized together").first).to_be_visible()
@@ -90,14 +90,14 @@ def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveSer
 def test_a_rehearsal_with_a_block_and_groups_and_paper_that_refuses_it(
     page: Page, server: LiveServer
 ) -> None:
-    given = document(f"Groups {secrets.token_hex(2)}", groups=["Science", "Arts"])
-    draft = storage.create(server.store, "ines", given)
+    definition = document(f"Groups {secrets.token_hex(2)}", groups=["Science", "Arts"])
+    draft = storage.create(server.store, "ines", definition)
     page.goto(f"{server.url}/drafts/{draft.id}/rehearsal")
     page.get_by_role("button", name=re.compile("^Rehearse")).click()
     expect(page.locator(".rehearsal-table").first).to_be_visible()
     check_readable(page, "block-rehearsal")
-    asked = Survey.from_draft(given)
-    server.store.publish(asked, "ines")
-    page.goto(f"{server.url}/s/{asked.hash}/paper")
+    survey = Survey.from_draft(definition)
+    server.store.publish(survey, "ines")
+    page.goto(f"{server.url}/s/{survey.hash}/paper")
     expect(page.get_by_text("cannot be answered on paper").first).to_be_visible()
     check_readable(page, "block-paper")

@@ -24,19 +24,19 @@ def page(designer: Page) -> Page:
 
 
 def order(server: LiveServer, draft: Draft) -> list[str]:
-    return [one["id"] for one in now(server, draft).questions]
+    return [question["id"] for question in now(server, draft).questions]
 
 
 def test_the_preview_shows_the_question_as_it_is_typed(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Preview", FIRST)
     page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=choice")
-    shown = page.frame_locator("#live-preview iframe")
-    expect(shown.get_by_text("Your question")).to_be_visible()
+    preview = page.frame_locator("#live-preview iframe")
+    expect(preview.get_by_text("Your question")).to_be_visible()
     page.get_by_label("Question", exact=True).fill("Where did")
     page.get_by_label("Options", exact=True).fill("Here")
-    expect(shown.get_by_text("Where did")).to_be_visible()
-    expect(shown.get_by_label("Here")).to_be_visible()
-    expect(shown.get_by_label("Option 1")).to_be_visible()
+    expect(preview.get_by_text("Where did")).to_be_visible()
+    expect(preview.get_by_label("Here")).to_be_visible()
+    expect(preview.get_by_label("Option 1")).to_be_visible()
     expect(page.locator(".field-error")).to_have_count(0)
     assert len(now(server, draft).questions) == 1, "it is not complete: not saved"
     expect(page.locator("[data-saved-state]")).to_have_text(re.compile("Not saved yet"))
@@ -57,7 +57,7 @@ def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, ser
     until(page, lambda: held)  # the request is on its way
     held[0].continue_()
     saved(page)
-    assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you ever?"]
+    assert [question["text"] for question in now(server, draft).questions] == ["Have you?", "Did you ever?"]
     page.reload()
     expect(page.get_by_label("Question", exact=True)).to_have_value("Did you ever?")
     page.get_by_role("button", name="Undo the last change").click()
@@ -85,7 +85,7 @@ def test_what_is_typed_before_the_scripts_have_come_is_saved_and_said(page: Page
         expect(page.get_by_role("button", name="Undo the last change")).to_be_visible()
     expect(page.get_by_role("heading", name="Did you", level=1)).to_be_visible()
     assert now(server, draft).title == "Did you"
-    assert [one["text"] for one in now(server, draft).questions] == ["Have you?", "Did you"]
+    assert [question["text"] for question in now(server, draft).questions] == ["Have you?", "Did you"]
 
 
 def test_nothing_is_called_saved_that_is_not(page: Page, server: LiveServer) -> None:
@@ -151,7 +151,7 @@ def test_a_button_that_is_pressed_stays_under_the_pointer(page: Page, server: Li
     # "Saved." where the page had kept it before, "Added." where not: the click counted.
     expect(page.get_by_text(re.compile(r"^(Saved|Added)\.$"))).to_be_visible()
     expect(page).to_have_url(f"{server.url}/drafts/{draft.id}#question-q2")
-    assert [one["text"] for one in now(server, draft).questions] == [FIRST["text"], "Did you"]
+    assert [question["text"] for question in now(server, draft).questions] == [FIRST["text"], "Did you"]
 
 
 def test_errors_beside_fields_go_when_they_are_corrected(page: Page, server: LiveServer) -> None:
@@ -229,6 +229,6 @@ def test_shares_of_the_rehearsal_balance_while_they_are_typed(page: Page, server
     page.get_by_label("a, in %").blur()
     values = [page.get_by_label(f"{name}, in %").input_value() for name in "abc"]
     assert values[0] == "50,5"
-    assert sum(float(one.replace(",", ".")) for one in values) == pytest.approx(100)
+    assert sum(float(value.replace(",", ".")) for value in values) == pytest.approx(100)
     page.get_by_role("button", name="Rehearse again").click()
     expect(page.get_by_label("a, in %")).to_have_value("50.5")

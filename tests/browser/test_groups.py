@@ -40,9 +40,11 @@ NAMES = ["Science", "Fine arts & <b>music</b>"]
 
 def grouped(server: LiveServer, title: str, **more: Any) -> Survey:
     questions = [CHEATED, REASON]
-    found = Survey.from_draft({"hushpoll": 1, "title": title, "questions": questions, "groups": NAMES} | more)
-    server.store.publish(found)
-    return found
+    survey = Survey.from_draft(
+        {"hushpoll": 1, "title": title, "questions": questions, "groups": NAMES} | more
+    )
+    server.store.publish(survey)
+    return survey
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
@@ -54,9 +56,9 @@ def test_the_group_is_told_before_start_and_sent(
     page = context.new_page()
     posts = Posts(page)
     open_page(page, survey_link(page_server.url, survey.hash, group=1))
-    told = page.get_by_text("Your answers will be counted with: ")
-    expect(told).to_be_visible()
-    expect(told).to_contain_text("Fine arts & <b>music</b>")
+    notice = page.get_by_text("Your answers will be counted with: ")
+    expect(notice).to_be_visible()
+    expect(notice).to_contain_text("Fine arts & <b>music</b>")
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     keep_picture(page, ARTEFACTS / f"group-start-{width}.png")
@@ -129,7 +131,7 @@ def test_a_code_of_another_group_is_told_before_anything_is_typed(
 
 
 @pytest.mark.parametrize(
-    ("language", "told", "refused"),
+    ("language", "notice", "refused"),
     [
         ("fr", "Vos réponses seront comptées avec", "Ce lien ne nomme aucun groupe"),
         ("de", "Ihre Antworten werden gezählt mit", "Dieser Link nennt keine Gruppe"),
@@ -138,11 +140,11 @@ def test_a_code_of_another_group_is_told_before_anything_is_typed(
     ],
 )
 def test_it_is_told_in_every_language(
-    page: Page, page_server: LiveServer, language: str, told: str, refused: str
+    page: Page, page_server: LiveServer, language: str, notice: str, refused: str
 ) -> None:
     survey = grouped(page_server, f"In {language}")
     page.goto(f"{page_server.url}/s/{survey.hash}?lang={language}#{survey.hash}.g0")
-    expect(page.get_by_text(told)).to_contain_text("Science")
+    expect(page.get_by_text(notice)).to_contain_text("Science")
     page.goto("about:blank")
     page.goto(f"{page_server.url}/s/{survey.hash}?lang={language}#{survey.hash}")
     expect(page.locator("main")).to_contain_text(refused)
@@ -182,8 +184,8 @@ def test_the_paper_link_knows_the_group(page: Page, page_server: LiveServer) -> 
 
 def test_the_designer_names_groups_and_hands_out_their_links(designer: Page, server: LiveServer) -> None:
     page = designer
-    asked = {"id": "q1", "kind": "yes_no", "text": "Did you do it?", "mechanism": {"epsilon": "1"}}
-    draft = make_draft(server.store, "Faculties", asked)
+    question = {"id": "q1", "kind": "yes_no", "text": "Did you do it?", "mechanism": {"epsilon": "1"}}
+    draft = make_draft(server.store, "Faculties", question)
     page.goto(f"{server.url}/drafts/{draft.id}")
     page.locator("details.settings summary").click()
     page.get_by_label("Groups").fill("Science\nscience")
@@ -225,7 +227,7 @@ def test_the_designer_names_groups_and_hands_out_their_links(designer: Page, ser
 
 def test_results_by_group_on_the_page(designer: Page, server: LiveServer) -> None:
     page = designer
-    asked = Survey.from_draft(
+    survey = Survey.from_draft(
         {
             "hushpoll": 1,
             "title": "By faculty",
@@ -233,24 +235,24 @@ def test_results_by_group_on_the_page(designer: Page, server: LiveServer) -> Non
             "groups": ["Science", "Arts", "Law"],
         }
     )
-    server.store.publish(asked, "ines")
+    server.store.publish(survey, "ines")
     columns = simulate_columns(
-        asked, 900, {"cheated": [0.6, 0.4], "reason": [0.25] * 4, "group": [0.6, 0.36, 0.04]}, 2
+        survey, 900, {"cheated": [0.6, 0.4], "reason": [0.25] * 4, "group": [0.6, 0.36, 0.04]}, 2
     )
-    known = server.store.published(asked.hash)
-    assert known is not None
-    places = [asked.groups.index(name) for name in columns["group"]]
-    rows = zip(places, columns["cheated"].tolist(), columns["reason"].tolist(), strict=True)
+    published = server.store.published(survey.hash)
+    assert published is not None
+    groups = [survey.groups.index(name) for name in columns["group"]]
+    rows = zip(groups, columns["cheated"].tolist(), columns["reason"].tolist(), strict=True)
     with server.store.write() as tx:
         tx.execute(
             insert(sealed),
             [
-                {"survey": known.number, "key": os.urandom(16), "record": known.format.pack(row)}
+                {"survey": published.number, "key": os.urandom(16), "record": published.format.pack(row)}
                 for row in rows
             ],
         )
-        tx.execute(update(surveys).where(surveys.c.hash == asked.hash).values(sealed_n=900))
-    page.goto(f"{server.url}/surveys/{asked.hash}/report")
+        tx.execute(update(surveys).where(surveys.c.hash == survey.hash).values(sealed_n=900))
+    page.goto(f"{server.url}/surveys/{survey.hash}/report")
     page.get_by_label("Within the groups of").select_option("group")
     page.locator("form", has_text="Whole report").get_by_role("button", name="Show").click()
     expect(page.locator("main")).to_contain_text("Shown together as “other”: Arts, Law.")

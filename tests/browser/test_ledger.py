@@ -58,10 +58,10 @@ def test_renamed_copies_of_one_question_add_up_before_start(page: Page, page_ser
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     open_page(page, address(page_server, copies[2]))
-    told = page.get_by_text("Surveys answered here before this one: 2.")
-    expect(told).to_be_visible()
+    notice = page.get_by_text("Surveys answered here before this one: 2.")
+    expect(notice).to_be_visible()
     total = 3 * math.log(3)
-    expect(told).to_contain_text(f"{math.ceil(100 * total) / 100:g}; odds change at most 27-fold")
+    expect(notice).to_contain_text(f"{math.ceil(100 * total) / 100:g}; odds change at most 27-fold")
     page.set_viewport_size({"width": 390, "height": 844})
     keep_picture(page, ARTEFACTS / "ledger-390.png")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -90,18 +90,18 @@ def test_a_ledger_of_an_earlier_version_counts(page: Page, page_server: LiveServ
 def test_the_ledger_names_no_survey_and_holds_no_answer(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Named nowhere")
     answered(page, page_server, survey)
-    kept = ledger(page)
-    assert set(kept) == {"salt", "entries"}
-    assert re.fullmatch("[0-9a-f]{32}", kept["salt"])
-    ((digest, epsilon, day),) = kept["entries"]
+    stored = ledger(page)
+    assert set(stored) == {"salt", "entries"}
+    assert re.fullmatch("[0-9a-f]{32}", stored["salt"])
+    ((digest, epsilon, day),) = stored["entries"]
     assert re.fullmatch("[0-9a-f]{16}", digest)
     assert digest not in survey.hash
-    assert survey.hash[:8] not in json.dumps(kept)
+    assert survey.hash[:8] not in json.dumps(stored)
     assert epsilon == pytest.approx(math.log(3))
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
     page.reload()
     heading(page, "Sent")
-    assert ledger(page) == kept, "seen again is not sent again"
+    assert ledger(page) == stored, "seen again is not sent again"
 
 
 def test_a_report_that_two_tabs_deliver_is_one_line(context: BrowserContext, page_server: LiveServer) -> None:
@@ -199,6 +199,6 @@ def test_it_is_told_in_every_language(page: Page, page_server: LiveServer, langu
     survey = draft(CHEATED, title=f"Second {language}")
     link = address(page_server, survey)
     page.goto(link.replace("#", f"?lang={language}#"))
-    told = page.get_by_text(TOLD[language])
-    expect(told).to_be_visible()
-    assert "{" not in (told.text_content() or "")
+    notice = page.get_by_text(TOLD[language])
+    expect(notice).to_be_visible()
+    assert "{" not in (notice.text_content() or "")

@@ -47,8 +47,8 @@ def test_after_a_refused_number_of_invitations_the_next_are_counted(
 def send_reports(server: LiveServer, survey: Survey, number: int) -> None:
     """Send reports of two groups, half of them Yes."""
     lines = [
-        json.dumps({"id": secrets.token_hex(16), "reports": [place // 2 % 2], "group": place % 2})
-        for place in range(number)
+        json.dumps({"id": secrets.token_hex(16), "reports": [index // 2 % 2], "group": index % 2})
+        for index in range(number)
     ]
     request = urllib.request.Request(
         f"{server.url}/api/surveys/{survey.hash}/reports/batch",

@@ -85,9 +85,9 @@ def cookies(browser: Browser, server: tuple[LiveServer, str]) -> list[dict[str, 
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"**/surveys/{SURVEY.hash}/report")
-    found = context.cookies()
+    cookies = context.cookies()
     context.close()
-    return [dict(cookie) for cookie in found]
+    return [dict(cookie) for cookie in cookies]
 
 
 def opened(browser: Browser, cookies: list[dict[str, object]], size: str, scheme: str = "light") -> Page:
@@ -133,8 +133,8 @@ def test_the_report_page(
     dot, axis = first.locator("circle").bounding_box(), first.locator(".forest-row svg").first.bounding_box()
     assert dot is not None
     assert axis is not None
-    place = (dot["x"] + dot["width"] / 2 - axis["x"]) / axis["width"]
-    assert place == pytest.approx(expected.shown_estimate / 0.4, abs=0.02)
+    position = (dot["x"] + dot["width"] / 2 - axis["x"]) / axis["width"]
+    assert position == pytest.approx(expected.shown_estimate / 0.4, abs=0.02)
     page.context.close()
 
 
@@ -151,7 +151,7 @@ def test_a_verdict_looks_alike_in_the_workspace_and_in_public(
       const [own, finding] = [line, document.querySelector(".finding")].map((one) => getComputedStyle(one));
       return [own.color === finding.color, own.fontWeight === finding.fontWeight, own.borderInlineStartColor];
     })""")
-    assert [one[:2] for one in seen] == [[True, True]] * 2
+    assert [styles[:2] for styles in seen] == [[True, True]] * 2
     assert seen[0][2] != seen[1][2]
     page.context.close()
 
@@ -198,20 +198,20 @@ def test_the_owner_publishes_and_everybody_reads(
     assert "<svg" in saved.value.path().read_text("utf-8")
     server[0].store.set_results_public(SURVEY.hash, False)
     assert visitor.reload().status == 404  # type: ignore[union-attr]
-    for one in (page, visitor):
-        one.context.close()
+    for opened_page in (page, visitor):
+        opened_page.context.close()
 
 
 def test_the_file_that_stands_alone(browser: Browser, server: tuple[LiveServer, str], tmp_path: Path) -> None:
-    made = report(SURVEY, [sealed_records(server[0].store, SURVEY.hash)], by="cheated")
-    (tmp_path / "report.html").write_text(made.to_html(), encoding="utf-8")
+    grouped = report(SURVEY, [sealed_records(server[0].store, SURVEY.hash)], by="cheated")
+    (tmp_path / "report.html").write_text(grouped.to_html(), encoding="utf-8")
     for size in SIZES:
         page = opened(browser, [], size)
-        asked: list[str] = []
-        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        requests: list[str] = []
+        page.on("request", lambda request, requests=requests: requests.append(request.url))
         page.goto((tmp_path / "report.html").as_uri())
         check(page, f"file-{size}")
-        assert len(asked) == 1
+        assert len(requests) == 1
         if size == "desk":
             # A4 within its margins is about 700 of the browser's pixels wide.
             page.emulate_media(media="print")

@@ -87,11 +87,11 @@ def test_after_sending_the_page_does_not_contradict_itself(
     assert ("This page has forgotten what you chose." in text) != kiosk
 
 
-@pytest.mark.parametrize("kept", [1, 12, 63])
-def test_a_cut_link_is_called_incomplete(page: Page, page_server: LiveServer, kept: int) -> None:
+@pytest.mark.parametrize("length", [1, 12, 63])
+def test_a_cut_link_is_called_incomplete(page: Page, page_server: LiveServer, length: int) -> None:
     survey = draft(CHEATED, title="Cut link")
     link = address(page_server, survey)
-    open_page(page, link[: len(link) - 64 + kept])
+    open_page(page, link[: len(link) - 64 + length])
     expect(page.locator(".notice")).to_contain_text("This link is incomplete")
     assert "changed" not in page.locator("main").inner_text()
 
@@ -145,7 +145,7 @@ def test_the_way_out_looks_unlike_start_and_names_esc_only_where_there_are_keys(
     open_page(page, address(page_server, survey))
     leave, start = (page.get_by_role("button", name=name) for name in ("Leave this page", "Start"))
     assert ("Esc" in (leave.text_content() or "")) != touch
-    colours = [one.evaluate("(it) => getComputedStyle(it).backgroundColor") for one in (leave, start)]
+    colours = [button.evaluate("(it) => getComputedStyle(it).backgroundColor") for button in (leave, start)]
     assert colours[0] != colours[1]
     context.close()
 

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize(
-    ("asked", "said", "unsaid"),
+    ("questions", "expected", "unsaid"),
     [
         (
             [TOWN],
@@ -115,12 +115,16 @@ pytestmark = pytest.mark.browser
     ],
 )
 def test_what_is_said_of_the_newer_kinds_is_true(
-    page: Page, page_server: LiveServer, asked: list[dict[str, Any]], said: list[str], unsaid: list[str]
+    page: Page,
+    page_server: LiveServer,
+    questions: list[dict[str, Any]],
+    expected: list[str],
+    unsaid: list[str],
 ) -> None:
-    survey = draft(*asked, title=f"Words for {asked[-1]['id']} {asked[-1]['mechanism']['name']}")
+    survey = draft(*questions, title=f"Words for {questions[-1]['id']} {questions[-1]['mechanism']['name']}")
     open_page(page, address(page_server, survey))
     text = all_told(page)
-    for sentence in said:
+    for sentence in expected:
         assert sentence in text
     for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
         assert sentence not in text
@@ -135,9 +139,9 @@ def test_a_number_is_never_said_to_be_recorded_as_chosen(page: Page, page_server
     del number["channel"]
     survey = draft(number, title="A number in bins")
     open_page(page, address(page_server, survey))
-    told = all_told(page)
-    assert "at most 2.72 times likelier from yours" in told
-    assert "recorded as that option" not in told
+    text = all_told(page)
+    assert "at most 2.72 times likelier from yours" in text
+    assert "recorded as that option" not in text
     page.locator(".bar button").click()
     page.get_by_role("textbox").fill("0")
     press_send(page)
@@ -255,8 +259,8 @@ def test_a_yes_no_question_that_may_be_declined_is_answered_in_the_readers_words
 ) -> None:
     declined = {**WHY, "options": ["No", "Yes", "Prefer not to say"], "mechanism": {"epsilon": "1"}}
     designers = {**declined, "id": "own", "options": ["Yes", "No", "Maybe"]}
-    for one in (declined, designers):
-        one.pop("after", None)
+    for question in (declined, designers):
+        question.pop("after", None)
     survey = draft(declined, designers, title="Declined in German")
     open_page(page, address(page_server, survey).replace("#", "?lang=de#"))
     page.get_by_role("button", name="Beginnen").click()

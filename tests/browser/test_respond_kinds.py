@@ -64,18 +64,18 @@ def test_a_survey_of_every_kind_is_sent_whole_and_stored_as_it_was_sent(
         assert question.channel.wire.legal(report)
     assert kept(page, survey) == {**body, "state": "sent"}
     page.locator("summary").first.click()
-    told = page.locator("details li").all_inner_texts()
-    assert "Recorded as: a set of 22 of 80 options. What is sent could come from any answer;" in told[8]
+    lines = page.locator("details li").all_inner_texts()
+    assert "Recorded as: a set of 22 of 80 options. What is sent could come from any answer;" in lines[8]
     assert re.search(
-        r"Recorded as: asked about \w+ and \w+; ticked: (\w+ and \w+|\w+|–)\. What is sent", told[7]
+        r"Recorded as: asked about \w+ and \w+; ticked: (\w+ and \w+|\w+|–)\. What is sent", lines[7]
     )
-    assert re.search(r"Recorded as: (.+)\. What is sent could come from any answer", told[6])
+    assert re.search(r"Recorded as: (.+)\. What is sent could come from any answer", lines[6])
     # A bare “5” below a scale from 1 to 5 would read as the fifth point.
-    for place in (3, 5):
+    for index in (3, 5):
         told_number = (
-            f"Recorded as: the number {body['reports'][place]}, which is not an answer. What is sent could"
+            f"Recorded as: the number {body['reports'][index]}, which is not an answer. What is sent could"
         )
-        assert told_number in told[place]
+        assert told_number in lines[index]
 
 
 def test_reload_back_and_double_click_are_one_randomization(page: Page, page_server: LiveServer) -> None:
@@ -180,8 +180,8 @@ def test_a_module_that_was_changed_on_the_way_is_refused(page: Page, page_server
     for name in ("client/extra_kinds.js", "respond/widgets.js"):
 
         def changed(route: Route) -> None:
-            found = route.fetch()
-            route.fulfill(response=found, body=found.text() + "\n// one byte more")
+            response = route.fetch()
+            route.fulfill(response=response, body=response.text() + "\n// one byte more")
 
         page.route(f"**/static/*/{name}", changed)
         open_page(page, link)
@@ -200,8 +200,8 @@ def test_a_module_that_was_changed_on_the_way_is_refused(page: Page, page_server
 
 def test_a_report_for_a_thousand_options_is_drawn_in_no_time(js: Page) -> None:
     options = [f"Option {number}" for number in range(1000)]
-    asked = {**TOWN, "options": options, "mechanism": {"name": "subset", "epsilon": "1", "size": 269}}
-    survey = draft(asked, title="A thousand options")
+    town = {**TOWN, "options": options, "mechanism": {"name": "subset", "epsilon": "1", "size": 269}}
+    survey = draft(town, title="A thousand options")
     times = js.evaluate(
         """async ([text, hash]) => {
           await import("/extra_kinds.js");

@@ -134,8 +134,10 @@ def test_two_tabs_draw_once(context: BrowserContext, page_server: LiveServer) ->
         press_send(tab)
         heading(tab, "Sent")
         # What one tab keeps comes to the other a moment later, before anybody can have gone there.
-        for one in tabs:
-            one.wait_for_function("(key) => localStorage.getItem(key)?.includes('sent')", arg=key, polling=50)
+        for open_tab in tabs:
+            open_tab.wait_for_function(
+                "(key) => localStorage.getItem(key)?.includes('sent')", arg=key, polling=50
+            )
     assert posts[1].bodies == []  # the first tab's report counts, and has arrived
     assert_one_draw(page_server, survey, posts[0])
 
@@ -212,10 +214,10 @@ def test_every_refusal_is_said_in_words_and_the_report_is_kept(
     problem = page.locator("#problem")
     expect(problem).to_contain_text(words)
     expect(page.locator("#announcer")).to_have_text(problem.inner_text())
-    found = re.search(r"(\d+) seconds", problem.inner_text())
+    wait = re.search(r"(\d+) seconds", problem.inner_text())
     if status in (429, 503):
-        assert found
-        assert int(found[1]) >= 90
+        assert wait
+        assert int(wait[1]) >= 90
     assert page.get_by_role("button", name="Send now").count() == int(again)
     record = kept(page, survey)
     assert record is not None

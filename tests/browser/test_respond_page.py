@@ -53,7 +53,7 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
 
 
 @pytest.mark.parametrize(
-    ("survey", "said", "unsaid"),
+    ("survey", "expected", "unsaid"),
     [
         (
             question({"name": "warner", "truth": "3/4"}),
@@ -150,11 +150,11 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
     ids=lambda value: f"{value.questions[0].mechanism.parameters}" if isinstance(value, Survey) else "",
 )
 def test_the_odds_and_the_one_sided_truth_are_told(
-    page: Page, page_server: LiveServer, survey: Survey, said: list[str], unsaid: list[str]
+    page: Page, page_server: LiveServer, survey: Survey, expected: list[str], unsaid: list[str]
 ) -> None:
     open_page(page, address(page_server, survey))
     text = all_told(page)
-    for sentence in said:
+    for sentence in expected:
         assert sentence in text
     for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
         assert sentence not in text
@@ -178,8 +178,10 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     assert "unbounded, because of Question 3 and Question 4. All other questions together: 2.1." in text
     assert "unbounded; 2.4 on condition that nobody knows your answer to the second question" in text
     assert survey.hash in text
-    told = f"begins with {survey.hash[:8]}. It equals the one in the address bar; compare these 8 characters"
-    expect(page.locator("main > p.small")).to_contain_text(told)
+    fingerprint = (
+        f"begins with {survey.hash[:8]}. It equals the one in the address bar; compare these 8 characters"
+    )
+    expect(page.locator("main > p.small")).to_contain_text(fingerprint)
     assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 12
     bounded = draft(CHEATED, REASON, title="How we know, bounded")
     open_page(page, address(page_server, bounded).partition("#")[0])
@@ -188,8 +190,8 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     text = details.inner_text()
     assert "(total epsilon): 2.1." in text
     assert "by a factor of 8.16 at most" in text
-    told = f"begins with {bounded.hash[:8]}. Your link carries none; compare these 8 characters"
-    expect(page.locator("main > p.small")).to_contain_text(told)
+    fingerprint = f"begins with {bounded.hash[:8]}. Your link carries none; compare these 8 characters"
+    expect(page.locator("main > p.small")).to_contain_text(fingerprint)
 
 
 def test_no_bound_is_printed_below_its_value(page: Page, page_server: LiveServer) -> None:
@@ -213,8 +215,8 @@ def test_no_bound_is_printed_below_its_value(page: Page, page_server: LiveServer
         [[str(ratio.numerator), str(ratio.denominator)] for ratio in ratios],
     )
     for ratio, (epsilon, factor) in zip(ratios, printed, strict=True):
-        said = Fraction(factor.replace(",", ""))
-        assert ratio <= said <= ratio * Fraction(101, 100)
+        printed_factor = Fraction(factor.replace(",", ""))
+        assert ratio <= printed_factor <= ratio * Fraction(101, 100)
         assert ratio <= exp_below(Fraction(epsilon))
         assert float(epsilon) <= math.log(ratio) * 1.01 + 1e-15
     stated = [epsilon for epsilon, _ in printed[:200:2]]
@@ -513,10 +515,10 @@ def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, w
 
 def test_all_that_a_page_brings_is_asked_for_at_once(page: Page, page_server: LiveServer) -> None:
     """Module after module would take a round trip each: the page itself names what its survey needs, and no more."""
-    for name, given in drafts():
-        if "series" in given:
+    for name, definition in drafts():
+        if "series" in definition:
             continue  # published only after the wave before; its page is that of an anchor
-        survey = Survey.from_draft(given)
+        survey = Survey.from_draft(definition)
         code, group = None, 0 if survey.groups else None
         page_server.store.publish(survey)
         if survey.settings.invitation:

@@ -96,9 +96,9 @@ def test_three_waves_are_read_without_moving_the_table(browser: Browser, server:
     for wave in (2, 3):
         series = {"name": "Three waves", "wave": wave, "previous": waves[-1].hash}
         waves.append(documents.compiled({**document, "series": series}))
-    for place, survey in enumerate(waves):
+    for number, survey in enumerate(waves):
         assert server.store.publish(survey, "ines")
-        fill(server, survey, 0.2, place)
+        fill(server, survey, 0.2, number)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     sign_in(page, server, "ines")

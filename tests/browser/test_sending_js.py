@@ -44,7 +44,7 @@ def run(js: Page, work: str, stored: dict[str, str] | None = None, survey: Surve
 
 
 def test_what_is_kept_is_found_again_and_forgotten(js: Page) -> None:
-    found = run(
+    states = run(
         js,
         """({ Memory, memory, survey, stored, tab }) => {
           const record = { id: "4f".repeat(16), reports: [1, 3] };
@@ -61,15 +61,15 @@ def test_what_is_kept_is_found_again_and_forgotten(js: Page) -> None:
         }""",
     )
     key = f"hushpoll:{SURVEY.hash}"
-    assert json.loads(found["waiting"][0]) == {
+    assert json.loads(states["waiting"][0]) == {
         key: json.dumps({**RECORD, "state": "waiting"}, separators=(",", ":"))
     }
-    assert found["waiting"][1] == {**RECORD, "group": None, "state": "waiting"}
-    assert found["sent"] == {**RECORD, "state": "sent"}
+    assert states["waiting"][1] == {**RECORD, "group": None, "state": "waiting"}
+    assert states["sent"] == {**RECORD, "state": "sent"}
     # What is left when the tab is closed: that it was sent, and not what.
-    assert found["noted"] == {"id": RECORD["id"], "state": "sent"}
-    assert found["later"] == {"id": RECORD["id"], "reports": None, "state": "sent"}
-    assert (found["before"], found["after"], found["left"], found["works"]) == (None, None, [], True)
+    assert states["noted"] == {"id": RECORD["id"], "state": "sent"}
+    assert states["later"] == {"id": RECORD["id"], "reports": None, "state": "sent"}
+    assert (states["before"], states["after"], states["left"], states["works"]) == (None, None, [], True)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_no_client_has_written_is_not_taken(js: Page, record: Any) -> None:
 
 
 def test_a_browser_that_keeps_nothing_holds_the_report_as_long_as_the_page(js: Page) -> None:
-    found = run(
+    states = run(
         js,
         """({ Memory, survey }) => {
           const memory = new Memory(survey, () => { throw new Error("no storage"); });
@@ -109,7 +109,7 @@ def test_a_browser_that_keeps_nothing_holds_the_report_as_long_as_the_page(js: P
           return { works, held, after: memory.recall() };
         }""",
     )
-    assert found == {"works": False, "held": [True, "waiting"], "after": None}
+    assert states == {"works": False, "held": [True, "waiting"], "after": None}
 
 
 SEND = """async ({ Sender, memory }) => {
@@ -152,8 +152,8 @@ def answered(js: Page, attempts: int = 1, survey: Survey = SURVEY, **answer: Any
 )
 def test_what_a_refusal_means(js: Page, status: int, reason: str, again: bool, waits: bool) -> None:
     result, bodies = answered(js, status=status)
-    (found,) = result["found"]
-    assert (found["reason"], found["again"], found["waits"]) == (reason, again, waits)
+    (attempt,) = result["found"]
+    assert (attempt["reason"], attempt["again"], attempt["waits"]) == (reason, again, waits)
     assert result["kept"]["state"] == "waiting"
     assert result["waits"] is False  # stopped
     assert bodies == [json.dumps(RECORD, separators=(",", ":"))]
@@ -173,10 +173,10 @@ def test_what_has_arrived_is_noted_or_on_a_shared_device_forgotten(
 def test_attempts_send_the_same_bytes_ever_more_slowly(js: Page) -> None:
     result, bodies = answered(js, attempts=7)
     assert bodies == [bodies[0]] * 7
-    assert {found["reason"] for found in result["found"]} == {"offline"}
+    assert {attempt["reason"] for attempt in result["found"]} == {"offline"}
     spread = 1 + 0x4F / 512  # by the random id, so that a classroom does not come back at once
     seconds = [-int(-base * spread // 1) for base in (5, 10, 20, 40, 60, 60, 60)]
-    assert [found["seconds"] for found in result["found"]] == seconds
+    assert [attempt["seconds"] for attempt in result["found"]] == seconds
 
 
 def test_the_server_may_ask_for_a_longer_wait(js: Page) -> None:
@@ -192,7 +192,7 @@ def test_a_page_of_somebody_in_between_is_no_receipt(js: Page) -> None:
 
 def test_nothing_kept_sends_nothing_and_a_stopped_attempt_says_nothing(js: Page) -> None:
     js.route("**/reports", lambda route: None)  # no answer for long
-    found = run(
+    outcome = run(
         js,
         """async ({ Sender, memory }) => {
           const sender = new Sender({ url: "/reports", memory, invitation: null, retry: () => {} });
@@ -204,4 +204,4 @@ def test_nothing_kept_sends_nothing_and_a_stopped_attempt_says_nothing(js: Page)
           return [nothing, atOnce, await first];
         }""",
     )
-    assert found == [None, None, None]
+    assert outcome == [None, None, None]

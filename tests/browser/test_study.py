@@ -48,7 +48,7 @@ def png(side: int = 8) -> bytes:
         return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
     rows = b"".join(b"\0" + b"\x5b\x2a\x86" * side for _ in range(side))
-    size = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    size = struct.pack(">II", side, side) + bytes([8, 2, 0, 0, 0])
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", size)
@@ -109,7 +109,7 @@ def test_step_by_step_with_consent_review_and_thanks(reader: Page, page_server: 
     review = page.locator(".review")
     expect(review).to_be_focused()
     expect(review.locator("dd")).to_have_text(
-        [f"{one} Change" for one in ("Yes", "Prefer not to say", "1", "No", "No")]
+        [f"{answer} Change" for answer in ("Yes", "Prefer not to say", "1", "No", "No")]
     )
     axe(page)
     review.get_by_role("button", name="Change").first.click()
@@ -269,24 +269,24 @@ def test_leaving_by_the_quick_exit_forgets_a_report_that_waits(page: Page, page_
 
 
 @pytest.mark.parametrize(
-    ("asked", "tag", "direction"), [("fr", "fr", "ltr"), ("ar", "ar", "rtl"), ("de", "en", "ltr")]
+    ("preferred", "tag", "direction"), [("fr", "fr", "ltr"), ("ar", "ar", "rtl"), ("de", "en", "ltr")]
 )
 def test_every_piece_is_in_the_language_that_was_asked_for(
-    browser: Browser, page_server: LiveServer, asked: str, tag: str, direction: str
+    browser: Browser, page_server: LiveServer, preferred: str, tag: str, direction: str
 ) -> None:
     with browser.new_context(locale="de") as context:
-        _check_language(context.new_page(), page_server, asked, tag, direction)
+        _check_language(context.new_page(), page_server, preferred, tag, direction)
 
 
-def _check_language(page: Page, page_server: LiveServer, asked: str, tag: str, direction: str) -> None:
-    survey = around(f"Languages for {asked}", look={"layout": "page"})
-    open_page(page, address(page_server, survey).replace("#", f"?lang={asked}#"))
-    own = tag == "en"
+def _check_language(page: Page, page_server: LiveServer, preferred: str, tag: str, direction: str) -> None:
+    survey = around(f"Languages for {preferred}", look={"layout": "page"})
+    open_page(page, address(page_server, survey).replace("#", f"?lang={preferred}#"))
+    untranslated = tag == "en"
     title = page.locator("h1")
-    expect(title).to_have_text(survey.title if own else f"Title {tag}")
+    expect(title).to_have_text(survey.title if untranslated else f"Title {tag}")
     expect(title).to_have_attribute("lang", tag)
     expect(title).to_have_attribute("dir", direction)
-    expect(page.locator("html")).to_have_attribute("lang", asked)
+    expect(page.locator("html")).to_have_attribute("lang", preferred)
     expect(page.locator("nav [aria-current]")).to_have_attribute("lang", tag)
     assert page.locator("nav a").evaluate_all("(all) => all.map((one) => one.lang)") == ["en", "ar", "fr"]
     page.locator("#consent").check()
@@ -295,15 +295,15 @@ def _check_language(page: Page, page_server: LiveServer, asked: str, tag: str, d
         "(all) => all.map((one) => [one.textContent, one.lang])"
     )
     theirs = [text for text, lang in words if lang == tag]
-    wanted = [f"A {tag}", f"x {tag}", f"y {tag}", f"Decoy {tag}"]
-    if own:
-        asks = [one.text for one in survey.questions]
-        wanted = [text for one in survey.questions for text in (one.text, one.decoy) if text]
+    expected = [f"A {tag}", f"x {tag}", f"y {tag}", f"Decoy {tag}"]
+    if untranslated:
+        asks = [question.text for question in survey.questions]
+        expected = [text for question in survey.questions for text in (question.text, question.decoy) if text]
         assert set(asks) <= set(theirs)
-    assert [one for one in theirs if one in wanted] == wanted
-    assert own or any(f"low {tag}" in one for one in theirs)
+    assert [text for text in theirs if text in expected] == expected
+    assert untranslated or any(f"low {tag}" in text for text in theirs)
     # Our own words are in the page's language, which the page itself names: "Did you?" twice, and the decoy's.
-    yes = {"fr": "Oui", "ar": "نعم", "de": "Ja"}[asked]
+    yes = {"fr": "Oui", "ar": "نعم", "de": "Ja"}[preferred]
     assert [lang for text, lang in words if text == yes] == ["", "", ""]
 
 
@@ -346,7 +346,7 @@ def test_a_closed_survey_shows_title_thanks_and_results(page: Page, page_server:
 
 
 @pytest.mark.parametrize(
-    ("language", "said"),
+    ("language", "sentence"),
     [
         ("en", "All reports are deleted on March 9, {year}."),
         ("fr", "Tous les envois seront supprimés le 9 mars {year}."),
@@ -356,25 +356,25 @@ def test_a_closed_survey_shows_title_thanks_and_results(page: Page, page_server:
     ],
 )
 def test_the_day_of_deletion_is_told_before_the_first_question(
-    page: Page, page_server: LiveServer, language: str, said: str
+    page: Page, page_server: LiveServer, language: str, sentence: str
 ) -> None:
     day = datetime.date(today().year + 1, 3, 9)
     survey = draft(CHEATED, title=f"Deleted, told in {language}")
     link = address(page_server, survey).replace("#", f"?lang={language}#")
     set_day(page_server.store, survey.hash, day, "test")
     open_page(page, link)
-    expect(page.get_by_text(said.format(year=day.year), exact=True)).to_be_visible()
+    expect(page.get_by_text(sentence.format(year=day.year), exact=True)).to_be_visible()
     show_all(page)
-    expect(page.get_by_text(said.format(year=day.year), exact=True)).to_be_visible()
+    expect(page.get_by_text(sentence.format(year=day.year), exact=True)).to_be_visible()
 
 
 def lightest(hue: float) -> str:
     """The lightest colour of a hue that a survey may have as its accent."""
     for value in range(255, 0, -1):
         parts = colorsys.hsv_to_rgb(hue, 1, value / 255)
-        found = "#" + "".join(f"{round(255 * part):02x}" for part in parts)
-        if contrast(found, PAPER) >= 4.5:
-            return found
+        accent = "#" + "".join(f"{round(255 * share):02x}" for share in parts)
+        if contrast(accent, PAPER) >= 4.5:
+            return accent
     raise AssertionError("black can be read on paper")
 
 
@@ -386,19 +386,19 @@ def test_every_accent_that_is_taken_can_be_read_under_the_pointer_too(
     page = reader
     survey = around(f"Accent {hue}", look={"accent": lightest(hue / 360)})
     open_page(page, address(page_server, survey))
-    read = """(one) => {
+    colours = """(one) => {
       const ground = (at) => {
         const found = getComputedStyle(at).backgroundColor;
         return found === "rgba(0, 0, 0, 0)" && at.parentElement ? ground(at.parentElement) : found;
       };
       return [getComputedStyle(one).color, ground(one)];
     }"""
-    for one in page.locator("main a:visible, main button:visible").all():
+    for control in page.locator("main a:visible, main button:visible").all():
         for pointed in (False, True):
             if pointed:
-                one.hover()
+                control.hover()
             text, ground = (
-                "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", colour)[:3])
-                for colour in one.evaluate(read)
+                "#" + "".join(f"{int(channel):02x}" for channel in re.findall(r"\d+", colour)[:3])
+                for colour in control.evaluate(colours)
             )
-            assert contrast(text, ground) >= 4.5, (one.inner_text(), pointed, text, ground)
+            assert contrast(text, ground) >= 4.5, (control.inner_text(), pointed, text, ground)

@@ -44,9 +44,9 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     rows.nth(1).get_by_label("Lock").fill("")
     expect(page.locator("[data-readout=advice]")).to_contain_text("2.75 for question 2")
     saved(page)
-    kept = storage.find(server.store, draft.id)
-    assert kept is not None
-    assert kept.locks == {"q1": "3-fold"}
+    stored = storage.find(server.store, draft.id)
+    assert stored is not None
+    assert stored.locks == {"q1": "3-fold"}
 
     # Found: the locked one stays, the total is in the red and nothing is green.
     with page.expect_navigation():
@@ -65,15 +65,15 @@ def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, serv
     axe(page)
 
     # A wider margin of its own brings the total down, and green comes back.
-    for place in (1, 2):
-        rows.nth(place).get_by_label("± margin").fill("15")
+    for number in (1, 2):
+        rows.nth(number).get_by_label("± margin").fill("15")
     with page.expect_navigation():
         page.get_by_role("button", name="Find the privacy that fits").click()
     expect(page.locator("[data-warning]")).to_be_hidden()
     expect(rows.nth(1)).to_have_attribute("data-met", "yes")
     expect(rows.nth(0).locator("[data-cell=state]")).to_have_text("needs ±8 points")
-    kept = storage.find(server.store, draft.id)
-    assert kept is not None
-    assert (dict(kept.locks), dict(kept.margins)) == ({"q1": "3-fold"}, {"faculty": 0.15, "again": 0.15})
+    stored = storage.find(server.store, draft.id)
+    assert stored is not None
+    assert (dict(stored.locks), dict(stored.margins)) == ({"q1": "3-fold"}, {"faculty": 0.15, "again": 0.15})
     context.close()
     assert faults == []

@@ -50,12 +50,12 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     page.locator("[name=target_scale][value=mean]").check()
     page.get_by_text("How the answer is randomized").click()
     # The first advice loads the analysis.
-    said = "fewer answers than “K-ary randomized response”"
-    expect(page.locator("[data-reason]")).to_contain_text(said)
+    reason = "fewer answers than “K-ary randomized response”"
+    expect(page.locator("[data-reason]")).to_contain_text(reason)
     page.get_by_text("Compare all ways").click()
     expect(page.locator("[data-compared] tr").first).to_contain_text("1.00")
-    shown = page.frame_locator("#live-preview iframe")
-    expect(shown.get_by_text("How are you?")).to_be_visible()
+    preview = page.frame_locator("#live-preview iframe")
+    expect(preview.get_by_text("How are you?")).to_be_visible()
     finish(page)
     add(page, "A number", "How many hours?")
     for label, value in (("Smallest number", "0"), ("Largest number", "80"), ("Step", "0.5")):
@@ -73,7 +73,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     add(page, "One choice out of several", "Where?")
     # More than an address could hold: it is previewed all the same.
     page.get_by_label("Options", exact=True).fill("\n".join(f"Place {number}" for number in range(1, 301)))
-    expect(shown.get_by_text("Search in 300 options")).to_be_visible()
+    expect(preview.get_by_text("Search in 300 options")).to_be_visible()
     expect(page.get_by_text("After these answers")).to_be_hidden()
     page.get_by_label("Ask it").select_option(index=1)
     page.get_by_role("group", name="After these answers").get_by_label("Yes").check()
@@ -142,9 +142,9 @@ def test_who_wants_pairs_of_options_ticks_it(designer: Page, server: LiveServer)
         axe(page)
         shoot(page, f"pairs-{width}")
     finish(page)
-    kept = storage.find(server.store, draft.id)
-    assert kept is not None
-    assert kept.survey().questions[1].mechanism.parameters["ask"] == 2
+    stored = storage.find(server.store, draft.id)
+    assert stored is not None
+    assert stored.survey().questions[1].mechanism.parameters["ask"] == 2
     page.get_by_role("link", name=re.compile("^Edit question 2")).click()
     expect(page.get_by_label("I want to see pairs of options together")).to_be_checked()
     page.get_by_label("A point on a scale").check()
@@ -157,10 +157,10 @@ def pages(server: LiveServer) -> dict[str, str]:
     draft = make_draft(server.store, str(TEMPLATES["alcohol"].topic), *questions)
     long = make_draft(server.store, "A long list", LONG)
     at = f"/drafts/{draft.id}"
-    found = {"draft": at, "rehearsal": f"{at}/rehearsal", "publish": f"{at}/publish"}
-    found |= {f"edit-{question['id']}": f"{at}/questions/{question['id']}" for question in questions}
-    found["edit-town"] = f"/drafts/{long.id}/questions/town"
-    return found | {f"privacy-{name}": f"{at}/privacy?focus={name}" for name in ("drinks", "occasions")}
+    paths = {"draft": at, "rehearsal": f"{at}/rehearsal", "publish": f"{at}/publish"}
+    paths |= {f"edit-{question['id']}": f"{at}/questions/{question['id']}" for question in questions}
+    paths["edit-town"] = f"/drafts/{long.id}/questions/town"
+    return paths | {f"privacy-{name}": f"{at}/privacy?focus={name}" for name in ("drinks", "occasions")}
 
 
 def test_axe_finds_nothing_and_nothing_overflows_for_any_kind(browser: Browser, server: LiveServer) -> None:

@@ -42,12 +42,12 @@ def settled(page: Page) -> None:
     page.evaluate("() => Promise.allSettled(document.getAnimations().map((one) => one.finished))")
 
 
-def saved(page: Page, said: str = SAVED) -> None:
+def saved(page: Page, state: str = SAVED) -> None:
     """Wait until all that was typed into a draft is kept; the script that says so may have to come first."""
     page.wait_for_function(
         "() => [...document.querySelectorAll('form[data-autosave]')].every((form) => form.elements.opened.value)"
     )
-    expect(page.locator("[data-saved-state]")).to_have_text(said)
+    expect(page.locator("[data-saved-state]")).to_have_text(state)
 
 
 def resize(page: Page, width: int, height: int = 900) -> None:
@@ -58,5 +58,5 @@ def resize(page: Page, width: int, height: int = 900) -> None:
 
 def width_of(image: Locator) -> int:
     """The width of a picture itself, once it has come."""
-    found: int = image.evaluate("async (one) => { await one.decode(); return one.naturalWidth; }")
-    return found
+    width: int = image.evaluate("async (one) => { await one.decode(); return one.naturalWidth; }")
+    return width

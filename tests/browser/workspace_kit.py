@@ -57,10 +57,10 @@ def watched(browser: Browser, width: int = 1280, scheme: str = "light") -> Itera
 
 
 def now(server: LiveServer, draft: Draft) -> Draft:
-    """The draft as it is kept now."""
-    found = storage.find(server.store, draft.id)
-    assert found is not None
-    return found
+    """Return the draft as it is stored now."""
+    current = storage.find(server.store, draft.id)
+    assert current is not None
+    return current
 
 
 def watch(page: Page) -> list[str]:

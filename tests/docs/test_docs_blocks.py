@@ -24,7 +24,7 @@ def talks_to_server(page: Path) -> bool:
 
 
 def runner(folder: Path, environment: dict[str, str], address: str = SHOWN_PORT) -> PageRunner:
-    """A runner in a folder that looks like the root of a clone, with a state folder of its own."""
+    """A runner in a folder that looks like the root of a clone, with its own state folder."""
     (folder / "tests").symlink_to(ROOT / "tests")
     return PageRunner(folder, {**environment, "XDG_STATE_HOME": str(folder / "state")}, address)
 

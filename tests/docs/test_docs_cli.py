@@ -29,7 +29,7 @@ def test_every_command_has_its_section() -> None:
 
 def test_examples_in_the_help_are_possible() -> None:
     page = (ROOT / "docs" / "cli.md").read_text("utf-8")
-    examples = [found[1] for found in map(EXAMPLE.fullmatch, page.splitlines()) if found]
+    examples = [match[1] for match in map(EXAMPLE.fullmatch, page.splitlines()) if match]
     assert len(examples) >= 20
     for example in examples:
         check_hushpoll("docs/cli.md", shlex.split(example.partition(" > ")[0]))

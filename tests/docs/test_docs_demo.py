@@ -32,8 +32,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     assert not list(folder.iterdir()), "the demo leaves something behind"
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    summary: dict[str, Any] = json.loads(done.stdout)
+    return summary
 
 
 def test_every_report_arrives_once(outcome: dict[str, Any]) -> None:
