@@ -63,7 +63,7 @@ class WebKit:
 
 @contextmanager
 def webkit() -> Iterator[WebKit]:
-    """Start WebKit on a screen of its own."""
+    """Start WebKit on a virtual screen."""
     browsers = sorted(Path("/usr/lib").glob("*/webkit2gtk-*/MiniBrowser"))
     assert browsers, "no MiniBrowser of WebKitGTK: install it (Debian: apt-get install webkit2gtk-driver)"
     with _screen():

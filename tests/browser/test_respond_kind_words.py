@@ -1,4 +1,4 @@
-"""What is said of scales, numbers, ticks and long lists, in every language, and to everybody."""
+"""Sentences about scales, numbers, ticks and long lists, in every language, and their accessibility."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ pytestmark = pytest.mark.browser
         "skipped and one-sided",
     ],
 )
-def test_what_is_said_of_the_newer_kinds_is_true(
+def test_sentences_about_every_kind_are_true(
     page: Page,
     page_server: LiveServer,
     questions: list[dict[str, Any]],
@@ -133,7 +133,7 @@ def test_what_is_said_of_the_newer_kinds_is_true(
         assert any(ratio and ratio <= float(factor) <= float(ratio) * 1.01 for ratio in ratios)
 
 
-def test_a_number_is_never_said_to_be_recorded_as_chosen(page: Page, page_server: LiveServer) -> None:
+def test_a_number_is_never_described_as_recorded_as_chosen(page: Page, page_server: LiveServer) -> None:
     """Numbers are rounded or put into bins first: what is recorded is not what was chosen, even by K-ary response."""
     number = {**HOURS, "mechanism": {"name": "krr", "epsilon": "1", "target": "distribution", "bins": 4}}
     del number["channel"]
@@ -200,7 +200,7 @@ def test_axe_finds_nothing_on_paper_with_rules_or_without_steps(
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
-def test_every_kind_speaks_every_language_within_320_pixels(
+def test_every_kind_fits_320_pixels_in_every_language(
     browser: Browser, page_server: LiveServer, language: str
 ) -> None:
     survey = draft(*EVERY_KIND, title="Languages of every kind")
@@ -236,7 +236,7 @@ def test_every_kind_speaks_every_language_within_320_pixels(
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
+def test_pictures_of_every_state_are_written(browser: Browser, page_server: LiveServer, width: int) -> None:
     """Not a check by itself: the pictures go to artefacts/ for a person to look at."""
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     link = address(page_server, draft(*EVERY_KIND, title="Exam honesty, in every kind"))

@@ -114,7 +114,7 @@ def test_offline_after_loading_only_delays_the_report(page: Page, page_server: L
 
 
 @pytest.mark.parametrize("tampered", ["shortened", "duplicated", "number"])
-def test_a_kept_record_that_no_answer_could_have_led_to_is_not_sent(
+def test_a_stored_record_that_is_impossible_is_not_sent(
     page: Page, page_server: LiveServer, tampered: str
 ) -> None:
     survey = start(page, page_server, TOWN, title=f"Tampered {tampered}")
@@ -144,7 +144,7 @@ def canaries() -> Survey:
     return draft(CHEATED, WHY, town, ticks, hours, title="Canaries of every kind")
 
 
-def test_what_was_chosen_is_found_nowhere_but_on_the_screen(page: Page, either_server: LiveServer) -> None:
+def test_answers_exist_only_on_the_screen(page: Page, either_server: LiveServer) -> None:
     survey = canaries()
     page.add_init_script(UNTRUTHFUL_COINS)
     open_page(page, address(either_server, survey))
@@ -223,9 +223,7 @@ def test_a_report_for_a_thousand_options_is_drawn_in_no_time(js: Page) -> None:
 # Skip rules -------------------------------------------------------------------------------------------------------
 
 
-def test_questions_come_and_go_with_the_answers_without_moving_the_focus(
-    page: Page, page_server: LiveServer
-) -> None:
+def test_questions_appear_and_disappear_without_moving_the_focus(page: Page, page_server: LiveServer) -> None:
     start(page, page_server, CHEATED, WHY, AGAIN, MOOD, title="Rules")
     cheated, why, again = group(page, CHEATED), group(page, WHY), group(page, AGAIN)
     announcer = page.locator("#announcer")
@@ -278,7 +276,7 @@ def test_hidden_questions_report_that_they_do_not_apply(
     page.unroute(REPORTS)
 
 
-def test_only_questions_that_are_shown_can_be_missing(page: Page, page_server: LiveServer) -> None:
+def test_hidden_questions_need_no_answer(page: Page, page_server: LiveServer) -> None:
     start(page, page_server, CHEATED, WHY, title="Missing")
     press_send(page)
     alert = page.get_by_role("alert")

@@ -130,7 +130,7 @@ def canary_survey() -> Survey:
     )
 
 
-def test_what_was_chosen_is_found_nowhere_but_on_the_screen(
+def test_answers_exist_only_on_the_screen(
     page: Page, either_server: LiveServer, request: pytest.FixtureRequest
 ) -> None:
     survey = canary_survey()
@@ -221,7 +221,7 @@ def test_without_javascript_nothing_can_be_sent(browser: Browser, page_server: L
     context.close()
 
 
-def test_the_policy_stops_a_form_that_somebody_slipped_in(page: Page, page_server: LiveServer) -> None:
+def test_the_content_policy_stops_an_injected_form(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Slipped in")
     open_page(page, address(page_server, survey))
     posts = Posts(page)
@@ -276,9 +276,7 @@ def test_a_link_with_another_hash_is_refused_before_anything_is_asked(
     expect(page.get_by_text("does not match the fingerprint in the link").first).to_be_visible()
 
 
-def test_a_page_that_claims_another_hash_than_its_address_is_refused(
-    page: Page, page_server: LiveServer
-) -> None:
+def test_a_page_whose_hash_differs_from_its_address_is_refused(page: Page, page_server: LiveServer) -> None:
     survey, weaker = draft(CHEATED, title="Asked"), draft({**CHEATED, "text": "Weaker?"}, title="Weaker")
     link, other = address(page_server, survey), address(page_server, weaker)
     page.route(f"**/s/{survey.hash}", lambda route: route.fulfill(response=route.fetch(url=other)))
@@ -317,9 +315,7 @@ def test_a_redirect_to_another_survey_is_refused(page: Page, page_server: LiveSe
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
-def test_changed_sentences_are_not_shown_by_intact_scripts(
-    page: Page, page_server: LiveServer, language: str
-) -> None:
+def test_changed_sentences_are_not_shown(page: Page, page_server: LiveServer, language: str) -> None:
     survey = draft({**CHEATED, "mechanism": {"name": "warner", "epsilon": "19.9"}}, title="Told otherwise")
     link = address(page_server, survey).replace("#", f"?lang={language}#")
 

@@ -56,7 +56,7 @@ def test_every_point_of_a_scale_is_within_reach_of_a_thumb(
     context.close()
 
 
-def test_a_scale_with_short_labels_of_its_own_shows_these(page: Page, page_server: LiveServer) -> None:
+def test_a_scale_with_short_labels_shows_them(page: Page, page_server: LiveServer) -> None:
     scale = {**AGREE, "points": 11, "labels": [str(point) for point in range(11)]}
     start(page, page_server, scale, title="Zero to ten")
     assert page.locator(".point").all_inner_texts() == [str(point) for point in range(11)]
@@ -158,7 +158,7 @@ def test_numbers_are_read_as_people_write_them(page: Page, page_server: LiveServ
     assert dict(zip(READ, values, strict=True)) == READ
 
 
-def test_a_number_off_the_grid_is_refused_beside_the_field(page: Page, page_server: LiveServer) -> None:
+def test_a_number_off_the_grid_is_refused_next_to_its_field(page: Page, page_server: LiveServer) -> None:
     start(page, page_server, HOURS, title="Off the grid")
     field = page.get_by_role("textbox")
     expect(field).to_have_accessible_name(f"{HOURS['text']} hours")
@@ -193,7 +193,7 @@ def test_a_number_off_the_grid_is_refused_beside_the_field(page: Page, page_serv
         ({"min": 0, "max": 100, "step": 5}, "numeric", "A number from 0 to 100, in steps of 5"),
     ],
 )
-def test_a_number_says_its_range_and_gets_the_right_keys(
+def test_a_number_shows_its_range_and_the_right_keyboard(
     page: Page, page_server: LiveServer, more: dict[str, int], mode: str, hint: str
 ) -> None:
     number = {**HOURS, **more, "mechanism": {"name": "krr", "epsilon": "1"}}
@@ -206,7 +206,7 @@ def test_a_number_says_its_range_and_gets_the_right_keys(
     heading(page, "Sent")
 
 
-def test_ticks_are_limited_and_none_is_said_aloud(page: Page, page_server: LiveServer) -> None:
+def test_ticks_are_limited_and_none_is_an_explicit_choice(page: Page, page_server: LiveServer) -> None:
     page.add_init_script(TRUTHFUL_COINS)
     start(page, page_server, USED, TRIED, title="Ticks")
     posts = Posts(page)

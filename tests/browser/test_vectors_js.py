@@ -98,7 +98,7 @@ def test_many_draws(js: Page) -> None:
     assert result["count"] + sum(columns) >= 20_000
 
 
-def test_what_is_no_report_is_not_legal(js: Page) -> None:
+def test_impossible_reports_are_not_legal(js: Page) -> None:
     """A kept record counts only if some answer could have led to it: whole numbers, ranks, bitmaps."""
     accepted = replay(
         js,
@@ -376,7 +376,7 @@ def test_registry(js: Page) -> None:
     assert registry == json.loads((FOLDER / "registry.json").read_text(encoding="ascii"))
 
 
-def test_objects_carry_their_own_names(js: Page) -> None:
+def test_objects_carry_their_names(js: Page) -> None:
     named = replay(
         js,
         """async (single, several) => {
@@ -393,7 +393,7 @@ def test_objects_carry_their_own_names(js: Page) -> None:
     assert named
 
 
-def test_what_most_surveys_need_stands_in_the_first_modules(js: Page) -> None:
+def test_base_modules_read_most_surveys(js: Page) -> None:
     """The base bundle knows the plain kinds and forms, and refuses the others by their place."""
     paths = js.evaluate(
         """async (texts) => {
@@ -491,7 +491,7 @@ PUBLISHED = {
 }
 
 
-def test_sha256_gives_the_published_digests(js: Page) -> None:
+def test_sha256_matches_the_published_digests(js: Page) -> None:
     digests = js.evaluate(
         """async (texts) => {
           const { sha256 } = await import("/sha256.js");

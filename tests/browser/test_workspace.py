@@ -336,7 +336,7 @@ def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: Liv
     assert dialogs == ["beforeunload"]
 
 
-def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
+def test_an_analyst_reads_shared_surveys_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
     survey = make_draft(server.store, "For olu", QUESTION).survey()
     server.store.publish(survey, "ines", target_n=100)
     sharing.share(server.store, survey.hash, "olu", actor="ines")

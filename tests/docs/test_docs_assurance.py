@@ -91,7 +91,7 @@ def test_each_line_of_the_threat_model_has_a_promise_with_a_figure() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.promise[:40])
-def test_each_promise_says_against_whom_by_what_and_when(row: Row) -> None:
+def test_each_promise_names_threat_evidence_and_date(row: Row) -> None:
     assert row.against
     assert re.search(r"\d", row.figure), "no figure"
     assert DAY <= datetime.date.fromisoformat(row.run) <= datetime.date.today()
@@ -130,7 +130,7 @@ def figure_of(promise: str, words: str) -> int:
     return int(match[1])
 
 
-def test_no_more_is_claimed_than_there_is() -> None:
+def test_no_figure_exceeds_the_current_one() -> None:
     """Vectors are only ever added, so a figure on the page may be lower than today's, never higher."""
     sizes = {path.stem: len(json.loads(path.read_text("utf-8"))) for path in VECTORS.glob("*.json")}
     hostile = sizes.pop("hostile")

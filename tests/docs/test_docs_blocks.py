@@ -34,7 +34,7 @@ ONLINE = [page for page in PAGES if talks_to_server(page)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_block_says_what_it_is(page: Path) -> None:
+def test_every_block_names_its_language(page: Path) -> None:
     for block in read_blocks(page):
         assert block.language in RUN | SHOWN, f"{block.place}: name the block's language"
 

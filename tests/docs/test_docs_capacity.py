@@ -23,7 +23,7 @@ def capacity() -> ModuleType:
     return module
 
 
-def test_the_page_is_what_the_measurements_give(capacity: ModuleType) -> None:
+def test_the_page_shows_the_measurements(capacity: ModuleType) -> None:
     page, measurements = (
         (DOCS / "scale.md").read_text("utf-8"),
         json.loads((DOCS / "data" / "scale.json").read_text()),
@@ -41,7 +41,7 @@ def test_the_page_is_what_the_measurements_give(capacity: ModuleType) -> None:
         assert capacity.page_with_tables(page, other) != page, f"nothing follows from {changed}"
 
 
-def test_a_million_costs_what_its_parts_cost(capacity: ModuleType) -> None:
+def test_the_cost_of_a_million_is_the_sum_of_its_parts(capacity: ModuleType) -> None:
     measurements = {
         "crowd": {"visit_processor_ms": 36.0},
         "results": {"counting_us": 0.0},

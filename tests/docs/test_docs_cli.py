@@ -35,7 +35,7 @@ def test_examples_in_the_help_are_possible() -> None:
         check_hushpoll("docs/cli.md", shlex.split(example.partition(" > ")[0]))
 
 
-def test_commands_that_take_something_show_an_example() -> None:
+def test_commands_with_arguments_show_an_example() -> None:
     sections = (ROOT / "docs" / "cli.md").read_text("utf-8").split("\n### ")[1:]
     silent = {"hushpoll user", "hushpoll user change", "hushpoll user list", "hushpoll user password"}
     silent |= {"hushpoll survey", "hushpoll survey list", "hushpoll user token"}

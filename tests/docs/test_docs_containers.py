@@ -29,7 +29,7 @@ def composition() -> dict[str, Any]:
     return loaded
 
 
-def test_the_image_runs_as_a_user_of_its_own() -> None:
+def test_the_image_runs_as_its_own_user() -> None:
     steps = instructions(FILE.read_text("utf-8"))
     named = dict(steps)
     assert [name for name, _ in steps].count("FROM") == 1
@@ -79,7 +79,7 @@ def test_both_nodes_have_the_same_key_and_settings(composition: dict[str, Any]) 
     assert "key" in composition["volumes"]
 
 
-def test_nginx_takes_the_documented_file(composition: dict[str, Any]) -> None:
+def test_nginx_accepts_the_documented_file(composition: dict[str, Any]) -> None:
     """Its command makes the configuration for two nodes and another name."""
     *shell, script = composition["services"]["nginx"]["command"]
     assert shell == ["sh", "-ec"]

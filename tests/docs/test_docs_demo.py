@@ -41,7 +41,7 @@ def test_every_report_arrives_once(outcome: dict[str, Any]) -> None:
     assert outcome["hash"] == demo_survey().hash
 
 
-def test_estimates_stand_beside_the_truth(outcome: dict[str, Any]) -> None:
+def test_estimates_are_shown_with_the_truth(outcome: dict[str, Any]) -> None:
     truths = {(row["question"], row["option"]): row["truth"] for row in outcome["rows"]}
     assert truths[("cheated", "Yes")] == 0.24
     assert truths[("copied", "Yes")] == 0.2

@@ -123,7 +123,7 @@ def test_files_that_contributing_names_exist_and_its_diff_is_in_them() -> None:
         assert any(line in source for source in sources), f"no longer in the code: {line}"
 
 
-def test_version_stands_in_one_place_and_the_citation_agrees() -> None:
+def test_the_version_is_in_one_place_and_the_citation_agrees() -> None:
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert cited is not None
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -53,7 +53,7 @@ class Links(HTMLParser):
             self.loads.append(attributes.get("href") or "")
 
 
-def test_links_and_anchors_lead_somewhere(site: Path) -> None:
+def test_links_and_anchors_exist(site: Path) -> None:
     pages = {path: Links(path) for path in site.rglob("*.html") if path.name != "404.html"}
     assert len(pages) >= 10
     for page, links in pages.items():

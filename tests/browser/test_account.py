@@ -1,17 +1,14 @@
-"""Pages that people see seldom, in a real Chromium: second factors, tokens, refusals, what stands on other sites."""
+"""The account's pages in a real Chromium: second factor, tokens, and what is refused."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pyotp
 import pytest
 from hushpoll_server import create_app
-from hushpoll_server.collect import retention
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts
 from playwright.sync_api import Browser, Page, Route, expect
@@ -72,7 +69,7 @@ def test_a_second_factor_from_setting_it_up_to_turning_it_off(page: Page, server
     expect(page.get_by_role("heading", level=1)).to_be_visible()
 
 
-def test_tokens_and_what_is_refused(page: Page, server: LiveServer) -> None:
+def test_tokens_and_refused_pages(page: Page, server: LiveServer) -> None:
     sign_in(page, server, "ines")
     page.goto(f"{server.url}/account/tokens")
     page.get_by_role("button", name="Make, and show it once").click()
@@ -115,40 +112,3 @@ def test_signing_in_over_an_open_network_is_refused(page: Page, server: LiveServ
     expect(page.get_by_role("heading", name="Sign-in is refused on this connection")).to_be_visible()
     check_readable(page, "unencrypted")
     page.unroute("**/sign-in")
-
-
-class OtherSite(BaseHTTPRequestHandler):
-    """Somebody's page with whatever embed code stands in it."""
-
-    body = b""
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(self.body)
-
-
-def test_public_results_stand_on_another_site_where_the_owner_allows_it(
-    browser: Browser, server: LiveServer
-) -> None:
-    page = browser.new_page()
-    survey = make_draft(server.store, "Embedded", QUESTION).survey()
-    server.store.publish(survey, "ines")
-    server.store.set_results_public(survey.hash, True, live=True)
-    embed = f"{server.url}/results/{survey.hash}/embed"
-    OtherSite.body = f'<!doctype html><title>News</title><iframe src="{embed}" width="300"></iframe>'.encode()
-    with ThreadingHTTPServer(("127.0.0.1", 0), OtherSite) as site:
-        Thread(target=site.serve_forever, daemon=True).start()
-        # Another name of this machine is another site to a browser.
-        elsewhere = f"http://localhost:{site.server_port}/"
-        page.goto(elsewhere)
-        expect(page.frame_locator("iframe").get_by_text(survey.title)).to_have_count(0)
-        retention.set_embeddable(server.store, survey.hash, True, "ines")
-        page.goto(elsewhere)
-        expect(page.frame_locator("iframe").get_by_text(survey.title).first).to_be_visible()
-        site.shutdown()
-    page.close()

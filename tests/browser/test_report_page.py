@@ -138,7 +138,7 @@ def test_the_report_page(
     page.context.close()
 
 
-def test_a_verdict_looks_alike_in_the_workspace_and_in_public(
+def test_a_verdict_looks_the_same_in_the_workspace_and_in_public(
     browser: Browser, server: tuple[LiveServer, str], cookies: list[dict[str, object]]
 ) -> None:
     """The workspace's style must not colour what the report says: a margin that was reached stood there in red."""
@@ -177,7 +177,7 @@ def test_two_questions_by_the_form(
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_owner_publishes_and_everybody_reads(
+def test_published_results_are_public(
     browser: Browser, server: tuple[LiveServer, str], cookies: list[dict[str, object]], size: str
 ) -> None:
     page = opened(browser, cookies, size)
@@ -202,7 +202,7 @@ def test_the_owner_publishes_and_everybody_reads(
         opened_page.context.close()
 
 
-def test_the_file_that_stands_alone(browser: Browser, server: tuple[LiveServer, str], tmp_path: Path) -> None:
+def test_the_standalone_file(browser: Browser, server: tuple[LiveServer, str], tmp_path: Path) -> None:
     grouped = report(SURVEY, [sealed_records(server[0].store, SURVEY.hash)], by="cheated")
     (tmp_path / "report.html").write_text(grouped.to_html(), encoding="utf-8")
     for size in SIZES:

@@ -22,7 +22,7 @@ FACULTY = {
 }
 
 
-def test_a_lock_holds_while_the_others_get_what_they_need(browser: Browser, server: LiveServer) -> None:
+def test_a_lock_holds_while_the_other_questions_are_planned(browser: Browser, server: LiveServer) -> None:
     document = {**documents.blank("Budget"), "questions": [QUESTION, FACULTY, {**FACULTY, "id": "again"}]}
     draft = storage.create(server.store, "ines", document)
     context = browser.new_context(viewport={"width": 1280, "height": 900})

@@ -201,7 +201,7 @@ def test_a_server_that_dies_while_sending_loses_and_doubles_nothing(
         (503, "The server is busy.", True),
     ],
 )
-def test_every_refusal_is_said_in_words_and_the_report_is_kept(
+def test_every_refusal_is_explained_and_the_report_stored(
     page: Page, page_server: LiveServer, status: int, words: str, again: bool
 ) -> None:
     survey = draft(CHEATED, title=f"Refused {status}")
@@ -224,7 +224,7 @@ def test_every_refusal_is_said_in_words_and_the_report_is_kept(
     assert record["state"] == "waiting"
 
 
-def test_the_page_of_somebody_in_between_is_no_receipt(page: Page, page_server: LiveServer) -> None:
+def test_a_page_of_another_server_is_not_a_receipt(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="In between")
     patient(page)
     open_page(page, address(page_server, survey))
@@ -240,7 +240,7 @@ def test_the_page_of_somebody_in_between_is_no_receipt(page: Page, page_server: 
     assert_one_draw(page_server, survey, posts)
 
 
-def test_clearing_this_device_leaves_nothing_and_starts_anew(page: Page, page_server: LiveServer) -> None:
+def test_clearing_this_device_removes_everything(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Clear")
     open_page(page, address(page_server, survey))
     fill(page, "Yes")
@@ -257,7 +257,7 @@ def test_clearing_this_device_leaves_nothing_and_starts_anew(page: Page, page_se
     assert page.locator("input:checked").count() == 0
 
 
-def test_a_kiosk_keeps_nothing_after_each_person(page: Page, page_server: LiveServer) -> None:
+def test_a_kiosk_stores_nothing_after_each_person(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Kiosk", kiosk=True)
     open_page(page, address(page_server, survey))
     for number, choice in enumerate(["Yes", "No"], 1):
@@ -274,7 +274,7 @@ def test_a_kiosk_keeps_nothing_after_each_person(page: Page, page_server: LiveSe
 
 
 @pytest.mark.parametrize("kiosk", [True, False])
-def test_who_leaves_the_questions_of_a_kiosk_leaves_no_answer_there(
+def test_leaving_the_questions_of_a_kiosk_clears_the_answers(
     page: Page, page_server: LiveServer, kiosk: bool
 ) -> None:
     """The next person presses Start, or the browser's forward button; on one's own device the answers stay."""
@@ -314,7 +314,7 @@ def test_an_attempt_under_way_does_not_touch_the_next_person(page: Page, page_se
     ]
 
 
-def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_server: LiveServer) -> None:
+def test_an_invitation_is_read_from_the_fragment(context: BrowserContext, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Invited", invitation=True)
     page = context.new_page()
     posts = Posts(page)
@@ -343,7 +343,7 @@ def test_an_invitation_comes_from_the_fragment(context: BrowserContext, page_ser
 CODES = re.compile(r"/api/surveys/[0-9a-f]{64}/invitations/check$")
 
 
-def test_an_unknown_code_is_told_before_anything_is_typed(page: Page, page_server: LiveServer) -> None:
+def test_an_unknown_code_is_refused_before_anything_is_typed(page: Page, page_server: LiveServer) -> None:
     """One whose report waits is not: that would show others who has answered, and when."""
     survey = draft(CHEATED, title="Told before", invitation=True)
     link = address(page_server, survey)
@@ -373,7 +373,7 @@ def test_an_unknown_code_is_told_before_anything_is_typed(page: Page, page_serve
 
 
 @pytest.mark.parametrize("status", [429, 503, None])
-def test_a_code_that_cannot_be_looked_up_stops_nobody(
+def test_answering_works_if_a_code_cannot_be_checked(
     page: Page, page_server: LiveServer, status: int | None
 ) -> None:
     survey = draft(CHEATED, title=f"Looked up {status}", invitation=True)
@@ -386,9 +386,7 @@ def test_a_code_that_cannot_be_looked_up_stops_nobody(
     heading(page, "Sent")
 
 
-def test_a_browser_that_keeps_nothing_says_so_and_still_sends_once(
-    page: Page, page_server: LiveServer
-) -> None:
+def test_without_storage_the_page_warns_and_sends_once(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Keeps nothing")
     page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('no') } })")
     patient(page)
@@ -416,7 +414,7 @@ def test_something_else_under_our_name_is_ignored(page: Page, page_server: LiveS
         expect(page.get_by_role("button", name="Start")).to_be_visible()
 
 
-def test_a_closed_survey_asks_nothing_but_takes_what_was_sent_before(
+def test_a_closed_survey_asks_nothing_but_accepts_waiting_reports(
     page: Page, page_server: LiveServer
 ) -> None:
     survey = draft(CHEATED, title="Closes")
@@ -442,9 +440,7 @@ def test_a_closed_survey_asks_nothing_but_takes_what_was_sent_before(
     assert page.get_by_role("button").count() == 0
 
 
-def test_a_report_that_waits_since_an_older_release_is_sent_as_it_is(
-    page: Page, page_server: LiveServer
-) -> None:
+def test_a_waiting_report_of_an_older_release_is_sent_unchanged(page: Page, page_server: LiveServer) -> None:
     """The document, its hash and the record as a browser kept them before forms and mechanisms became objects."""
     old = json.loads((Path(__file__).parent / "waiting_record.json").read_text(encoding="ascii"))
     survey = Survey.from_published(old["document"].encode(), old["hash"])
@@ -463,7 +459,7 @@ def test_a_report_that_waits_since_an_older_release_is_sent_as_it_is(
     assert "Recorded as: Habit" in page.locator("main").inner_text()
 
 
-def test_a_waiting_report_with_a_block_and_a_group_is_sent_as_it_is(
+def test_a_waiting_report_with_a_block_and_a_group_is_sent_unchanged(
     page: Page, page_server: LiveServer
 ) -> None:
     """Written on 18 November 2026: the drawn questions of a block, a group, a rank and a bitmap."""
@@ -482,7 +478,7 @@ def test_a_waiting_report_with_a_block_and_a_group_is_sent_as_it_is(
     expect(page.locator("main")).to_contain_text("t6")
 
 
-def test_a_report_that_an_older_release_kept_for_good_leaves_with_the_tab(
+def test_a_sent_report_stored_by_an_older_release_is_removed_with_the_tab(
     context: BrowserContext, page_server: LiveServer
 ) -> None:
     old = json.loads((Path(__file__).parent / "waiting_record.json").read_text(encoding="ascii"))
@@ -517,7 +513,7 @@ FAULT = {
 
 
 @pytest.mark.parametrize("language", FAULT)
-def test_a_fault_of_the_page_is_called_that_and_the_form_is_kept(
+def test_a_fault_of_the_page_is_reported_and_the_form_stays(
     page: Page, page_server: LiveServer, language: str
 ) -> None:
     survey = draft(CHEATED, REASON, title=f"Fault {language}")
@@ -544,7 +540,7 @@ def test_a_fault_of_the_page_is_called_that_and_the_form_is_kept(
     assert_one_draw(page_server, survey, posts)
 
 
-def test_a_fault_while_loading_is_no_blank_page(page: Page, page_server: LiveServer) -> None:
+def test_a_fault_while_loading_shows_a_message(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Fault while loading")
     page.add_init_script("Number.prototype.toLocaleString = () => { throw new Error('none') }")
     open_page(page, address(page_server, survey))

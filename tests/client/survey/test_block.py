@@ -130,7 +130,7 @@ def test_answers_to_other_questions_are_left_unread() -> None:
     assert answers == [1, 1, None, None, None]
 
 
-def test_this_machine_draws_once_and_keeps_it(tmp_path: Path) -> None:
+def test_the_questions_are_drawn_once_and_stored(tmp_path: Path) -> None:
     document, memory = Survey.from_draft(of_five()), Memory(tmp_path)
     first = memory.ranks(document)
     assert all(memory.ranks(document) == first for _ in range(20))
@@ -150,7 +150,7 @@ def test_this_machine_draws_once_and_keeps_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("report", [-1, 40, 1.0, "1", None, True])
-def test_reports_that_nobody_can_send_are_refused(report: Any) -> None:
+def test_impossible_reports_of_a_block_are_refused(report: Any) -> None:
     with pytest.raises(ReportError, match="block1"):
         Report.check(Survey.from_draft(of_five()), {"id": "0" * 32, "reports": [report]})
 
@@ -220,7 +220,7 @@ def broken() -> Iterator[tuple[str, dict[str, Any], str]]:
 @pytest.mark.parametrize(
     ("draft", "message"), [case[1:] for case in broken()], ids=[case[0] for case in broken()]
 )
-def test_what_a_block_cannot_hold_has_one_clear_message(draft: dict[str, Any], message: str) -> None:
+def test_each_fault_of_a_block_has_one_clear_message(draft: dict[str, Any], message: str) -> None:
     with pytest.raises(HushpollError) as refusal:
         Survey.from_draft(draft)
     assert str(refusal.value) == message

@@ -43,7 +43,7 @@ def fill(server: LiveServer, survey: Survey, yes: float, seed: int) -> None:
     closing.close(server.store, survey.hash)
 
 
-def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) -> None:
+def test_a_survey_is_run_again_and_compared(browser: Browser, server: LiveServer) -> None:
     document = {
         **documents.blank("Exam honesty"),
         "questions": [{**QUESTION, "mechanism": {"epsilon": "2"}}, REASON],
@@ -86,8 +86,8 @@ def test_run_again_and_see_what_changed(browser: Browser, server: LiveServer) ->
     assert faults == []
 
 
-def test_three_waves_are_read_without_moving_the_table(browser: Browser, server: LiveServer) -> None:
-    """With two changes beside three waves the last column was cut on a screen of 1280 pixels."""
+def test_three_waves_fit_the_table(browser: Browser, server: LiveServer) -> None:
+    """With two columns of changes and three waves the last column was cut on a screen of 1280 pixels."""
     document = {
         **documents.blank("Three waves"),
         "questions": [{**QUESTION, "mechanism": {"epsilon": "2"}}, REASON],

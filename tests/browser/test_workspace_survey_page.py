@@ -24,9 +24,7 @@ def published(server: LiveServer, title: str, **more: Any) -> Survey:
     return survey
 
 
-def test_after_a_refused_number_of_invitations_the_next_are_counted(
-    designer: Page, server: LiveServer
-) -> None:
+def test_invitations_are_counted_after_a_refused_number(designer: Page, server: LiveServer) -> None:
     """The page went on saying "0 made, 0 used", and a reload led to a 405."""
     survey = published(server, "Invited", settings={"kiosk": False, "invitation": True})
     designer.goto(f"{server.url}/surveys/{survey.hash}")
@@ -67,7 +65,7 @@ def gap(page: Page, above: str, below: str) -> float:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_choice_of_a_group_stands_apart_from_the_waves(
+def test_the_choice_of_a_group_is_separate_from_the_waves(
     designer: Page, server: LiveServer, width: int
 ) -> None:
     groups = ["North", "South"]
@@ -84,7 +82,7 @@ def test_the_choice_of_a_group_stands_apart_from_the_waves(
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_what_stands_below_the_codes_has_room(designer: Page, server: LiveServer, width: int) -> None:
+def test_the_text_below_the_codes_has_room(designer: Page, server: LiveServer, width: int) -> None:
     survey = published(server, f"Handed out {width}", groups=["North", "South"])
     designer.set_viewport_size({"width": width, "height": 900})
     designer.goto(f"{server.url}/surveys/{survey.hash}")

@@ -65,7 +65,7 @@ def choose_first(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_asks_what_was_drawn_and_keeps_it(
+def test_the_drawn_questions_are_asked_and_stored(
     browser: Browser, page_server: LiveServer, width: int
 ) -> None:
     survey = block_survey(f"Drawn at {width}")
@@ -138,7 +138,7 @@ def counted_survey() -> Survey:
     )
 
 
-def test_everything_counts_what_this_person_is_asked(browser: Browser, page_server: LiveServer) -> None:
+def test_numbers_count_the_questions_that_are_asked(browser: Browser, page_server: LiveServer) -> None:
     """One to six, as drawn: before, on the cards, aloud, and in what was sent; a hidden question keeps its number."""
     link = address(page_server, counted_survey())
     context = browser.new_context()
@@ -173,7 +173,7 @@ def test_everything_counts_what_this_person_is_asked(browser: Browser, page_serv
 
 @pytest.mark.parametrize("layout", ["page", "steps"])
 @pytest.mark.parametrize("rank", [0, 1, 2])
-def test_a_section_of_which_nothing_was_drawn_has_no_heading(
+def test_a_section_without_drawn_questions_has_no_heading(
     page: Page, page_server: LiveServer, rank: int, layout: str
 ) -> None:
     """Whatever was drawn can be answered: sections begin in the middle of a block and at its last question."""
@@ -198,7 +198,7 @@ def test_a_section_of_which_nothing_was_drawn_has_no_heading(
     heading(page, "Sent")
 
 
-def test_all_questions_of_a_block_come_up(browser: Browser, page_server: LiveServer) -> None:
+def test_every_question_of_a_block_is_drawn_sometimes(browser: Browser, page_server: LiveServer) -> None:
     link = address(page_server, block_survey("Everybody another"))
     seen: set[str] = set()
     # Twelve people most often do; that sixty leave one out, chance does not bring about (5 * .6^60 is 2e-13).
@@ -213,7 +213,7 @@ def test_all_questions_of_a_block_come_up(browser: Browser, page_server: LiveSer
     assert len(seen) == 5
 
 
-def test_a_shared_device_draws_anew_for_the_next_person(page: Page, page_server: LiveServer) -> None:
+def test_a_shared_device_draws_again_for_the_next_person(page: Page, page_server: LiveServer) -> None:
     survey = block_survey("Kiosk", kiosk=True)
     open_page(page, address(page_server, survey))
     seen = set()
@@ -295,7 +295,7 @@ def test_the_designer_makes_a_block(designer: Page, server: LiveServer) -> None:
     shoot(page, "block-privacy")
 
 
-def test_a_survey_with_an_anchor_brings_what_it_needs(page: Page, page_server: LiveServer) -> None:
+def test_a_survey_with_an_anchor_loads_its_module(page: Page, page_server: LiveServer) -> None:
     """What only few surveys have is checked by a module that only these load."""
     moon = yes_no("moon", {"name": "warner", "epsilon": 1})
     anchored = Survey.from_draft(survey(moon, title="Moon", anchor={"question": "moon", "share": 0}))

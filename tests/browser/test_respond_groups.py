@@ -1,4 +1,4 @@
-"""Groups by link in a real Chromium: told before Start, sent openly, refused where the link names none."""
+"""Groups by link in a real Chromium: shown before Start, sent openly, refused if the link names none."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def grouped(server: LiveServer, title: str, **more: Any) -> Survey:
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_the_group_is_told_before_start_and_sent(
+def test_the_group_is_shown_before_start_and_sent(
     browser: Browser, page_server: LiveServer, width: int
 ) -> None:
     survey = grouped(page_server, f"Groups at {width}")
@@ -92,7 +92,7 @@ def test_a_link_without_a_valid_group_is_refused(page: Page, page_server: LiveSe
     expect(page.get_by_role("button", name="Start")).to_have_count(0)
 
 
-def test_a_waiting_report_keeps_the_group_it_was_drawn_with(page: Page, page_server: LiveServer) -> None:
+def test_a_waiting_report_keeps_its_group(page: Page, page_server: LiveServer) -> None:
     """The same person with the other group's link: what was drawn goes out as it is, once."""
     survey = grouped(page_server, "Kept")
     posts = Posts(page)
@@ -111,7 +111,7 @@ def test_a_waiting_report_keeps_the_group_it_was_drawn_with(page: Page, page_ser
     assert len({json.loads(body)["id"] for body in posts.bodies}) == 1
 
 
-def test_a_code_of_another_group_is_told_before_anything_is_typed(
+def test_a_code_of_another_group_is_refused_before_anything_is_typed(
     page: Page, page_server: LiveServer
 ) -> None:
     survey = grouped(page_server, "Invited", settings={"invitation": True})
@@ -139,7 +139,7 @@ def test_a_code_of_another_group_is_told_before_anything_is_typed(
         ("ar", "ستُحسب إجاباتك مع", "لا يسمّي هذا الرابط أي مجموعة"),
     ],
 )
-def test_it_is_told_in_every_language(
+def test_the_notice_is_shown_in_every_language(
     page: Page, page_server: LiveServer, language: str, notice: str, refused: str
 ) -> None:
     survey = grouped(page_server, f"In {language}")

@@ -294,7 +294,7 @@ def test_reports_that_do_not_fit_are_refused(body: bytes, message: str) -> None:
 
 
 @pytest.mark.parametrize("empty", [None, False, "", [], {}])
-def test_a_key_that_documents_got_later_is_absent_or_says_something(empty: object) -> None:
+def test_an_optional_key_is_absent_or_has_a_value(empty: object) -> None:
     fields = {"required": ("a",), "optional": ("b",), "omittable": ("c",)}
     for published in (False, True):
         assert read_fields({"a": 1, "b": 2}, (), published=published, **fields) == {"a": 1, "b": 2}

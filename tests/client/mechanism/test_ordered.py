@@ -147,7 +147,7 @@ CHANNELS = {
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-def test_a_profile_is_what_enumeration_gives(name: str) -> None:
+def test_a_profile_equals_the_enumerated_one(name: str) -> None:
     channel = CHANNELS[name]
     steps = ["0", "0.3", "0.9", "1", "2", "5"]
     for step, (epsilon, delta) in zip(steps, channel.profile(steps), strict=True):
@@ -157,7 +157,7 @@ def test_a_profile_is_what_enumeration_gives(name: str) -> None:
         assert delta == pytest.approx(float(exact), rel=1e-15)
 
 
-def test_delta_is_nothing_from_the_channel_s_own_epsilon_on() -> None:
+def test_delta_is_zero_from_the_epsilon_of_the_channel_on() -> None:
     channel = mechanisms.krr(1000, 2).device
     (_, before), (_, after) = channel.profile([1.99, 2])
     assert before > 0

@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_waiting_report_of_an_earlier_version_is_sent_as_it_is(folder: Path) -> None:
+def test_a_waiting_report_of_an_earlier_version_is_sent_unchanged(folder: Path) -> None:
     memory = Memory(folder)
     record = memory.recall(SURVEY)
     assert record is not None

@@ -89,7 +89,7 @@ def test_rounding_never_raises_epsilon(weights: list[list[int]]) -> None:
     assert math.log(exact_ratio) - math.log(ratio) < 1e-8
 
 
-def test_rounding_keeps_zeros_and_refuses_what_would_vanish() -> None:
+def test_rounding_keeps_zeros_and_refuses_probabilities_that_would_vanish() -> None:
     assert Channel.from_probabilities([[1, 0], ["1/3", "2/3"]]).ratio is None
     with pytest.raises(ChannelError, match="too small"):
         Channel.from_probabilities([[Fraction(1, 2**60), 1 - Fraction(1, 2**60)], [0, 1]])

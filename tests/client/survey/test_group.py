@@ -54,7 +54,7 @@ def test_each_fault_has_one_clear_message(names: list[object], message: str) -> 
     assert str(caught.value).startswith(message)
 
 
-def test_no_question_is_called_like_the_groups() -> None:
+def test_no_question_has_the_id_of_the_groups() -> None:
     drafted = survey(yes_no("group", WARNER))
     assert Survey.from_draft(drafted).questions[0].id == "group"
     with pytest.raises(SurveyError, match='"group" is what the groups are called; use another id'):
@@ -94,7 +94,7 @@ def test_a_report_without_its_group_is_refused(group: object, message: str) -> N
     assert (str(caught.value), caught.value.item) == (message, "group")
 
 
-def test_a_group_where_there_are_none_is_refused() -> None:
+def test_a_group_is_refused_if_the_survey_has_none() -> None:
     with pytest.raises(ReportError, match="group: this survey has no groups; leave it out"):
         Report.check(PLAIN, {"id": "0" * 32, "reports": [0], "group": 0})
     with pytest.raises(ReportError, match="group: must not be null"):
@@ -128,7 +128,7 @@ def test_a_link_without_a_valid_group_is_refused(tail: str) -> None:
         link.of(GROUPED)
 
 
-def test_memory_keeps_the_group(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_memory_stores_the_group(tmp_path) -> None:  # type: ignore[no-untyped-def]
     memory = Memory(tmp_path)
     report = Report.new(GROUPED, [0, 1], group=1)
     assert memory.keep(GROUPED, report).report == report
@@ -153,7 +153,7 @@ def test_groups_are_found_by_name() -> None:
 
 
 @given(st.integers(0, 2), st.data())
-def test_whatever_is_packed_is_read_back(group: int, data: st.DataObject) -> None:
+def test_every_packed_record_is_read_back(group: int, data: st.DataObject) -> None:
     """Groups, a block, a decoy: the quick reader, the strict one and the record agree."""
     survey = Survey.from_draft(groups_and_blocks())
     answers = [data.draw(st.integers(0, len(question.options) - 1)) for question in survey.questions]

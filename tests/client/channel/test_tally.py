@@ -55,7 +55,7 @@ def test_counts_without_numpy_are_those_of_the_analysis(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [member_report for member_report in FORMS if "sampled" in member_report])
-def test_what_a_report_says_of_one_member(name: str) -> None:
+def test_the_report_of_a_member_is_extracted(name: str) -> None:
     channel: Any = FORMS[name]
     fields = some_reports(channel, 300)
     sampler_of_channel = sampler(channel)

@@ -1,4 +1,4 @@
-"""The ledger on the respondent's device: what surveys of one server add up to, told before Start."""
+"""The ledger on the respondent's device: what surveys of one server add up to, shown before Start."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def answered(page: Page, server: LiveServer, survey: Survey) -> None:
 
 
 def test_renamed_copies_of_one_question_add_up_before_start(page: Page, page_server: LiveServer) -> None:
-    """Three copies under three titles: each has a hash of its own, and each costs ln 3 again."""
+    """Three copies under three titles: each has its own hash, and each costs ln 3 again."""
     copies = [draft(CHEATED, title=f"Copy {number}") for number in range(3)]
     open_page(page, address(page_server, copies[0]))
     expect(page.get_by_text("Surveys answered here before")).to_have_count(0)
@@ -105,7 +105,7 @@ def test_the_ledger_names_no_survey_and_holds_no_answer(page: Page, page_server:
 
 
 def test_a_report_that_two_tabs_deliver_is_one_line(context: BrowserContext, page_server: LiveServer) -> None:
-    """Each tab noted it, and the next survey was told twice its cost."""
+    """Once, each tab added a line and the next survey showed twice the cost."""
     link, held = address(page_server, draft(CHEATED, title="In two tabs")), list[Route]()
     context.route("**/api/surveys/*/reports", lambda route: held.append(route))
     tabs = [context.new_page(), context.new_page()]
@@ -127,7 +127,7 @@ def test_a_report_that_two_tabs_deliver_is_one_line(context: BrowserContext, pag
     assert len(ledger(tabs[0])["entries"]) == 1
 
 
-def test_clear_empties_it(page: Page, page_server: LiveServer) -> None:
+def test_clearing_the_device_empties_the_ledger(page: Page, page_server: LiveServer) -> None:
     answered(page, page_server, draft(CHEATED, title="Cleared"))
     page.locator("summary", has_text="Clear this device").click()
     page.get_by_role("button", name="Clear this device").click()
@@ -136,7 +136,7 @@ def test_clear_empties_it(page: Page, page_server: LiveServer) -> None:
     expect(page.get_by_text("Surveys answered here before")).to_have_count(0)
 
 
-def test_a_line_that_is_on_its_way_does_not_come_after_clearing(page: Page, page_server: LiveServer) -> None:
+def test_a_pending_entry_is_not_added_after_clearing(page: Page, page_server: LiveServer) -> None:
     """What writes it is brought after the report has arrived, which over a slow line takes as long as clearing."""
     held: list[Route] = []
     page.route("**/respond/widgets.js", lambda route: held.append(route))
@@ -153,7 +153,7 @@ def test_a_line_that_is_on_its_way_does_not_come_after_clearing(page: Page, page
     assert page.evaluate("() => localStorage.length") == 0
 
 
-def test_a_shared_device_keeps_none(page: Page, page_server: LiveServer) -> None:
+def test_a_shared_device_has_no_ledger(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Kiosk without a ledger", kiosk=True)
     open_page(page, address(page_server, survey))
     fill(page, "Yes")
@@ -163,7 +163,7 @@ def test_a_shared_device_keeps_none(page: Page, page_server: LiveServer) -> None
     assert page.evaluate("() => localStorage.length") == 0
 
 
-def test_a_survey_without_a_limit_is_told_as_one(page: Page, page_server: LiveServer) -> None:
+def test_a_survey_without_a_limit_is_shown_as_unbounded(page: Page, page_server: LiveServer) -> None:
     answered(page, page_server, draft(CHEATED, title="Bounded"))
     open_page(page, address(page_server, draft(TAX, title="Unbounded")))
     expect(page.get_by_text("Total epsilon with this one: unbounded")).to_be_visible()
@@ -172,7 +172,7 @@ def test_a_survey_without_a_limit_is_told_as_one(page: Page, page_server: LiveSe
 @pytest.mark.parametrize(
     "damage", ["", "null", "[]", '{"salt":1,"entries":[]}', '{"salt":"' + "0" * 32 + '","entries":[[1]]}']
 )
-def test_a_damaged_ledger_stops_nobody(page: Page, page_server: LiveServer, damage: str) -> None:
+def test_a_damaged_ledger_is_ignored(page: Page, page_server: LiveServer, damage: str) -> None:
     survey = draft(CHEATED, title=f"Damaged {damage}")
     open_page(page, address(page_server, survey))
     page.evaluate("([key, value]) => localStorage.setItem(key, value)", [KEY, damage])
@@ -194,7 +194,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("language", TOLD)
-def test_it_is_told_in_every_language(page: Page, page_server: LiveServer, language: str) -> None:
+def test_the_notice_is_shown_in_every_language(page: Page, page_server: LiveServer, language: str) -> None:
     answered(page, page_server, draft(CHEATED, title=f"First {language}"))
     survey = draft(CHEATED, title=f"Second {language}")
     link = address(page_server, survey)

@@ -42,7 +42,7 @@ def test_the_preview_shows_the_question_as_it_is_typed(page: Page, server: LiveS
     expect(page.locator("[data-saved-state]")).to_have_text(re.compile("Not saved yet"))
 
 
-def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, server: LiveServer) -> None:
+def test_changes_are_saved_automatically_and_undone_in_one_step(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Autosave", FIRST)
     page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=yes_no")
     page.get_by_label("Question", exact=True).fill("Did you")
@@ -72,7 +72,7 @@ def test_what_is_typed_is_saved_by_itself_and_undone_in_one_step(page: Page, ser
     expect(page.get_by_text("Copied.")).to_be_visible()
 
 
-def test_what_is_typed_before_the_scripts_have_come_is_saved_and_said(page: Page, server: LiveServer) -> None:
+def test_changes_made_before_the_scripts_load_are_saved(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Early", FIRST)
     held: list[Route] = []
     page.route("**/autosave.js", lambda route: held.append(route))
@@ -88,7 +88,7 @@ def test_what_is_typed_before_the_scripts_have_come_is_saved_and_said(page: Page
     assert [question["text"] for question in now(server, draft).questions] == ["Have you?", "Did you"]
 
 
-def test_nothing_is_called_saved_that_is_not(page: Page, server: LiveServer) -> None:
+def test_unsaved_changes_are_not_shown_as_saved(page: Page, server: LiveServer) -> None:
     patient(page, 500)  # nothing that is typed here is ever sent
     draft = make_draft(server.store, "Not yet", FIRST, SECOND)
     page.goto(f"{server.url}/drafts/{draft.id}")
@@ -104,9 +104,7 @@ def test_nothing_is_called_saved_that_is_not(page: Page, server: LiveServer) -> 
     assert now(server, draft).title == "Not yet"
 
 
-def test_what_is_planned_or_corrected_before_the_scripts_have_come_counts(
-    page: Page, server: LiveServer
-) -> None:
+def test_plans_and_corrections_made_before_the_scripts_load_count(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Early plan", FIRST)
     held: list[Route] = []
     page.route("**/workspace/privacy.js", lambda route: held.append(route))
@@ -129,7 +127,7 @@ def test_what_is_planned_or_corrected_before_the_scripts_have_come_counts(
     expect(page.locator(".error-summary")).to_be_hidden()
 
 
-def test_a_button_that_is_pressed_stays_under_the_pointer(page: Page, server: LiveServer) -> None:
+def test_a_pressed_button_stays_under_the_pointer(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Pressed", FIRST)
     with page.expect_response("**/live.json"):  # what the page asks when it comes, and not what is typed
         page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=yes_no")
@@ -154,7 +152,7 @@ def test_a_button_that_is_pressed_stays_under_the_pointer(page: Page, server: Li
     assert [question["text"] for question in now(server, draft).questions] == [FIRST["text"], "Did you"]
 
 
-def test_errors_beside_fields_go_when_they_are_corrected(page: Page, server: LiveServer) -> None:
+def test_errors_next_to_fields_disappear_when_corrected(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Errors", FIRST)
     page.goto(f"{server.url}/drafts/{draft.id}/questions/new?kind=scale")
     page.get_by_label("Question", exact=True).fill("How?")
@@ -180,7 +178,7 @@ def test_errors_beside_fields_go_when_they_are_corrected(page: Page, server: Liv
     expect(page.locator(".error-summary")).to_be_hidden()
 
 
-def test_moving_a_question_keeps_place_and_focus(page: Page, server: LiveServer) -> None:
+def test_moving_a_question_keeps_scroll_position_and_focus(page: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Order", FIRST, SECOND, THIRD)
     page.goto(f"{server.url}/drafts/{draft.id}")
     page.get_by_role("button", name="Move question 1 down").click()

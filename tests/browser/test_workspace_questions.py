@@ -123,7 +123,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     assert kinds == ["choice", "multiple", "number", "scale", "yes_no"]
 
 
-def test_who_wants_pairs_of_options_ticks_it(designer: Page, server: LiveServer) -> None:
+def test_pairs_of_options_are_requested_by_a_checkbox(designer: Page, server: LiveServer) -> None:
     """The advice says at once what pairs cost, on a phone too, and the draft asks two options of each person."""
     page = designer
     draft = make_draft(server.store, "Pairs", FIRST)

@@ -9,7 +9,7 @@ from hushpoll_client import SCALE, mechanisms
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 3.0, 6.0])
-def test_truth_is_told_with_one_half_plus_half_of_the_printed_alpha(epsilon: float) -> None:
+def test_the_probability_of_truth_is_one_half_plus_half_of_the_printed_alpha(epsilon: float) -> None:
     """Some notes set alpha = (e^eps - 1)/(e^eps + 1) for truth 1/2 + alpha; the right alpha is half of it."""
     printed = (math.exp(epsilon) - 1) / (math.exp(epsilon) + 1)
     truth = mechanisms.warner(epsilon=epsilon).device.truth_weight / SCALE

@@ -43,7 +43,7 @@ def run(js: Page, work: str, stored: dict[str, str] | None = None, survey: Surve
     return js.evaluate(RUN, [survey.canonical.decode(), stored or {}, work])
 
 
-def test_what_is_kept_is_found_again_and_forgotten(js: Page) -> None:
+def test_a_stored_report_is_recalled_and_forgotten(js: Page) -> None:
     states = run(
         js,
         """({ Memory, memory, survey, stored, tab }) => {
@@ -91,13 +91,13 @@ def test_what_is_kept_is_found_again_and_forgotten(js: Page) -> None:
         None,
     ],
 )
-def test_what_no_client_has_written_is_not_taken(js: Page, record: Any) -> None:
+def test_damaged_records_are_ignored(js: Page, record: Any) -> None:
     value = {"state": "waiting", **record} if isinstance(record, dict) else record
     stored = {f"hushpoll:{SURVEY.hash}": json.dumps(value)}
     assert run(js, "({ memory }) => memory.recall()", stored) is None
 
 
-def test_a_browser_that_keeps_nothing_holds_the_report_as_long_as_the_page(js: Page) -> None:
+def test_without_storage_the_report_lives_as_long_as_the_page(js: Page) -> None:
     states = run(
         js,
         """({ Memory, survey }) => {
@@ -150,7 +150,7 @@ def answered(js: Page, attempts: int = 1, survey: Survey = SURVEY, **answer: Any
         (503, "busy", True, True),
     ],
 )
-def test_what_a_refusal_means(js: Page, status: int, reason: str, again: bool, waits: bool) -> None:
+def test_each_status_has_a_reason(js: Page, status: int, reason: str, again: bool, waits: bool) -> None:
     result, bodies = answered(js, status=status)
     (attempt,) = result["found"]
     assert (attempt["reason"], attempt["again"], attempt["waits"]) == (reason, again, waits)
@@ -161,7 +161,7 @@ def test_what_a_refusal_means(js: Page, status: int, reason: str, again: bool, w
 
 @pytest.mark.parametrize("status", [200, 201])
 @pytest.mark.parametrize("kiosk", [False, True])
-def test_what_has_arrived_is_noted_or_on_a_shared_device_forgotten(
+def test_an_arrived_report_is_noted_or_on_a_shared_device_forgotten(
     js: Page, status: int, kiosk: bool
 ) -> None:
     survey = draft(CHEATED, REASON, title="Arrived", kiosk=kiosk)
@@ -170,7 +170,7 @@ def test_what_has_arrived_is_noted_or_on_a_shared_device_forgotten(
     assert result["kept"] == (None if kiosk else {**RECORD, "state": "sent"})
 
 
-def test_attempts_send_the_same_bytes_ever_more_slowly(js: Page) -> None:
+def test_attempts_send_the_same_bytes_at_growing_intervals(js: Page) -> None:
     result, bodies = answered(js, attempts=7)
     assert bodies == [bodies[0]] * 7
     assert {attempt["reason"] for attempt in result["found"]} == {"offline"}
@@ -184,13 +184,13 @@ def test_the_server_may_ask_for_a_longer_wait(js: Page) -> None:
     assert result["found"][0]["seconds"] >= 90
 
 
-def test_a_page_of_somebody_in_between_is_no_receipt(js: Page) -> None:
+def test_a_page_of_another_server_is_not_a_receipt(js: Page) -> None:
     result, _ = answered(js, status=200, content_type="text/html; charset=utf-8", body="Sign in!")
     assert result["found"][0]["reason"] == "offline"
     assert result["kept"]["state"] == "waiting"
 
 
-def test_nothing_kept_sends_nothing_and_a_stopped_attempt_says_nothing(js: Page) -> None:
+def test_without_a_stored_report_nothing_is_sent(js: Page) -> None:
     js.route("**/reports", lambda route: None)  # no answer for long
     outcome = run(
         js,

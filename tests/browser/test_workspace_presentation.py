@@ -8,7 +8,7 @@ import pytest
 from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_study import png
+from tests.browser.pictures import png
 from tests.browser.waiting import saved
 from tests.browser.workspace_kit import QUESTION, axe, make_draft, now, shoot
 from tests.serving import LiveServer
@@ -24,7 +24,7 @@ def page(either_designer: Page) -> Page:
     return either_designer
 
 
-def test_who_asks_consent_and_logo_are_seen_in_the_preview(
+def test_asked_by_consent_and_logo_appear_in_the_preview(
     page: Page, server: LiveServer, tmp_path: Path
 ) -> None:
     draft = make_draft(server.store, "Around", QUESTION)
@@ -62,7 +62,9 @@ def test_who_asks_consent_and_logo_are_seen_in_the_preview(
     axe(page)
 
 
-def test_fifty_megabytes_are_answered_with_a_page(page: Page, server: LiveServer, tmp_path: Path) -> None:
+def test_an_upload_of_fifty_megabytes_is_refused_with_a_page(
+    page: Page, server: LiveServer, tmp_path: Path
+) -> None:
     draft = make_draft(server.store, "Large", QUESTION)
     page.goto(f"{server.url}/drafts/{draft.id}/around")
     large = tmp_path / "large.png"
@@ -73,7 +75,7 @@ def test_fifty_megabytes_are_answered_with_a_page(page: Page, server: LiveServer
     expect(page.get_by_text("This file is larger than 4 MB and nothing was kept of it")).to_be_visible()
 
 
-def test_a_language_is_written_beside_the_original_and_previewed(page: Page, server: LiveServer) -> None:
+def test_a_translation_is_written_next_to_the_original_and_previewed(page: Page, server: LiveServer) -> None:
     document = {**documents.blank(), **about_draft()}
     del document["look"]["logo"], document["look"]["quick_exit"]
     document["translations"]["fr"]["questions"]["a"]["text"] = ""
@@ -94,7 +96,7 @@ def test_a_language_is_written_beside_the_original_and_previewed(page: Page, ser
     axe(page)
 
 
-def test_an_instructed_answer_is_chosen_and_kept(page: Page, server: LiveServer) -> None:
+def test_an_instructed_answer_is_chosen_and_saved(page: Page, server: LiveServer) -> None:
     instructed = {
         **QUESTION,
         "id": "told",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import colorsys
 import datetime
 import re
-import struct
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +17,7 @@ from hushpoll_server.respond import logos
 from hushpoll_server.store.surveys import today
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.pictures import png
 from tests.browser.respondent import (
     CHEATED,
     REASON,
@@ -41,23 +40,7 @@ pytestmark = pytest.mark.browser
 EXIT = re.compile(r"https://\w+\.wikipedia\.org/")
 
 
-def png(side: int = 8) -> bytes:
-    """A plain square."""
-
-    def chunk(name: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-
-    rows = b"".join(b"\0" + b"\x5b\x2a\x86" * side for _ in range(side))
-    size = struct.pack(">II", side, side) + bytes([8, 2, 0, 0, 0])
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", size)
-        + chunk(b"IDAT", zlib.compress(rows))
-        + chunk(b"IEND", b"")
-    )
-
-
-def around(title: str, **more: Any) -> Survey:
+def full_survey(title: str, **more: Any) -> Survey:
     """The survey that has everything, under another title; None takes something away."""
     document = about_draft() | {"title": title}
     del document["look"]["logo"]
@@ -74,7 +57,7 @@ def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
 
 def test_step_by_step_with_consent_review_and_thanks(reader: Page, page_server: LiveServer) -> None:
     page = reader
-    open_page(page, address(page_server, around("Step by step")))
+    open_page(page, address(page_server, full_survey("Step by step")))
     expect(page.locator("p.asked-by")).to_have_text("University of Somewhere")
     axe(page)
     expect(page.get_by_text("Ms Nobody, nobody@example.org")).to_be_visible()
@@ -125,8 +108,8 @@ def test_step_by_step_with_consent_review_and_thanks(reader: Page, page_server: 
     axe(page)
 
 
-def test_a_keyboard_goes_through_the_steps(page: Page, page_server: LiveServer) -> None:
-    survey = around("Keys", consent=None, sections=None, translations=None, look={"layout": "steps"})
+def test_the_steps_work_with_a_keyboard(page: Page, page_server: LiveServer) -> None:
+    survey = full_survey("Keys", consent=None, sections=None, translations=None, look={"layout": "steps"})
     open_page(page, address(page_server, survey))
     page.get_by_role("button", name="Start").focus()
     page.keyboard.press("Enter")
@@ -144,7 +127,7 @@ def test_a_keyboard_goes_through_the_steps(page: Page, page_server: LiveServer) 
 
 
 def test_all_on_one_page_has_its_sections(page: Page, page_server: LiveServer) -> None:
-    survey = around("Sections", consent=None, translations=None, look={"layout": "page"})
+    survey = full_survey("Sections", consent=None, translations=None, look={"layout": "page"})
     open_page(page, address(page_server, survey))
     begin(page)
     titles = page.locator("form h2, form legend").all_inner_texts()
@@ -153,9 +136,7 @@ def test_all_on_one_page_has_its_sections(page: Page, page_server: LiveServer) -
 
 
 @pytest.mark.parametrize("layout", ["page", "steps"])
-def test_a_heading_goes_with_the_questions_that_a_rule_hides(
-    page: Page, page_server: LiveServer, layout: str
-) -> None:
+def test_a_heading_is_hidden_with_its_questions(page: Page, page_server: LiveServer, layout: str) -> None:
     survey = Survey.from_draft(
         {
             "hushpoll": 1,
@@ -189,7 +170,7 @@ def test_a_heading_goes_with_the_questions_that_a_rule_hides(
 
 
 @pytest.mark.parametrize("layout", ["page", "steps"])
-def test_a_section_that_a_rule_hides_whole_has_no_heading(
+def test_a_section_whose_questions_are_all_hidden_has_no_heading(
     page: Page, page_server: LiveServer, layout: str
 ) -> None:
     survey = Survey.from_draft(
@@ -218,7 +199,7 @@ def test_a_section_that_a_rule_hides_whole_has_no_heading(
 def test_the_quick_exit_leaves_no_entry_behind(page: Page, page_server: LiveServer, way: str) -> None:
     page.route(EXIT, lambda route: route.fulfill(body="<title>Elsewhere</title>", content_type="text/html"))
     page.goto(f"{page_server.url}/healthz")
-    survey = around(f"Exit by {way}", consent=None, translations=None)
+    survey = full_survey(f"Exit by {way}", consent=None, translations=None)
     open_page(page, address(page_server, survey))
     assert page.title() == "Page"
     page.get_by_role("button", name="How your answers are mixed").click()
@@ -235,7 +216,7 @@ def test_the_quick_exit_leaves_no_entry_behind(page: Page, page_server: LiveServ
     expect(page).to_have_url(f"{page_server.url}/healthz")
 
 
-def test_a_survey_with_a_quick_exit_keeps_no_ledger(page: Page, page_server: LiveServer) -> None:
+def test_a_survey_with_a_quick_exit_is_not_in_the_ledger(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="No ledger")
     quick = Survey.from_draft(survey.as_document(published=False) | {"look": {"quick_exit": True}})
     open_page(page, address(page_server, quick))
@@ -250,7 +231,7 @@ KEPT = "() => [Object.keys(localStorage), Object.keys(sessionStorage)]"
 
 
 def test_leaving_by_the_quick_exit_forgets_a_report_that_waits(page: Page, page_server: LiveServer) -> None:
-    """What was kept under the survey's hash showed that, and what, somebody had answered."""
+    """The record under the survey's hash would show that this person answered, and what."""
     survey = draft(CHEATED, title="Forgets what waits")
     quick = Survey.from_draft(survey.as_document(published=False) | {"look": {"quick_exit": True}})
     stays = f"{page_server.url}/healthz"
@@ -271,7 +252,7 @@ def test_leaving_by_the_quick_exit_forgets_a_report_that_waits(page: Page, page_
 @pytest.mark.parametrize(
     ("preferred", "tag", "direction"), [("fr", "fr", "ltr"), ("ar", "ar", "rtl"), ("de", "en", "ltr")]
 )
-def test_every_piece_is_in_the_language_that_was_asked_for(
+def test_every_text_is_in_the_preferred_language(
     browser: Browser, page_server: LiveServer, preferred: str, tag: str, direction: str
 ) -> None:
     with browser.new_context(locale="de") as context:
@@ -279,7 +260,7 @@ def test_every_piece_is_in_the_language_that_was_asked_for(
 
 
 def _check_language(page: Page, page_server: LiveServer, preferred: str, tag: str, direction: str) -> None:
-    survey = around(f"Languages for {preferred}", look={"layout": "page"})
+    survey = full_survey(f"Languages for {preferred}", look={"layout": "page"})
     open_page(page, address(page_server, survey).replace("#", f"?lang={preferred}#"))
     untranslated = tag == "en"
     title = page.locator("h1")
@@ -317,9 +298,9 @@ def test_fixed_words_are_translated(page: Page, page_server: LiveServer) -> None
     expect(page.get_by_label("Je préfère ne pas répondre")).to_be_visible()
 
 
-def test_the_logo_is_the_one_that_the_document_names(page: Page, page_server: LiveServer) -> None:
+def test_only_the_logo_with_the_published_hash_is_shown(page: Page, page_server: LiveServer) -> None:
     name = logos.keep(page_server.store, png())
-    survey = around("Logo", look={"logo": name})
+    survey = full_survey("Logo", look={"logo": name})
     link = address(page_server, survey)
     open_page(page, link)
     assert width_of(page.locator("img.logo")) == 8
@@ -331,7 +312,7 @@ def test_the_logo_is_the_one_that_the_document_names(page: Page, page_server: Li
 
 
 def test_a_closed_survey_shows_title_thanks_and_results(page: Page, page_server: LiveServer) -> None:
-    survey = around("Closed with thanks", look=None)
+    survey = full_survey("Closed with thanks", look=None)
     link = address(page_server, survey)
     page_server.store.set_results_public(survey.hash, True, False)
     closing.close(page_server.store, survey.hash)
@@ -355,7 +336,7 @@ def test_a_closed_survey_shows_title_thanks_and_results(page: Page, page_server:
         ("ar", "تُحذف كل الإرسالات في 9 مارس {year}."),
     ],
 )
-def test_the_day_of_deletion_is_told_before_the_first_question(
+def test_the_day_of_deletion_is_shown_before_the_first_question(
     page: Page, page_server: LiveServer, language: str, sentence: str
 ) -> None:
     day = datetime.date(today().year + 1, 3, 9)
@@ -379,12 +360,12 @@ def lightest(hue: float) -> str:
 
 
 @pytest.mark.parametrize("hue", [0, 60, 120, 180, 240, 300])
-def test_every_accent_that_is_taken_can_be_read_under_the_pointer_too(
+def test_every_accepted_accent_is_readable_also_on_hover(
     reader: Page, page_server: LiveServer, hue: int
 ) -> None:
     """The accents with the least contrast that is allowed: links and buttons, also while a pointer is on them."""
     page = reader
-    survey = around(f"Accent {hue}", look={"accent": lightest(hue / 360)})
+    survey = full_survey(f"Accent {hue}", look={"accent": lightest(hue / 360)})
     open_page(page, address(page_server, survey))
     colours = """(one) => {
       const ground = (at) => {

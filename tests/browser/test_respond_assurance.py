@@ -128,7 +128,7 @@ def check_lead(vector: dict[str, Any], lead: str, words: dict[str, str], languag
     assert weak == (vector["tier"] == "weak")
 
 
-def test_every_sentence_about_what_you_chose_says_when_it_may_be_said() -> None:
+def test_every_sentence_about_your_choice_has_its_tiers() -> None:
     keys = {
         key for key, text in sentences("en").items() if re.search(r"what you( actually)? chose", text, re.I)
     }
@@ -184,7 +184,7 @@ def ours(page: Page) -> int:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_at_most_90_words_of_ours_stand_before_start(
+def test_the_page_has_at_most_90_words_before_start(
     page: Page, page_server: LiveServer, language: str
 ) -> None:
     surveys = [

@@ -1,33 +1,23 @@
-"""Scales, numbers, ticked options, long lists and skip rules in documents and in the Python client."""
+"""Scales, numbers, ticked options and long lists: their documents, their answers, and the rows of the channel."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, product
 from typing import Any
 
 import pytest
 from hushpoll_client import (
     SCALE,
-    Channel,
     ChannelError,
-    MechanismError,
     Report,
     ReportError,
     Survey,
     SurveyError,
-    mechanisms,
     read_answers,
     strict_json,
 )
-from hushpoll_client.channel.base import below
-from hushpoll_client.delivery.record import RecordFormat
 from hushpoll_client.exact import exp_below
-from hushpoll_client.kind import KINDS
-from hushpoll_client.mechanism.sampled import best_ask, unit_variance
-from hushpoll_client.mechanism.subset import best_size
+from hushpoll_client.mechanism.sampled import best_ask
 
 LIST = {"id": "list", "kind": "choice", "text": "Which?", "options": [*"abcde"]}
 TICKS = {
@@ -40,14 +30,6 @@ TICKS = {
 SCALE_OF_5 = {"id": "mood", "kind": "scale", "text": "How often?", "points": 5}
 HOURS = {"id": "hours", "kind": "number", "text": "Hours?", "min": 0, "max": 80, "step": 1}
 YES_NO = {"id": "cheated", "kind": "yes_no", "text": "Did you?", "mechanism": {"epsilon": 1}}
-WHY = {
-    "id": "why",
-    "kind": "choice",
-    "text": "Why?",
-    "options": ["Time", "Fear"],
-    "mechanism": {"epsilon": 1},
-    "after": {"question": "cheated", "answers": ["Yes"]},
-}
 
 
 def draft(*questions: dict[str, Any]) -> dict[str, Any]:
@@ -60,47 +42,7 @@ def read(*questions: dict[str, Any]) -> Survey:
     return survey
 
 
-def worst_ratio(channel: Channel, answers: list[Any]) -> Fraction:
-    """The largest ratio over all reports, by listing every one of them."""
-    tables = [channel.chances(answer) for answer in answers]
-    assert all(sum(table.values()) == 1 for table in tables)
-    assert all(channel.wire.legal(report) for report in tables[0])
-    return max(max(t[z] for t in tables) / min(t[z] for t in tables) for z in tables[0])
-
-
-def ticked(options: int, at_most: int) -> list[tuple[int, ...]]:
-    return [chosen for size in range(at_most + 1) for chosen in combinations(range(options), size)]
-
-
-# Epsilon, by enumeration ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
-@pytest.mark.parametrize(("options", "size"), [(3, 2), (6, 2), (7, 5)])
-def test_a_set_of_options_keeps_its_epsilon_exactly(epsilon: str, options: int, size: int) -> None:
-    channel = mechanisms.subset(options, epsilon, size).device
-    assert worst_ratio(channel, list(range(options))) == channel.ratio <= exp_below(Fraction(epsilon))
-    assert channel.epsilon > float(epsilon) - 1e-9
-
-
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
-@pytest.mark.parametrize(("sizes", "ask"), [([2] * 4, 2), ([2, 3, 4], 2), ([5, 2], 1), ([2] * 3, 3)])
-def test_openly_sampled_answers_keep_their_epsilon_exactly(epsilon: str, sizes: list[int], ask: int) -> None:
-    channel = mechanisms.sampled(sizes, epsilon, ask).device
-    answers = list(product(*(range(size) for size in sizes)))
-    assert worst_ratio(channel, answers) == channel.ratio <= exp_below(Fraction(epsilon))
-    assert channel.epsilon > float(epsilon) - 1e-9
-
-
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
-@pytest.mark.parametrize(("options", "at_most"), [(2, 1), (5, 2), (4, 4)])
-def test_one_of_the_ticked_items_keeps_its_epsilon_exactly(epsilon: str, options: int, at_most: int) -> None:
-    channel = mechanisms.padded(options, epsilon, at_most).device
-    assert worst_ratio(channel, ticked(options, at_most)) == channel.ratio <= exp_below(Fraction(epsilon))
-    assert channel.epsilon > float(epsilon) - 1e-9
-
-
-def test_a_number_s_random_rounding_keeps_the_channel_s_epsilon() -> None:
+def test_random_rounding_of_a_number_keeps_the_epsilon_of_the_channel() -> None:
     """A mixture of two rows has no ratio larger than theirs: enumerated over all values of a grid."""
     question = read({**HOURS, "max": 40, "mechanism": {"name": "krr", "epsilon": 1}}).questions[0]
     rows, points, steps = question.channel.rows, len(question.options) - 1, 40
@@ -114,55 +56,8 @@ def test_a_number_s_random_rounding_keeps_the_channel_s_epsilon() -> None:
     assert max(ratios) <= question.channel.ratio <= exp_below(Fraction(1))
 
 
-def draws_used(channel: Channel, answer: Any, first: int) -> int:
-    used = 0
-
-    def draws() -> int:
-        nonlocal used
-        used += 1
-        return first if used == 1 else int.from_bytes(os.urandom(6), "big")
-
-    channel.pick(answer, draws)
-    return used
-
-
-@pytest.mark.parametrize("first", [0, SCALE // 2, SCALE - 1 - SCALE % 28])
-def test_the_number_of_draws_does_not_depend_on_the_answer(first: int) -> None:
-    subset = mechanisms.subset(10, 1, 3).device
-    assert {draws_used(subset, answer, first) for answer in range(10)} == {4}
-    sampled = mechanisms.sampled([2] * 8, 1, 2).device
-    assert {draws_used(sampled, answer, first) for answer in product((0, 1), repeat=8)} == {2}
-    padded = mechanisms.padded(6, 1, 2).device
-    assert {draws_used(padded, answer, first) for answer in ticked(6, 2)} == {2}
-
-
-def test_a_uniform_integer_is_drawn_again_in_the_last_round_only() -> None:
-    edge = SCALE - SCALE % 7
-    for draw, value in ((0, 0), (6, 6), (7, 0), (edge - 1, 6)):
-        assert below(7, iter([draw]).__next__) == value
-    assert below(7, iter([edge, SCALE - 1, 3]).__next__) == 3
-    assert below(1, iter([SCALE - 1]).__next__) == 0
-
-
-# Choices by variance --------------------------------------------------------------------------------------------
-
-
-def test_the_best_set_size_is_the_known_one() -> None:
-    assert [best_size(1000, epsilon) for epsilon in (1, 2, 4)] == [269, 119, 18]
-    assert [best_size(10, epsilon) for epsilon in (1, 4)] == [3, 1]
-    assert best_size(3, 1) == 1
-
-
-def test_the_best_number_of_items_is_the_known_one() -> None:
-    assert [best_ask(8, epsilon) for epsilon in (0.5, 1, 2, 4)] == [1, 1, 2, 3]
-    variances = [unit_variance(8, best_ask(8, epsilon), epsilon) for epsilon in (0.5, 1, 2, 4)]
-    assert variances == pytest.approx([32.6, 8.65, 2.28, 0.64], rel=0.005)
-    halves = [min(unit_variance(5, s, epsilon, 0.5) for s in range(1, 6)) for epsilon in (0.5, 1, 2, 4)]
-    assert halves == pytest.approx([20.8, 5.9, 1.65, 0.53], rel=0.01)
-
-
 def test_pairs_need_two_items_of_each_person() -> None:
-    """The wish stands in a draft beside an epsilon alone; what is published says it by the number asked."""
+    """A draft asks for pairs next to an epsilon; the published document has the number of items instead."""
     assert [best_ask(8, epsilon, 2) for epsilon in (0.5, 1, 2, 4)] == [2, 2, 2, 3]
     eight = TICKS | {"options": [*"abcdefgh"], "mechanism": {"epsilon": 1, "pairs": True}}
     question = read(eight).questions[0]
@@ -194,7 +89,7 @@ def test_pairs_need_two_items_of_each_person() -> None:
         read(single_choice)
 
 
-def test_what_is_recommended_follows_the_question() -> None:
+def test_the_recommended_mechanism_follows_the_question() -> None:
     def name(question: dict[str, Any]) -> dict[str, Any]:
         return read(question).questions[0].document()["mechanism"]
 
@@ -213,9 +108,6 @@ def test_what_is_recommended_follows_the_question() -> None:
 def test_a_channel_to_be_computed_is_asked_of_the_analysis(question: dict[str, Any]) -> None:
     with pytest.raises(SurveyError, match="hushpoll_analysis"):
         read(question | {"mechanism": {"epsilon": 1}})
-
-
-# Documents ------------------------------------------------------------------------------------------------------
 
 
 def test_later_keys_are_absent_when_unused() -> None:
@@ -326,73 +218,6 @@ def test_bad_documents(question: dict[str, Any], path: str, problem: str) -> Non
     assert refusal.value.remedy
 
 
-# Skip rules -----------------------------------------------------------------------------------------------------
-
-
-def test_a_skipped_question_reports_that_it_does_not_apply() -> None:
-    survey = read(YES_NO, WHY)
-    why = survey.questions[1]
-    assert why.options == ("Time", "Fear")
-    assert why.labels == ("Time", "Fear", "does not apply")
-    assert why.channel.options == 3
-    assert read_answers(survey, {"cheated": "No"}) == [0, 2]
-    assert read_answers(survey, {"cheated": "Yes", "why": "Fear"}) == [1, 1]
-    lengths = {
-        len(Report.new(survey, read_answers(survey, answers)).to_bytes())
-        for answers in ({"cheated": "No"}, {"cheated": "Yes", "why": "Time"})
-        for _ in range(50)
-    }
-    assert len(lengths) == 1
-
-
-def test_a_yes_no_question_with_a_rule_has_three_answers() -> None:
-    caught = YES_NO | {"id": "caught", "after": {"question": "cheated", "answers": ["Yes"]}}
-    assert read(YES_NO, caught).questions[1].mechanism.name == "krr"
-    with pytest.raises(SurveyError, match="exactly two options, this question has 3"):
-        read(YES_NO, caught | {"mechanism": {"name": "warner", "epsilon": 1}})
-
-
-def test_rules_chain() -> None:
-    deeper = WHY | {"id": "fear", "after": {"question": "why", "answers": ["Fear"]}}
-    survey = read(YES_NO, WHY, deeper)
-    assert read_answers(survey, {"cheated": "No"}) == [0, 2, 2]
-    assert read_answers(survey, {"cheated": "Yes", "why": "Time"}) == [1, 0, 2]
-    assert read_answers(survey, {"cheated": "Yes", "why": "Fear", "fear": "Fear"}) == [1, 1, 1]
-
-
-def test_answers_of_skipped_questions_are_refused_and_others_are_needed() -> None:
-    survey = read(YES_NO, WHY)
-    with pytest.raises(ReportError, match="is not asked after these answers"):
-        read_answers(survey, {"cheated": "No", "why": "Fear"})
-    with pytest.raises(ReportError, match="has no answer"):
-        read_answers(survey, {"cheated": "Yes"})
-
-
-OR_POLL = {"name": "or_poll", "decoy": "Brittany?", "decoy_share": 0.4, "epsilon": 1}
-
-
-@pytest.mark.parametrize(
-    ("questions", "problem"),
-    [
-        ((WHY, YES_NO), "not an earlier question"),
-        ((WHY | {"after": {"question": "why", "answers": ["Time"]}},), "not an earlier question"),
-        ((YES_NO, WHY | {"after": {"question": "cheated", "answers": ["Perhaps"]}}), "not an answer of"),
-        ((YES_NO, WHY | {"after": {"question": "cheated", "answers": ["No", "Yes"]}}), "always shown"),
-        ((YES_NO, WHY | {"after": {}}), "is empty"),
-        ((YES_NO, TICKS | {"after": WHY["after"]}), "always asked"),
-        ((YES_NO | {"mechanism": OR_POLL}, WHY), "cannot decide"),
-        ((YES_NO, YES_NO | {"id": "b", "mechanism": OR_POLL, "after": WHY["after"]}), "exactly two options"),
-    ],
-)
-def test_bad_rules(questions: tuple[dict[str, Any], ...], problem: str) -> None:
-    with pytest.raises(SurveyError, match=problem) as refusal:
-        Survey.from_draft(draft(*questions))
-    assert refusal.value.remedy
-
-
-# Answers --------------------------------------------------------------------------------------------------------
-
-
 def test_answers_of_every_kind_are_read_from_files() -> None:
     krr = {"name": "krr", "epsilon": 1}
     labelled = SCALE_OF_5 | {"id": "l", "labels": [*"abcde"], "mechanism": krr}
@@ -412,14 +237,14 @@ def test_answers_of_every_kind_are_read_from_files() -> None:
         *(("used", value) for value in (["e"], ["a", "a"], "z", 1, None, [0], ["a", "b", "c"])),
     ],
 )
-def test_answers_that_are_none_are_refused(question: str, value: Any) -> None:
+def test_invalid_answers_are_refused(question: str, value: Any) -> None:
     krr = {"name": "krr", "epsilon": 1}
     survey = read(SCALE_OF_5 | {"mechanism": krr}, HOURS | {"mechanism": krr}, TICKS | {"at_most": 2})
     with pytest.raises(ReportError, match=f'question "{question}"'):
         read_answers(survey, {"mood": 1, "hours": 1, "used": ["a"], question: value})
 
 
-def test_an_unknown_option_of_a_long_list_is_answered_with_those_that_look_like_it() -> None:
+def test_an_unknown_option_of_a_long_list_is_refused_with_similar_ones() -> None:
     towns = [f"Town {number}" for number in range(1, 1000)] + ["Besançon"]
     survey = read(LIST | {"options": towns, "mechanism": {"epsilon": 1}})
     for option, remedy in (
@@ -456,81 +281,6 @@ def test_true_answers_outside_the_channel_are_refused_without_being_repeated(
         assert repr(answer) not in str(refusal.value).replace("0 to", "")
 
 
-# Wire and records -----------------------------------------------------------------------------------------------
-
-
-def surveys_of_every_form() -> Iterator[Survey]:
-    yield read(
-        {"id": "q", "kind": "choice", "text": "?", "options": [*"abcdefghij"], "mechanism": {"epsilon": 1}}
-    )
-    yield read(TICKS, {"id": "few", **TICKS, "at_most": 1} | {"id": "few"})
-    yield read(
-        SCALE_OF_5 | {"mechanism": {"name": "krr", "epsilon": 1}}, TICKS | {"mechanism": {"epsilon": 3}}
-    )
-
-
-def test_records_of_every_form_are_read_back() -> None:
-    for survey in surveys_of_every_form():
-        record = RecordFormat.of(survey)
-        answers = [() if question.kind.several else 0 for question in survey.questions]
-        for _ in range(50):
-            report = Report.new(survey, answers)
-            assert record.holds(report.reports)
-            assert record.unpack(record.pack(report.reports)) == report.reports
-            assert Report.parse(survey, report.to_bytes()) == (report, None)
-            match = record.pattern.fullmatch(report.to_bytes())
-            assert match is not None
-            assert record.read(match[2]) == report.reports
-
-
-def test_reports_that_nobody_could_send_are_refused() -> None:
-    bitmap = mechanisms.subset(6, 1, 2).device.wire
-    assert bitmap.legal("03")
-    for report in ("3", "003", "01", "07", "C0", "c0", "g3", 3, None, "0 3", "03\n"):
-        assert not bitmap.legal(report)
-    joint = mechanisms.sampled([2, 3, 2], 1, 2).device
-    legal = [report for report in range(100) if joint.wire.legal(report)]
-    assert legal == sorted(joint.chances((0, 0, 0)))
-    assert len(legal) == 6 + 4 + 6
-
-
-def test_constructors_say_what_they_need() -> None:
-    for make, problem in (
-        (lambda: mechanisms.subset(2, 1), "at least three"),
-        (lambda: mechanisms.subset(5, 1, 1), "from 2 to 4"),
-        (lambda: mechanisms.subset(5, 1, 5), "from 2 to 4"),
-        (lambda: mechanisms.sampled([2] * 40, 1, 20), "ask"),
-        (lambda: mechanisms.padded(5, 1, 6), "from 1 to 5"),
-        (lambda: mechanisms.sampled([2], 1, 1), "members"),
-    ):
-        with pytest.raises(MechanismError, match=problem):
-            make()
-
-
-def test_sets_are_no_answers_even_where_there_are_as_many_of_them() -> None:
-    """Sets of two of three options are three reports: a table of one's own may be such a channel."""
-    channel = mechanisms.subset(3, "1", 2).device
-    mechanism = mechanisms.resolve(
-        KINDS["choice"].mechanisms, "a choice", 3, {"name": "matrix", "epsilon": "1"}, channel
-    )
-    assert channel.outcomes == mechanism.options
-    assert not mechanism.reports_are_answers
-    assert mechanism.recorded_as_chosen is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "missing"), [("choice", "subset", "size"), ("multiple", "sampled", "ask")]
-)
-def test_a_published_choice_of_the_designer_is_never_guessed(kind: str, name: str, missing: str) -> None:
-    fitting = KINDS[kind].mechanisms
-    mechanism = mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"})
-    document = {"name": name, **mechanism.parameters}
-    assert mechanisms.resolve(fitting, "a question", 8, document, mechanism.device) == mechanism
-    with pytest.raises(MechanismError) as refused:
-        mechanisms.resolve(fitting, "a question", 8, {"name": name, "epsilon": "1"}, mechanism.device)
-    assert refused.value.field == missing
-
-
 def test_the_ends_of_a_scale_have_their_number_and_their_label() -> None:
     krr = {"mechanism": {"name": "krr", "epsilon": 1, "target": "shares"}}
     (ends,) = read(SCALE_OF_5 | krr | {"labels": ["Never", "Always"]}).questions
@@ -539,22 +289,6 @@ def test_the_ends_of_a_scale_have_their_number_and_their_label() -> None:
     assert every.options == tuple("abcde")
     (bare,) = read(SCALE_OF_5 | krr).questions
     assert bare.options == ("1", "2", "3", "4", "5")
-
-
-@pytest.mark.parametrize("below_weight", [True, False])
-def test_a_set_holds_the_answer_for_exactly_its_weight_of_draws(below_weight: bool) -> None:
-    """The first draw that leaves the answer out is the weight itself: one more would exceed epsilon."""
-    channel = mechanisms.subset(5, "1", 2).device
-    draws = iter([channel.weight - below_weight, *[0] * 10])
-    chosen = int(str(channel.pick(3, lambda: next(draws))), 16)
-    assert bool(chosen >> 3 & 1) is below_weight
-
-
-@pytest.mark.parametrize("below_weight", [True, False])
-def test_a_ticked_item_is_reported_for_exactly_its_weight_of_draws(below_weight: bool) -> None:
-    channel = mechanisms.padded(4, "1", 1).device
-    draws = iter([channel.weight - below_weight, *[0] * 10])
-    assert (channel.pick((2,), lambda: next(draws)) == 2) is below_weight
 
 
 def test_bins_have_the_share_of_their_numbers_and_are_named_by_them() -> None:

@@ -74,7 +74,7 @@ del Channel.forms[Pairs.form]  # other tests of the same process must not see it
 
 @pytest.fixture(autouse=True)
 def forget_the_form() -> Iterator[None]:
-    """The form is known while these tests run and to nobody else."""
+    """Register the form for the duration of each test."""
     Channel.forms[Pairs.form] = Pairs
     yield
     del Channel.forms[Pairs.form]
@@ -96,7 +96,7 @@ def test_a_bitmap_survives_wire_and_record(case: tuple[int, set[int]]) -> None:
 @pytest.mark.parametrize(
     "report", [7, None, True, "", "3", "003", "0G", "0A", "07", "01", "20", "60", "3\n", ["03"], b"03", "０3"]
 )
-def test_what_is_no_bitmap_of_two_among_five_is_refused(report: object) -> None:
+def test_other_values_than_bitmaps_of_two_among_five_are_refused(report: object) -> None:
     wire = Bitmap(5, 2)
     assert not wire.legal(report)
     assert wire.legal("03")
@@ -104,7 +104,7 @@ def test_what_is_no_bitmap_of_two_among_five_is_refused(report: object) -> None:
 
 
 @pytest.mark.parametrize("report", [-1, 3, 1.0, "1", None, True, [1]])
-def test_what_is_no_whole_number_below_three_is_refused(report: object) -> None:
+def test_other_values_than_whole_numbers_below_three_are_refused(report: object) -> None:
     assert not Whole(3).legal(report)
     assert Whole(3).legal(2)
 
@@ -157,7 +157,7 @@ def test_integers_of_numpy_are_integers() -> None:
 
 
 @pytest.mark.parametrize("options", [True, np.True_, 4.0, "4", None, np.float64(4)])
-def test_what_is_no_integer_is_refused_for_what_it_is(options: Any) -> None:
+def test_other_values_than_integers_are_refused_by_their_type(options: Any) -> None:
     constructors = (
         mechanisms.krr,
         mechanisms.subset,
