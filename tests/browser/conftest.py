@@ -77,12 +77,12 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A fresh context: no storage, cookies or cache of another test."""
-    fresh = browser.new_context()
-    yield fresh
+    context = browser.new_context()
+    yield context
     # What a handler of requests still does when its page goes would be raised in the next test.
-    for page in fresh.pages:
+    for page in context.pages:
         page.unroute_all(behavior="ignoreErrors")
-    fresh.close()
+    context.close()
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ TRIED = {
     "options": ["Sport", "Sleep", "Music", "Alcohol", "Pills", "Talking"],
     "mechanism": {"name": "sampled", "epsilon": "2", "ask": 2},
 }
-TOWNS = [f"{name} {part}" for name in TOWN_NAMES for part in ("North", "South", "East", "West")]
+TOWNS = [f"{name} {direction}" for name in TOWN_NAMES for direction in ("North", "South", "East", "West")]
 TOWN = {
     "id": "town",
     "kind": "choice",
@@ -154,10 +154,10 @@ def all_told(page: Page) -> str:
     """What the first view says and, one tap away, the whole explanation."""
     first = page.locator("main").inner_text()
     show_all(page)
-    whole = page.locator("main").inner_text()
+    explanation = page.locator("main").inner_text()
     page.locator(".bar button").click()
     page.locator(".promise").wait_for()
-    return f"{first}\n{whole}"
+    return f"{first}\n{explanation}"
 
 
 def begin(page: Page) -> None:

@@ -184,7 +184,7 @@ class LongAnswer(BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize("path", ["/surveys/x/invitations", "/account", "/s/x"])
 def test_an_answer_to_a_slow_reader_never_touches_the_disk_of_nginx(tmp_path: Path, path: str) -> None:
-    """Lists of invitation codes and exports were written to a file while somebody read them slowly."""
+    """Lists of invitation codes and exports were written to a file for slow readers."""
     node = ThreadingHTTPServer(("127.0.0.1", 0), LongAnswer)
     threading.Thread(target=node.serve_forever, daemon=True).start()
     LongAnswer.sent.clear()

@@ -193,8 +193,8 @@ def test_pages_are_light_the_first_time_and_lighter_after(browser: Browser, serv
     with browser.new_context() as context:
         page = context.new_page()
         sign_in(page, server, "root")
-        shown = ("home", "draft", "question", "privacy", "rehearsal", "survey")
-        for language, name in product(WORKSPACE_LANGUAGES, shown):
+        names = ("home", "draft", "question", "privacy", "rehearsal", "survey")
+        for language, name in product(WORKSPACE_LANGUAGES, names):
             context.add_cookies([{"name": CHOSEN, "value": language, "url": server.url}])
             context.new_cdp_session(page).send("Network.clearBrowserCache")
             first, after = (weight(page, server.url + pages[name]) for _ in range(2))
@@ -209,16 +209,19 @@ def weight(page: Page, url: str) -> float:
     session.send("Network.enable")
     frames: dict[str, str] = {}
     sizes: dict[str, float] = {}
-    session.on("Network.requestWillBeSent", lambda one: frames.update({one["requestId"]: one["frameId"]}))
     session.on(
-        "Network.loadingFinished", lambda one: sizes.update({one["requestId"]: one["encodedDataLength"]})
+        "Network.requestWillBeSent", lambda event: frames.update({event["requestId"]: event["frameId"]})
+    )
+    session.on(
+        "Network.loadingFinished",
+        lambda event: sizes.update({event["requestId"]: event["encodedDataLength"]}),
     )
     page.goto(url)
     page.wait_for_load_state("networkidle")
-    own = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
+    main_frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
     session.detach()
     # What the page before had begun to ask for is not its own either.
-    return sum(size for request, size in sizes.items() if frames.get(request) == own)
+    return sum(size for request, size in sizes.items() if frames.get(request) == main_frame)
 
 
 def test_axe_finds_nothing_and_nothing_overflows_on_any_page(browser: Browser, server: LiveServer) -> None:
@@ -296,16 +299,16 @@ def test_two_tabs_cannot_overwrite_each_other(designer: Page, server: LiveServer
     second.get_by_role("button", name="Save").click()
     expect(second.get_by_role("alert")).to_contain_text("changed in another tab")
     expect(second.get_by_label("Title", exact=True)).to_have_value("From the second tab")
-    found = storage.find(server.store, draft.id)
-    assert found is not None
-    assert found.title == "From the first tab"
+    stored = storage.find(server.store, draft.id)
+    assert stored is not None
+    assert stored.title == "From the first tab"
 
 
 def test_leaving_with_an_unsaved_title_asks_first(designer: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Unsaved", QUESTION)
     patient(designer, 500)  # nothing is saved by itself before somebody leaves
-    asked: list[str] = []
-    designer.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    dialogs: list[str] = []
+    designer.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.dismiss()))
     designer.goto(f"{server.url}/drafts/{draft.id}")
     designer.get_by_label("Title", exact=True).fill("Typed")
     designer.get_by_role("link", name="Next: privacy and accuracy").click(no_wait_after=True)
@@ -314,14 +317,14 @@ def test_leaving_with_an_unsaved_title_asks_first(designer: Page, server: LiveSe
     expect(designer.get_by_role("heading", name="Typed")).to_be_visible()
     designer.get_by_role("link", name="Next: privacy and accuracy").click()
     expect(designer.get_by_role("slider")).to_be_visible()
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
 def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Unsaved question", QUESTION)
     patient(designer, 500)
-    asked: list[str] = []
-    designer.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    dialogs: list[str] = []
+    designer.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.dismiss()))
     with designer.expect_response("**/live.json"):  # what the page sends when it comes is not what is typed
         designer.goto(f"{server.url}/drafts/{draft.id}/questions/{QUESTION['id']}")
     text = designer.get_by_label("Question", exact=True)
@@ -330,10 +333,10 @@ def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: Liv
     expect(text).to_have_value("Have you ever?")
     designer.get_by_role("button", name="Save the question").click()
     expect(designer.get_by_role("heading", name="Have you ever?")).to_be_visible()
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
-def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
+def test_an_analyst_reads_shared_surveys_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
     survey = make_draft(server.store, "For olu", QUESTION).survey()
     server.store.publish(survey, "ines", target_n=100)
     sharing.share(server.store, survey.hash, "olu", actor="ines")
@@ -355,11 +358,11 @@ def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser,
 
 
 def test_no_page_asks_another_machine_or_opens_a_dialog(designer: Page, server: LiveServer) -> None:
-    asked: set[str] = set()
+    hosts: set[str] = set()
     dialogs: list[Dialog] = []
-    designer.on("request", lambda request: asked.add(request.url.split("/")[2]))
+    designer.on("request", lambda request: hosts.add(request.url.split("/")[2]))
     designer.on("dialog", lambda dialog: dialogs.append(dialog))
     for path in ("/surveys", "/surveys/new", "/account"):
         designer.goto(server.url + path, wait_until="networkidle")
-    assert asked == {server.url.removeprefix("http://")}
+    assert hosts == {server.url.removeprefix("http://")}
     assert dialogs == []

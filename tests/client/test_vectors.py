@@ -44,7 +44,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 
 def test_entries_are_added_and_never_changed() -> None:
-    """Published hashes, draws and refusals of every version stand: whoever adds entries adds their pins too."""
+    """Published hashes, draws and refusals never change; new entries need new pins."""
     pinned = json.loads(PINS.read_text(encoding="ascii"))
     current = pins()
     for file, digests in pinned.items():
@@ -179,7 +179,7 @@ def test_bad_draw(answer: Any, r: Any) -> None:
             channel.report(answer, r)
 
 
-def test_the_files_are_what_the_script_writes() -> None:
+def test_the_vectors_equal_those_that_the_script_writes() -> None:
     build = runpy.run_path(str(FOLDER / "write.py"))["build"]
     for name, text in build().items():
         assert (FOLDER / name).read_text(encoding="ascii") == text, (

@@ -143,7 +143,7 @@ def test_the_terminal_asks_what_was_drawn(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(command, "submit", lambda link, survey, report: sent.append(report) or 201)
     ranks = Memory().ranks(survey)
     asked = [question for question in survey.questions if question.block is None]
-    drawn = [name for block in survey.blocks for name in block.asked(ranks[block.number])]
+    drawn = [name for block in survey.blocks for name in block.questions_at(ranks[block.number])]
     url = f"http://127.0.0.1/s/{survey.hash}#{survey.hash}"
     found = CliRunner().invoke(hushpoll, ["answer", url], input="1\n" * (len(asked) + len(drawn)))
     assert found.exit_code == 0, found.output

@@ -134,7 +134,9 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
         assert served.data == source
         assert served.mimetype == "text/javascript"  # modules are UTF-8 always
         # Every module that is imported is announced, so that none is found late.
-        for imported in re.findall(r'(?:from|bring\()\s*"(?:\.{1,2}/)?(?:\w+/)?([\w.]+)"', source.decode()):
+        for imported in re.findall(
+            r'(?:from|loadModule\()\s*"(?:\.{1,2}/)?(?:\w+/)?([\w.]+)"', source.decode()
+        ):
             assert imported in {other.split("/")[1] for other in scripts}
 
 

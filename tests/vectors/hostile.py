@@ -1,4 +1,4 @@
-"""Published documents that a client must refuse, each with one fault, and controls beside them that it must accept.
+"""Published documents that a client must refuse, each with one fault, and controls that it must accept.
 
 A document is a list of parts: text, {"hex": ...} for bytes that are no text, or [text, times] for a repetition.
 Unless a fault is about the hash, the expected hash is the document's own, so that nothing else can catch it.

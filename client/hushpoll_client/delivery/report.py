@@ -147,7 +147,7 @@ def draw_ranks(survey: Survey, source: Source = os.urandom) -> tuple[int, ...]:
 
 def asked_questions(survey: Survey, ranks: Sequence[int]) -> tuple[Question, ...]:
     """Return the questions that are asked where these ranks were drawn: of a block some, the others all."""
-    chosen = {name for block in survey.blocks for name in block.asked(ranks[block.number])}
+    chosen = {name for block in survey.blocks for name in block.questions_at(ranks[block.number])}
     return tuple(question for question in survey.questions if question.block is None or question.id in chosen)
 
 

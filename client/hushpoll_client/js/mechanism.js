@@ -1,5 +1,5 @@
-// The mechanisms, the twin of mechanism/ and exact.py. A published channel counts only if it is what its mechanism
-// compiles to or, where nothing is compiled, if its exact ratio keeps the epsilon stated.
+// Mechanisms. A published channel must be what its mechanism compiles to or, where nothing is compiled, have an exact
+// ratio within the stated epsilon. The twin of mechanism/ and exact.py.
 
 import { BrokenPromise, Channel, count, MAX_TABLE, MechanismError, SCALE } from "./channel.js";
 
@@ -14,9 +14,9 @@ export const MECHANISM = {
   reportsAnswers: true, // a report says one of the answers
   takesCombined: true, // the combined answer alone will do
   recompiled: true, // the integers are computed anew
-  tellsOnly: null, // the one target that its reports can tell of more than two answers
+  tellsOnly: null, // the only target of its reports on more than two answers
 
-  /** Make it from published parameters and integers; `about` is what the question says of itself. */
+  /** Make it from published parameters and integers; `about` are the question's answers. */
   check(parameters, options, channel, about) {
     const { device, analysis = device } = this.compile(parameters, options, about);
     if (JSON.stringify(device.toJson()) !== JSON.stringify(channel.toJson())) broken("is not the channel of this mechanism");
@@ -28,7 +28,7 @@ export const MECHANISM = {
     return this.reportsAnswers && this.device.listed && this.device.outcomes === this.analysis.options;
   },
 
-  /** What reports give away for certain: the answers that one `leaves` possible, and the decoy's or null. */
+  /** What reports reveal for certain: the answers that one `leaves` possible, and the decoy's or null. */
   get facts() {
     const { analysis } = this;
     const answers = count(analysis.options);
@@ -36,17 +36,17 @@ export const MECHANISM = {
     return count(analysis.outcomes)
       .map((report) => {
         const leaves = answers.filter((x) => analysis.row(x)[report]);
-        return { report, leaves, decoy: this.decoyTold(report) };
+        return { report, leaves, decoy: this.revealedDecoy(report) };
       })
       .filter(({ leaves }) => leaves.length && leaves.length < answers.length);
   },
 
-  /** Whether somebody who knows the decoy's answer can learn more than the odds allow. */
+  /** Whether a person who knows the decoy's answer can learn more than the odds allow. */
   get knownDecoyTells() {
     return this.hasDecoy && !this.device.ratio;
   },
 
-  decoyTold(report) {
+  revealedDecoy(report) {
     const fits = (decoy) => [0, 1].some((answer) => this.device.row(this.combined(answer, decoy))[report]);
     const possible = this.hasDecoy ? [0, 1].filter(fits) : [];
     return possible.length === 1 ? possible[0] : null;
@@ -122,7 +122,7 @@ export const MECHANISMS = named({
   },
 });
 
-/** Let objects carry their own names. */
+/** Add its name to each object. */
 export function named(mechanisms) {
   for (const [name, mechanism] of Object.entries(mechanisms)) Object.assign(mechanism, { name });
   return mechanisms;
@@ -141,9 +141,9 @@ export function resolve(fitting, options, { name, ...parameters }, channel, abou
 
 // W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly.
 function krrChannel(options, epsilon) {
-  const others = BigInt(options - 1);
-  const weight = ceil(D << 64n, expBelow(positive(epsilon)) + (others << 64n));
-  if (D - others * weight <= weight) refuse("options");
+  const rest = BigInt(options - 1);
+  const weight = ceil(D << 64n, expBelow(positive(epsilon)) + (rest << 64n));
+  if (D - rest * weight <= weight) refuse("options");
   return Channel.krr(options, Number(weight));
 }
 
@@ -195,7 +195,7 @@ export function readShare(text, field) {
   return share;
 }
 
-/** Give floor(2^64 e^epsilon) by the series of e^x: what rounding loses stays far below 2^200 in 2^384, which is checked. */
+/** Return floor(2^64 e^epsilon) by the series of e^x: what rounding loses stays far below 2^200 in 2^384, which is checked. */
 export function expBelow([top, bottom]) {
   if (top === 0n) return 1n << 64n;
   if (top > 100n * bottom) refuse("epsilon");

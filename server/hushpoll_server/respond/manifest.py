@@ -35,7 +35,7 @@ BUNDLES = {
     "anchor": ("client/anchor.js",),
     "group": ("client/group.js",),
     "series": ("client/series.js",),
-    "presentation": ("client/presentation.js", "respond/study.js"),
+    "presentation": ("client/presentation.js", "respond/presentation.js"),
 }
 """Modules that a page loads together for what its survey has, each after those that it imports; the name of a bundle is
 that of the module in client/js that asks for it, see `OPTIONAL_KEYS` in survey.js."""
