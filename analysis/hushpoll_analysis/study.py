@@ -13,13 +13,9 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import one_or_more
-from hushpoll_analysis.data.arrow import are_many
-from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.files import column_names, read_frame, tally
-from hushpoll_analysis.data.parts import find_parts
-from hushpoll_analysis.data.released import released_together
-from hushpoll_analysis.data.tally import COLUMN_SUFFIX, Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.cumulative import Cumulative
+from hushpoll_analysis.estimand.quantiles import QUARTILES, Quantiles, quantiles_of
 from hushpoll_analysis.estimates import Estimate, EstimateTable
 from hushpoll_analysis.regression import models
 from hushpoll_analysis.regression.correlation import Correlation
@@ -30,11 +26,15 @@ from hushpoll_analysis.results.question import QuestionResults
 from hushpoll_analysis.results.respondents import rows_of_file, rows_of_parts, too_many_to_read
 from hushpoll_analysis.results.survey import SurveyResults, load_survey, report
 from hushpoll_analysis.results.trend import Trend, trend
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column
-from hushpoll_analysis.shares.cumulative import Cumulative
-from hushpoll_analysis.shares.quantiles import QUARTILES, Quantiles, quantiles_of
+from hushpoll_analysis.sample.arrow import are_many
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.engine_sums import is_engine_table
+from hushpoll_analysis.sample.files import column_names, read_frame, tally
+from hushpoll_analysis.sample.parts import find_parts
+from hushpoll_analysis.sample.population import Population
+from hushpoll_analysis.sample.released import released_together
+from hushpoll_analysis.sample.tally import COLUMN_SUFFIX, Tally
+from hushpoll_analysis.sample.weights import Column
 from hushpoll_analysis.tables import frames
 from hushpoll_analysis.tables.cells import CrossTable
 from hushpoll_analysis.tables.differences import Comparison

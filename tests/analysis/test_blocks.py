@@ -24,11 +24,11 @@ from hushpoll_analysis import (
     sum_score,
 )
 from hushpoll_analysis.channel.view import channel_view, sampler
-from hushpoll_analysis.data.files import tally
-from hushpoll_analysis.data.members import pair_table
 from hushpoll_analysis.planning.margins import plan
 from hushpoll_analysis.results.export import write_export
-from hushpoll_analysis.sampling.weighted import weighted_estimate
+from hushpoll_analysis.sample.files import tally
+from hushpoll_analysis.sample.members import pair_table
+from hushpoll_analysis.sample.weighted import weighted_estimate
 from hushpoll_client import SCALE, Survey
 from hushpoll_client.mechanism import Member, sampled
 

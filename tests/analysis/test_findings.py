@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hushpoll_analysis import AnalysisError, report, resolve
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.findings import reached_margin
 from hushpoll_analysis.results.group_findings import group_findings
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.wording import LANGUAGES, wording
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 

@@ -15,7 +15,7 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.results.follow_up import shares_among_asked
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.wording import LANGUAGES, wording
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.sample import read_sample
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 

@@ -15,15 +15,15 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import cumulative, estimate, mean, quantiles, report
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.data.columns import randomized_variable
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.means import privacy_is_bound
 from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.curves import PHONE, WIDE, axis_labels
 from hushpoll_analysis.results.numbers import BOUND
 from hushpoll_analysis.results.survey import SurveyResults
-from hushpoll_analysis.shares.means import privacy_is_bound
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.columns import randomized_variable
+from hushpoll_analysis.sample.sample import read_sample
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_analysis.tables.means import compare_means
 from hushpoll_client import Channel, Survey

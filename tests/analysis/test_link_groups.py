@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, report
-from hushpoll_analysis.data.files import read_frame, tally
-from hushpoll_analysis.data.link_groups import displayed_names
-from hushpoll_analysis.data.parts import tally_parts, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.shuffle import shuffled_epsilon
 from hushpoll_analysis.results.export import write_export
 from hushpoll_analysis.results.question import QuestionResults
+from hushpoll_analysis.sample.files import read_frame, tally
+from hushpoll_analysis.sample.link_groups import displayed_names
+from hushpoll_analysis.sample.parts import tally_parts, write_parts
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat

@@ -276,7 +276,7 @@ def test_engines_count_bitmaps_and_joint_reports_alike(frame: pd.DataFrame, tmp_
 
 
 def test_groups_are_counted_part_by_part(frame: pd.DataFrame) -> None:
-    from hushpoll_analysis.data.files import tally
+    from hushpoll_analysis.sample.files import tally
 
     grouped = frame.assign(site=np.where(np.arange(len(frame)) % 3 == 0, "north", "south"))
     counted = tally(SURVEY, grouped, by="site")

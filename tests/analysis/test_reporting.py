@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, report
-from hushpoll_analysis.data.released import released_together
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.export import write_export, write_reports
 from hushpoll_analysis.results.figures import axis_for
 from hushpoll_analysis.results.method import percent
 from hushpoll_analysis.results.rendering import stylesheet
 from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_analysis.sample.released import released_together
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.formatting import epsilon_text

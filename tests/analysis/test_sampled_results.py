@@ -12,7 +12,7 @@ from hushpoll_analysis import correlate, estimate, linear, report, simulate, wei
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_analysis.sample.replicates import Replicates
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import mechanisms
 from hushpoll_client.cli import main

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, crosstab, estimate, linear, logit, report, weighted_estimate
-from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_analysis.sample.files import tally
+from hushpoll_analysis.sample.replicates import Replicates
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import special

@@ -13,11 +13,11 @@ from hushpoll_analysis import cumulative, density, estimate, mean, quantiles, re
 from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.view import Floats, sampler, set_view
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.cumulative import cumulative_of
 from hushpoll_analysis.interval import interval
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.shares.cumulative import cumulative_of
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.sample import read_sample
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import Channel
 

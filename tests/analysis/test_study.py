@@ -29,7 +29,7 @@ from hushpoll_analysis import (
     trend,
     weighted_estimate,
 )
-from hushpoll_analysis.data.parts import engine_table
+from hushpoll_analysis.sample.parts import engine_table
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import anchored, estimate, report, sensitivity, simulate
-from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.sample.files import tally
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.cli import main

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hushpoll_client.messages import constant, msg
 
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.compliance import (
+from hushpoll_analysis.validity.sensitivity import (
     CARELESS,
     PROTECTIVE,
     Sensitivity,

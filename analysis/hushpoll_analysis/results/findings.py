@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.cumulative import Cumulative
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.cumulative import Cumulative
-from hushpoll_analysis.shares.result import ShareEstimates
 
 from .numbers import in_unit, values_of
 from .sampled import SampleEstimate

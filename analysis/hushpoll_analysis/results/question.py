@@ -13,21 +13,21 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import set_view
-from hushpoll_analysis.data.option_columns import OPTION
-from hushpoll_analysis.data.released import AT_ONCE
-from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, figures
+from hushpoll_analysis.estimand.quantiles import Quantile
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
+from hushpoll_analysis.estimand.shares import estimate
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.planning.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.result import PlottedResult, as_json
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import design_sample
-from hushpoll_analysis.shares.compliance import Sensitivity
-from hushpoll_analysis.shares.estimation import estimate
-from hushpoll_analysis.shares.parts import Pair, PartsEstimate, figures
-from hushpoll_analysis.shares.quantiles import Quantile
-from hushpoll_analysis.shares.result import ShareEstimates
-from hushpoll_analysis.shares.sample import Sample, read_sample
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_sample import design_sample
+from hushpoll_analysis.sample.option_columns import OPTION
+from hushpoll_analysis.sample.released import AT_ONCE
+from hushpoll_analysis.sample.sample import Sample, read_sample
+from hushpoll_analysis.sample.tally import Tally, total_of
+from hushpoll_analysis.validity.sensitivity import Sensitivity
 
 from .compliance import sensitivity_of
 from .follow_up import likeliest_among_asked, shares_among_asked
