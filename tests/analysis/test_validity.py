@@ -340,7 +340,7 @@ def test_a_report_draws_what_nobody_can_check(people: pd.DataFrame) -> None:
     assert f"would be {100 * yes:.1f} % {100 * (yes - 0.025) / 0.95:.1f} %" in text
     assert f"would be at most {100 * (yes + 0.02):.1f} %" in text
     # The largest share of a choice moves away from a third.
-    largest = max(reason.lines, key=lambda line: line.entry.estimate).entry
+    largest = max(reason.shares, key=lambda share: share.estimate)
     assert reason.sensitivity.option == largest.option
     rows = reason.sensitivity.to_frame().set_index("careless")["estimate"]
     assert rows[0.3] == pytest.approx((largest.estimate - 0.1) / 0.7)

@@ -37,12 +37,12 @@ from .export import reports_name
 from .findings import Finding, findings, read_needed
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
-from .question import Line, QuestionResults, finite, question_results
+from .question import QuestionResults, ReportedShare, finite, question_results
 from .respondents import count_reports, group_rows, respondents_of
 from .rows import FRAME_COLUMNS, question_rows
 from .validity import Validity, anchor_of, validity_of
 
-__all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "load_survey", "report"]
+__all__ = ["MINIMUM", "QuestionResults", "ReportedShare", "SurveyResults", "load_survey", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
 MINIMUM = FEWEST_REPORTS
