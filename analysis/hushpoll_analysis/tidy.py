@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:

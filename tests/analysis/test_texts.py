@@ -6,12 +6,12 @@ import re
 
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.picture import as_svg
 from hushpoll_analysis.results.rendering import as_body, as_html
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.texts import texts_of
 from hushpoll_analysis.results.wording import LANGUAGES, wording
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
 
 from tests.vectors.surveys import about_draft

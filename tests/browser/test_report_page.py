@@ -126,7 +126,7 @@ def test_the_report_page(
     page = opened(browser, cookies, size, scheme)
     page.goto(f"{server[0].url}/surveys/{SURVEY.hash}/report?by=cheated")
     check(page, f"{size}-{scheme}")
-    expected = report(SURVEY, [sealed_records(server[0].store, SURVEY.hash)])["cheated"].lines[0]
+    expected = report(SURVEY, [sealed_records(server[0].store, SURVEY.hash)])["cheated"].shares[0]
     first = page.locator(".report-card .forest").first
     assert f"{100 * expected.shown_estimate:.1f} %" in first.inner_text()
     # The dot stands where the estimate is, between the axis' ends.

@@ -65,7 +65,7 @@ TARGETS = (
     ),
     Target(
         "estimators",
-        "analysis/hushpoll_analysis/shares",
+        "analysis/hushpoll_analysis/estimand",
         (
             "tests/analysis/test_intervals_golden.py",
             "tests/analysis/test_estimate_golden.py",

@@ -14,12 +14,12 @@ from babel.messages.pofile import read_po
 from flask import Flask
 from flask_babel import force_locale
 from hushpoll_analysis import AnalysisError, report
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.planning.budgets import budget
 from hushpoll_analysis.planning.recommendation import recommend
 from hushpoll_analysis.results.method import percent
 from hushpoll_analysis.results.rendering import as_body
 from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_analysis.sample.tally import column_of
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import HushpollError, Survey, SurveyError, strict_json
 from hushpoll_client.errors import DocumentError

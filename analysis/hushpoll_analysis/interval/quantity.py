@@ -12,7 +12,7 @@ import numpy as np
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.counts import Counts
+from hushpoll_analysis.counts import Counts
 from hushpoll_analysis.errors import NotIdentifiedError
 
 __all__ = [

@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import rows_as_json
+from hushpoll_analysis.sample.columns import (
     Mechanisms,
     check_frame,
     check_names,
     refuse_skipped,
 )
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.distinct_rows import times_of
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.option_columns import with_options
-from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.data.streams import takes_streams
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import rows_as_json
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.distinct_rows import times_of
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.option_columns import with_options
+from hushpoll_analysis.sample.row_designs import Designs, with_designs
+from hushpoll_analysis.sample.streams import takes_streams
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy, keeps_call
 

@@ -13,7 +13,8 @@ from scipy import stats
 
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Codes,
     EstimatedShare,
     Mechanisms,
@@ -21,9 +22,8 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_column,
 )
-from hushpoll_analysis.data.listed_sets import read_listed
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.listed_sets import read_listed
 
 from .correlation_score import CorrelationTest
 

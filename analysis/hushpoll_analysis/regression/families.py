@@ -12,7 +12,8 @@ import pandas as pd
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.channel.view import Floats, channel_view
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import (
     Codes,
     Mechanisms,
     SetVariable,
@@ -21,8 +22,7 @@ from hushpoll_analysis.data.columns import (
     read_variable,
     report_codes,
 )
-from hushpoll_analysis.data.row_designs import Design, RowDesigns
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.row_designs import Design, RowDesigns
 
 from .links import chance_of
 from .outcomes import (

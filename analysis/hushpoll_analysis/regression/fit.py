@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import optimize, stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.result import PlottedResult

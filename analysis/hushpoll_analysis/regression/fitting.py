@@ -10,9 +10,9 @@ import numpy as np
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.replicates import ReplicateWeights
-from hushpoll_analysis.sampling.weighted_notes import heavy_notes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.replicates import ReplicateWeights
+from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
 from .families import Family
 from .fit import ModelFit

@@ -17,8 +17,8 @@ from formulaic.errors import DataMismatchWarning, FormulaicError
 from formulaic.parser.types import Factor
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import Variable
 
 __all__ = [
     "INTERCEPT",

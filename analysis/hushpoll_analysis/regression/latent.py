@@ -14,9 +14,9 @@ from scipy import special, stats
 
 from hushpoll_analysis.arguments import listed, seed_of
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import check_frame
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
+from hushpoll_analysis.sample.columns import check_frame
 
 from .likelihood import Likelihood
 from .matching import matched_rows

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.columns import find_column
-from hushpoll_analysis.data.row_order import value_at
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import find_column
+from hushpoll_analysis.sample.row_order import value_at
 
 if TYPE_CHECKING:
     from .fit import ModelFit

@@ -12,9 +12,9 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, read_column
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import Codes, read_column
 
 from .families import Family
 from .fit import ModelFit, NestedTest, chi2_tail

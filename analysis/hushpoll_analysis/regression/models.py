@@ -9,7 +9,9 @@ import pandas as pd
 from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Mechanisms,
     check_frame,
     check_once,
@@ -17,15 +19,13 @@ from hushpoll_analysis.data.columns import (
     is_randomized,
     refuse_skipped,
 )
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.distinct_rows import TIMES, DistinctRows, each_row, merge_equal_rows, times_of
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.row_designs import Designs, is_column, with_designs
-from hushpoll_analysis.data.streams import takes_streams
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.together import can_be_grouped, put_design_together, strata_codes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.distinct_rows import TIMES, DistinctRows, each_row, merge_equal_rows, times_of
+from hushpoll_analysis.sample.grouped_design import can_be_grouped, put_design_together, strata_codes
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.row_designs import Designs, is_column, with_designs
+from hushpoll_analysis.sample.streams import takes_streams
 
 from . import families
 from .correlation import Correlation, correlate

@@ -10,10 +10,10 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import check_frame
-from hushpoll_analysis.data.distinct_rows import DistinctRows
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.columns import check_frame
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.distinct_rows import DistinctRows
 
 from .fit import Coefficients, ModelFit
 from .formula import ModelTerms

@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.columns import SetVariable, Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import SetVariable, Variable
 
 from .families import MOST_REPORTS, report_tables
 from .likelihood import Likelihood

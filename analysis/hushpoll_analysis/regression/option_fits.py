@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from hushpoll_analysis.channel.view import set_view
-from hushpoll_analysis.data.columns import Mechanisms
-from hushpoll_analysis.data.option_columns import option_of, options_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import Mechanisms
+from hushpoll_analysis.sample.option_columns import option_of, options_of
 from hushpoll_analysis.tidy import Tidy
 
 from .fit import ModelFit

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import special
 
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.columns import Codes
+from hushpoll_analysis.sample.columns import Codes
 
 from .links import chance_of
 

@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
 from .formula import forgets_rows

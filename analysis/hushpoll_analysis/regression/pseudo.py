@@ -13,12 +13,12 @@ from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.channel.view import ChannelView, channel_view
-from hushpoll_analysis.data.columns import randomized_variable, read_column, report_codes
-from hushpoll_analysis.data.listed_sets import read_listed
-from hushpoll_analysis.data.members import refuse_together, with_members
-from hushpoll_analysis.data.option_columns import option_names, with_options
-from hushpoll_analysis.data.row_designs import Designs, RowDesigns, with_designs
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import randomized_variable, read_column, report_codes
+from hushpoll_analysis.sample.listed_sets import read_listed
+from hushpoll_analysis.sample.members import refuse_together, with_members
+from hushpoll_analysis.sample.option_columns import option_names, with_options
+from hushpoll_analysis.sample.row_designs import Designs, RowDesigns, with_designs
 
 from .formula import parse_formula, variables_of
 from .outcomes import HiddenNumber

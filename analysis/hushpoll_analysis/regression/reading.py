@@ -15,7 +15,8 @@ from hushpoll_client.mechanism import Mechanism
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Codes,
     Mechanisms,
     SetVariable,
@@ -24,9 +25,8 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_column,
 )
-from hushpoll_analysis.data.distinct_rows import DistinctRows
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.distinct_rows import DistinctRows
 
 from .families import Family, ReadOutcome, report_tables, seen_chances
 from .formula import (

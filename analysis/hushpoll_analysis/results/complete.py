@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 from hushpoll_client import Survey
 
-from hushpoll_analysis.data.arrow import are_many
-from hushpoll_analysis.data.engine_reports import EngineReports
-from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.missing import OMIT, check_action, chosen_rows, complete, names_in
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.arrow import are_many
+from hushpoll_analysis.sample.engine_reports import EngineReports
+from hushpoll_analysis.sample.engine_sums import is_engine_table
+from hushpoll_analysis.sample.missing import OMIT, check_action, chosen_rows, complete, names_in
+from hushpoll_analysis.sample.tally import column_of
 
 from .respondents import MOST_READ, rows_of_file, rows_of_parts, too_many_to_read
 

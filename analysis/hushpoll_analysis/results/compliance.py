@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hushpoll_client.messages import constant, msg
 
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.compliance import (
+from hushpoll_analysis.validity.sensitivity import (
     CARELESS,
     PROTECTIVE,
     Sensitivity,
@@ -57,9 +57,9 @@ class _Followed(NamedTuple):
 
 def _followed(part: QuestionResults) -> _Followed | None:
     """Choose what is followed; None where chance gives the answers another way than by the question itself."""
-    if part.estimate is None or not part.lines or part.question.after is not None:
+    if part.estimate is None or not part.shares or part.question.after is not None:
         return None
-    entry = max(part.lines, key=lambda one: one.entry.estimate).entry
+    entry = max(part.shares, key=lambda share: share.estimate)
     chance = part.question.answers.chances[part.estimate.options.index(entry.option)]
     return _Followed(entry, float(chance), part.estimate.level)
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hushpoll_analysis.shares.cumulative import Cumulative
-from hushpoll_analysis.shares.density import Density
+from hushpoll_analysis.estimand.cumulative import Cumulative
+from hushpoll_analysis.estimand.density import Density
 
 from .wording import Wording
 

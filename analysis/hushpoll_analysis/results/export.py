@@ -18,13 +18,13 @@ from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD, OTHER
 
-from hushpoll_analysis.data.arrow import has_arrow
-from hushpoll_analysis.data.files import Progress, read_frame
-from hushpoll_analysis.data.guarding import guarded_csv
-from hushpoll_analysis.data.parts import shuffled, write_parts
-from hushpoll_analysis.data.released import AT_ONCE
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.arrow import has_arrow
+from hushpoll_analysis.sample.files import Progress, read_frame
+from hushpoll_analysis.sample.guarding import guarded_csv
+from hushpoll_analysis.sample.parts import shuffled, write_parts
+from hushpoll_analysis.sample.released import AT_ONCE
+from hushpoll_analysis.sample.tally import column_of
 
 from .asked import are_numbers, asked_facts, asked_words, block_questions, block_reading
 from .formats import REPORT_FORMATS, ReportRelease

@@ -91,14 +91,14 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
     The thin line is the interval of sampling and privacy, the thick one that of privacy alone.
     """
     pyplot = _pyplot()
-    shown = [question for question in report.questions if question.lines]
+    shown = [question for question in report.questions if question.shares]
     if not shown:
         raise AnalysisError(
             f"nothing to draw: {report.n} reports are fewer than the minimum of {report.minimum}"
         )
     if axes is not None and len(shown) > 1:
         raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions", "call plot() without axes")
-    rows = [len(question.all_lines) for question in shown]
+    rows = [len(question.all_shares) for question in shown]
     if axes is None:
         figure, grid = pyplot.subplots(
             len(shown),
@@ -119,9 +119,9 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
 def draw_question(question: QuestionResults, axes: Any = None) -> Any:
     """Draw one question and give the axes: its shares, or its mean where the reports determine nothing else."""
     mean = None if question.numbers is None else question.numbers.mean
-    if question.lines:
+    if question.shares:
         assert question.estimate is not None
-        place = new_axes(len(question.all_lines)) if axes is None else axes
+        place = new_axes(len(question.all_shares)) if axes is None else axes
         _draw_shares(question, place, question.estimate.level)
         return place
     if mean is None:

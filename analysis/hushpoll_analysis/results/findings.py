@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.cumulative import Cumulative
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.cumulative import Cumulative
-from hushpoll_analysis.shares.result import ShareEstimates
 
 from .numbers import in_unit, values_of
 from .sampled import SampleEstimate
 from .texts import Texts, texts_of
 
 if TYPE_CHECKING:
-    from .question import Line, QuestionResults
+    from .question import QuestionResults, ReportedShare
     from .survey import SurveyResults
 
 __all__ = ["Finding", "Verdict", "findings", "reached_margin", "read_needed"]
@@ -116,13 +116,13 @@ def _found(part: QuestionResults, texts: Texts) -> str:
     return " ".join([_among_asked_found(part, texts), _everybody_found(part, texts)])
 
 
-def _shares_found(part: QuestionResults, lines: list[Line], texts: Texts) -> str:
+def _shares_found(part: QuestionResults, lines: list[ReportedShare], texts: Texts) -> str:
     """Word one share, or the two largest of several and whether the first is ahead beyond chance."""
     say = texts.say
     if len(lines) == 1:
-        return say("sentence", text=_share(part, lines[0].entry, texts))
-    lines.sort(key=lambda line: -line.entry.estimate)
-    first, second = (_share(part, line.entry, texts) for line in lines[:2])
+        return say("sentence", text=_share(part, lines[0], texts))
+    lines.sort(key=lambda line: -line.estimate)
+    first, second = (_share(part, line, texts) for line in lines[:2])
     order = [line.option for line in lines]
     if _leads(part, sorted(_named(part), key=lambda line: order.index(line.option))):
         return " ".join([say("most_often", share=first), say("then", share=second)])
@@ -132,22 +132,22 @@ def _shares_found(part: QuestionResults, lines: list[Line], texts: Texts) -> str
 def _among_asked_found(part: QuestionResults, texts: Texts) -> str:
     """Word the shares among those who were asked a follow-up question, or that these reports do not tell them."""
     lines = _named(part, part.among_asked)
-    if any(math.isinf(line.entry.low) for line in lines) or not lines:
+    if any(math.isinf(line.low) for line in lines) or not lines:
         return texts.say("asked_unclear")
     return texts.say("finding_asked", text=_shares_found(part, lines, texts))
 
 
 def _everybody_found(part: QuestionResults, texts: Texts) -> str:
     """Word the shares of everybody for the answers that are named of those asked."""
-    lines = sorted(_named(part), key=lambda line: -line.entry.estimate)
-    text = " ".join(texts.say("sentence", text=_share(part, line.entry, texts)) for line in lines[:2])
+    lines = sorted(_named(part), key=lambda line: -line.estimate)
+    text = " ".join(texts.say("sentence", text=_share(part, line, texts)) for line in lines[:2])
     return texts.say("finding_everybody", text=text)
 
 
-def _named(part: QuestionResults, lines: Sequence[Line] | None = None) -> list[Line]:
+def _named(part: QuestionResults, lines: Sequence[ReportedShare] | None = None) -> list[ReportedShare]:
     """Return the shares worth a sentence: Yes of a yes/no question, never "does not apply"."""
     options = part.question.options[-1:] if part.question.kind.yes_or_no else part.question.options
-    return [line for line in (part.lines if lines is None else lines) if line.option in options]
+    return [line for line in (part.shares if lines is None else lines) if line.option in options]
 
 
 def _numbers_said(part: QuestionResults, texts: Texts) -> list[str]:
@@ -204,7 +204,7 @@ def _share_sentence(option: str, entry: Estimate, texts: Texts) -> str:
     return say("share", share=say.percent(shown.estimate), **values)
 
 
-def _leads(part: QuestionResults, lines: Sequence[Line]) -> bool:
+def _leads(part: QuestionResults, lines: Sequence[ReportedShare]) -> bool:
     """Return whether the largest share is larger than all others beyond chance, whichever it is.
 
     Multiple comparisons with the best (Hsu 1984), Bonferroni's bound for its critical value; where reports speak of
@@ -228,9 +228,9 @@ def reached_margin(part: QuestionResults) -> float | None:
         values = values_of(part.question)
         assert values is not None
         return (numbers.mean.high - numbers.mean.low) / 2.0 / float(values.max() - values.min())
-    entries = [line.entry for line in part.lines]
+    entries: Sequence[Estimate] = part.shares
     if target == "cumulative" and numbers is not None and numbers.cumulative is not None:
-        entries = list(numbers.cumulative.estimates)
+        entries = numbers.cumulative.estimates
     return max(((entry.high - entry.low) / 2.0 for entry in entries), default=None)
 
 

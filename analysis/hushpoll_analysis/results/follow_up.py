@@ -10,10 +10,10 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.estimand.ratio_limits import Ratios
 from hushpoll_analysis.estimates import Estimate, Shown
-from hushpoll_analysis.sampling.numbers import DesignSample
-from hushpoll_analysis.shares.ratio_limits import Ratios
-from hushpoll_analysis.shares.sample import Sample
+from hushpoll_analysis.sample.design_sample import DesignSample
+from hushpoll_analysis.sample.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

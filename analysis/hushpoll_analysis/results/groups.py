@@ -14,13 +14,13 @@ from hushpoll_client.messages import msg, sentence
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import OTHER
 
-from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
-from hushpoll_analysis.data.link_groups import by_link, displayed_names, folded_rows
-from hushpoll_analysis.data.members import pair_of
-from hushpoll_analysis.data.option_columns import YES_NO, option_of
-from hushpoll_analysis.data.tally import Tally, group_names, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sample.columns import ExactView, Variable, randomized_variable
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.link_groups import by_link, displayed_names, folded_rows
+from hushpoll_analysis.sample.members import pair_of
+from hushpoll_analysis.sample.option_columns import YES_NO, option_of
+from hushpoll_analysis.sample.tally import Tally, group_names, question_of, total_of
 from hushpoll_analysis.tables.design_means import compare_design_means
 from hushpoll_analysis.tables.differences import Comparison
 from hushpoll_analysis.tables.frames import compare, crosstab

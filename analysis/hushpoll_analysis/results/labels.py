@@ -13,7 +13,7 @@ from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.channel.view import sampler
-from hushpoll_analysis.data.tally import column_of
+from hushpoll_analysis.sample.tally import column_of
 
 __all__ = [
     "GROUP_TEXT",

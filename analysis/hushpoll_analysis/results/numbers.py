@@ -13,12 +13,12 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimand.cumulative import Cumulative, cumulative_of
+from hushpoll_analysis.estimand.density import Density, density_of
+from hushpoll_analysis.estimand.means import mean_of, privacy_is_bound
+from hushpoll_analysis.estimand.quantiles import Places, Quantiles, quantiles_of
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.cumulative import Cumulative, cumulative_of
-from hushpoll_analysis.shares.density import Density, density_of
-from hushpoll_analysis.shares.means import mean_of, privacy_is_bound
-from hushpoll_analysis.shares.quantiles import Places, Quantiles, quantiles_of
-from hushpoll_analysis.shares.sample import Sample
+from hushpoll_analysis.sample.sample import Sample
 
 __all__ = [
     "BOUND",

@@ -15,8 +15,8 @@ from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD, OTHER
 
-from hushpoll_analysis.data.released import PACKAGE, written_release
-from hushpoll_analysis.data.tally import column_of
+from hushpoll_analysis.sample.released import PACKAGE, written_release
+from hushpoll_analysis.sample.tally import column_of
 
 from .asked import are_numbers, block_questions, channel_facts
 from .labels import GROUP_TEXT, WARNING

@@ -21,7 +21,7 @@ from .wording import wording
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .question import Line, QuestionResults
+    from .question import QuestionResults, ReportedShare
     from .survey import SurveyResults
     from .waves import FollowedQuestion, FollowedRow, Point
 
@@ -35,7 +35,7 @@ TITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 26, 80
 class Row:
     """One share: its label, cut where it is long, and how far down it stands."""
 
-    line: Line
+    line: ReportedShare
     label: str
     y: int
 
@@ -145,15 +145,15 @@ def _place(report: SurveyResults, part: QuestionResults) -> int:
 
 
 def _axis(part: QuestionResults) -> Axis:
-    return axis_for(line.shown_high for line in (*part.shown_among_asked, *part.shown_lines))
+    return axis_for(line.shown_high for line in (*part.shown_among_asked, *part.shown_shares))
 
 
-def _sections(part: QuestionResults, texts: Texts) -> list[tuple[str, Sequence[Line]]]:
+def _sections(part: QuestionResults, texts: Texts) -> list[tuple[str, Sequence[ReportedShare]]]:
     """Return the shares with their headings: of a follow-up question first those among the people asked."""
     if not part.among_asked:
-        return [("", part.shown_lines)]
+        return [("", part.shown_shares)]
     say = texts.say
-    return [(say("among_asked"), part.shown_among_asked), (say("of_everybody"), part.shown_lines)]
+    return [(say("among_asked"), part.shown_among_asked), (say("of_everybody"), part.shown_shares)]
 
 
 def _panels(part: QuestionResults, report: SurveyResults, texts: Texts) -> list[Panel]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,21 +13,21 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import set_view
-from hushpoll_analysis.data.option_columns import OPTION
-from hushpoll_analysis.data.released import AT_ONCE
-from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, figures
+from hushpoll_analysis.estimand.quantiles import Quantile
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
+from hushpoll_analysis.estimand.shares import estimate
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.planning.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.result import PlottedResult, as_json
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import design_sample
-from hushpoll_analysis.shares.compliance import Sensitivity
-from hushpoll_analysis.shares.estimation import estimate
-from hushpoll_analysis.shares.parts import Pair, PartsEstimate, figures
-from hushpoll_analysis.shares.quantiles import Quantile
-from hushpoll_analysis.shares.result import ShareEstimates
-from hushpoll_analysis.shares.sample import Sample, read_sample
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_sample import design_sample
+from hushpoll_analysis.sample.option_columns import OPTION
+from hushpoll_analysis.sample.released import AT_ONCE
+from hushpoll_analysis.sample.sample import Sample, read_sample
+from hushpoll_analysis.sample.tally import Tally, total_of
+from hushpoll_analysis.validity.sensitivity import Sensitivity
 
 from .compliance import sensitivity_of
 from .follow_up import likeliest_among_asked, shares_among_asked
@@ -39,58 +39,69 @@ from .rows import FRAME_COLUMNS, question_rows
 from .sampled import sample_estimate, sample_numbers, sample_parts
 from .validity import LONG_LIST, TOP
 
-__all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
+__all__ = ["DISHONEST", "QuestionResults", "ReportedShare", "finite", "question_results"]
 
 
-@dataclass(frozen=True)
-class Line:
-    """One row of a question's table: the estimate of one option and what belongs to it."""
+@dataclass(frozen=True, kw_only=True)
+class ReportedShare(Estimate):
+    """The estimated share of one option with what a report adds to it: a row of a question's table.
 
-    entry: Estimate
+    Attributes
+    ----------
+    simultaneous : Estimate
+        The same share with limits that hold for all options together.
+    constrained : float
+        The likeliest share with every share possible at once.
+    dishonest_shift : float
+        How far a few people who send a chosen report could move the estimate.
+    z : float
+        The normal quantile of the level.
+    """
+
     simultaneous: Estimate
     constrained: float
     dishonest_shift: float
     z: float
 
-    @property
-    def option(self) -> str:
-        """The option's label."""
-        return self.entry.option
+    @classmethod
+    def of(
+        cls, entry: Estimate, simultaneous: Estimate, *, constrained: float, dishonest_shift: float, z: float
+    ) -> ReportedShare:
+        """Return an estimate as a row of a question's table."""
+        own = {name.name: getattr(entry, name.name) for name in fields(Estimate)}
+        return cls(
+            **own, simultaneous=simultaneous, constrained=constrained, dishonest_shift=dishonest_shift, z=z
+        )
 
     @property
     def shown_estimate(self) -> float:
         """The estimate, cut to [0, 1]."""
-        return self.entry.shown.estimate
+        return self.shown.estimate
 
     @property
     def shown_low(self) -> float:
         """The lower limit, cut to [0, 1]."""
-        return self.entry.shown.low
+        return self.shown.low
 
     @property
     def shown_high(self) -> float:
         """The upper limit, cut to [0, 1]."""
-        return self.entry.shown.high
+        return self.shown.high
 
     @property
     def privacy_low(self) -> float:
         """The lower limit for these very respondents (normal, randomization only), cut to [0, 1]."""
-        return min(1.0, max(0.0, self.entry.estimate - self.z * self.entry.se_privacy))
+        return min(1.0, max(0.0, self.estimate - self.z * self.se_privacy))
 
     @property
     def privacy_high(self) -> float:
         """The upper limit for these very respondents (normal, randomization only), cut to [0, 1]."""
-        return min(1.0, max(0.0, self.entry.estimate + self.z * self.entry.se_privacy))
-
-    @property
-    def outside(self) -> bool:
-        """Whether the unbiased estimate lies outside [0, 1]."""
-        return not 0.0 <= self.entry.estimate <= 1.0
+        return min(1.0, max(0.0, self.estimate + self.z * self.se_privacy))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of the JSON contract, with what the report adds to it."""
         return {
-            **as_json(self.entry.to_dict()),
+            **as_json(super().to_dict()),
             "simultaneous": {"low": finite(self.simultaneous.low), "high": finite(self.simultaneous.high)},
             "constrained": self.constrained,
             "dishonest_shift": self.dishonest_shift,
@@ -108,7 +119,7 @@ class QuestionResults(PlottedResult):
     question: Question
     n: int
     counts: tuple[int, ...]
-    lines: tuple[Line, ...]
+    shares: tuple[ReportedShare, ...]
     estimate: ShareEstimates | PartsEstimate | None
     numbers: Numbers | None = None
     smallest: int | None = None
@@ -117,7 +128,7 @@ class QuestionResults(PlottedResult):
     """The fewest reports that were released together; infinite where all were; None where nobody knows."""
     weighted: bool = False
     """Whether respondents stand for different numbers of people."""
-    among_asked: tuple[Line, ...] = ()
+    among_asked: tuple[ReportedShare, ...] = ()
     """The shares among those who were asked, where the question has a skip rule; `lines` are of everybody."""
 
     @property
@@ -126,21 +137,21 @@ class QuestionResults(PlottedResult):
         return self.question.id
 
     @property
-    def ranked(self) -> tuple[Line, ...]:
+    def ranked(self) -> tuple[ReportedShare, ...]:
         """The shares as they are shown: the largest first, unless the answers have an order of their own."""
         if not self.is_ranked:
-            return self.lines
-        return tuple(sorted(self.lines, key=lambda line: -line.entry.estimate))
+            return self.shares
+        return tuple(sorted(self.shares, key=lambda line: -line.estimate))
 
     @property
-    def all_lines(self) -> tuple[Line, ...]:
+    def all_shares(self) -> tuple[ReportedShare, ...]:
         """The shares among those asked, where there are, and those of everybody."""
-        return (*self.among_asked, *self.lines)
+        return (*self.among_asked, *self.shares)
 
     @property
     def is_ranked(self) -> bool:
         """Whether the shares are shown by size."""
-        return len(self.lines) > 1 and not self.question.answers.ordered and not self.question.kind.yes_or_no
+        return len(self.shares) > 1 and not self.question.answers.ordered and not self.question.kind.yes_or_no
 
     @property
     def reports_are_options(self) -> bool:
@@ -177,8 +188,8 @@ class QuestionResults(PlottedResult):
         """Variance over that of direct answers, summed over options; None where direct answers would not vary."""
         if self.estimate is None:
             return None
-        direct = sum(line.constrained * (1 - line.constrained) for line in self.lines) / (self.n - 1)
-        return sum(line.entry.se**2 for line in self.lines) / direct if direct > 1e-12 else None
+        direct = sum(line.constrained * (1 - line.constrained) for line in self.shares) / (self.n - 1)
+        return sum(line.se**2 for line in self.shares) / direct if direct > 1e-12 else None
 
     @property
     def n_effective(self) -> float | None:
@@ -189,26 +200,26 @@ class QuestionResults(PlottedResult):
     @property
     def is_estimated(self) -> bool:
         """Whether there is anything but counts."""
-        return bool(self.lines) or self.numbers is not None
+        return bool(self.shares) or self.numbers is not None
 
     @cached_property
-    def top(self) -> tuple[Line, ...]:
+    def top(self) -> tuple[ReportedShare, ...]:
         """The largest shares of a long list; none of a short one."""
-        if len(self.lines) <= LONG_LIST:
+        if len(self.shares) <= LONG_LIST:
             return ()
         return self.ranked[:TOP]
 
     @cached_property
-    def shown_lines(self) -> tuple[Line, ...]:
+    def shown_shares(self) -> tuple[ReportedShare, ...]:
         """The shares that figures show: of a long list the largest."""
         return self.top or self.ranked
 
     @cached_property
-    def shown_among_asked(self) -> tuple[Line, ...]:
+    def shown_among_asked(self) -> tuple[ReportedShare, ...]:
         """The shares among those asked that figures show: of a long list the largest."""
         lines = self.among_asked
         if self.is_ranked:
-            lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))
+            lines = tuple(sorted(lines, key=lambda line: -line.estimate))
         return lines[: len(self.top)] if self.top else lines
 
     @cached_property
@@ -219,7 +230,7 @@ class QuestionResults(PlottedResult):
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of options, where reports speak of two at once; of a long list they would be too many to read."""
-        several = isinstance(self.estimate, PartsEstimate) and len(self.lines) <= LONG_LIST
+        several = isinstance(self.estimate, PartsEstimate) and len(self.shares) <= LONG_LIST
         return self.estimate.pairs() if several else ()  # type: ignore[union-attr]
 
     @cached_property
@@ -246,7 +257,7 @@ class QuestionResults(PlottedResult):
     @property
     def dishonest_weight(self) -> float:
         """How many honest reports one dishonest report can outweigh, at most."""
-        return max((line.entry.weight for line in self.lines), default=math.nan)
+        return max((line.weight for line in self.shares), default=math.nan)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -289,7 +300,7 @@ class QuestionResults(PlottedResult):
             "design_effect": self.design_effect,
             "n_effective": self.n_effective,
             "dishonest_weight": None if self.estimate is None else self.dishonest_weight,
-            "estimates": [line.to_dict() for line in self.lines],
+            "estimates": [line.to_dict() for line in self.shares],
             **(
                 {}
                 if self.question.after is None
@@ -436,13 +447,13 @@ def _with_among_asked(
     if results.question.after is None:
         return results
     entries = shares_among_asked(results.question, sample, level, interval)
-    possible = likeliest_among_asked([line.constrained for line in results.lines])
+    possible = likeliest_among_asked([line.constrained for line in results.shares])
     z = _normal_quantile(level)
-    lines = tuple(
-        Line(entry, together, share, DISHONEST * entry.weight, z)
+    shares = tuple(
+        ReportedShare.of(entry, together, constrained=share, dishonest_shift=DISHONEST * entry.weight, z=z)
         for (entry, together), share in zip(entries, possible, strict=False)
     )
-    return replace(results, among_asked=lines)
+    return replace(results, among_asked=shares)
 
 
 def _lines(
@@ -451,11 +462,13 @@ def _lines(
     found: ShareEstimates | PartsEstimate,
     together: ShareEstimates | PartsEstimate,
     z: float,
-) -> tuple[Line, ...]:
+) -> tuple[ReportedShare, ...]:
     shares = dict(zip(question.labels, likeliest, strict=True))
     return tuple(
-        Line(one, both, shares[one.option], _shift(found, one), z)
-        for one, both in zip(found.estimates, together.estimates, strict=True)
+        ReportedShare.of(
+            entry, both, constrained=shares[entry.option], dishonest_shift=_shift(found, entry), z=z
+        )
+        for entry, both in zip(found.estimates, together.estimates, strict=True)
     )
 
 

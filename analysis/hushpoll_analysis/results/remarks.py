@@ -97,8 +97,8 @@ def _share_remarks(part: QuestionResults) -> list[str]:
         )
         first = joined(" ", [drawn, first])
     # Rounded, so that of equal shifts the first option of the question is named.
-    worst = max(part.lines, key=lambda line: round(line.dishonest_shift, 12))
-    whose = msg("this figure") if len(part.lines) == 1 else msg("“{option}”", option=worst.option)
+    worst = max(part.shares, key=lambda line: round(line.dishonest_shift, 12))
+    whose = msg("this figure") if len(part.shares) == 1 else msg("“{option}”", option=worst.option)
     second = _dishonest(part, whose, at_most(100 * worst.dishonest_shift))
     third = open_question(part)
     return [first, second, *([third] if third else [])]

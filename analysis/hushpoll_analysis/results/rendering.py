@@ -16,7 +16,7 @@ from hushpoll_client.formatting import epsilon_text, number_text
 from hushpoll_client.messages import Message, msg
 from markupsafe import Markup
 
-from hushpoll_analysis.data.guarding import guarded_csv
+from hushpoll_analysis.sample.guarding import guarded_csv
 
 from .compliance import careless_panel, protective_panel
 from .curves import cumulative_panel, histogram_panel

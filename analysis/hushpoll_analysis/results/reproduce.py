@@ -16,8 +16,8 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.view import Floats, channel_view, sampler, set_view
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import NotIdentifiedError
+from hushpoll_analysis.sample.tally import column_of
 
 from .labels import WARNING
 from .numbers import values_of

@@ -14,10 +14,12 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_client.survey.group import FIELD
 from tqdm import tqdm
 
-from hushpoll_analysis.data.arrow import are_many, arrow
-from hushpoll_analysis.data.distinct_rows import WEIGHTS
-from hushpoll_analysis.data.engine_reports import EngineReports
-from hushpoll_analysis.data.files import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.arrow import are_many, arrow
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.distinct_rows import WEIGHTS
+from hushpoll_analysis.sample.engine_reports import EngineReports
+from hushpoll_analysis.sample.files import (
     Progress,
     check_hash,
     column_names,
@@ -26,12 +28,10 @@ from hushpoll_analysis.data.files import (
     tally,
     text_columns,
 )
-from hushpoll_analysis.data.option_columns import with_options
-from hushpoll_analysis.data.parts import find_parts
-from hushpoll_analysis.data.stored_tally import GroupCounts
-from hushpoll_analysis.data.tally import Tally, column_of
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sample.option_columns import with_options
+from hushpoll_analysis.sample.parts import find_parts
+from hushpoll_analysis.sample.stored_tally import GroupCounts
+from hushpoll_analysis.sample.tally import Tally, column_of
 
 __all__ = [
     "MOST_READ",

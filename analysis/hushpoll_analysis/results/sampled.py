@@ -13,23 +13,23 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.maximum_likelihood import maximise
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, sampler
-from hushpoll_analysis.data.option_columns import OPTION, option_rows
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.constrained import ConstrainedEstimate
+from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, asked_notes, estimate_parts
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, with_interval
 from hushpoll_analysis.interval import Resampling, quantity_method
 from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
-from hushpoll_analysis.sampling.weighted import (
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
+from hushpoll_analysis.sample.option_columns import OPTION, option_rows
+from hushpoll_analysis.sample.tally import Tally
+from hushpoll_analysis.sample.weighted import (
     WeightedEstimate,
     weighted_part,
     weighted_sample,
 )
-from hushpoll_analysis.shares.constrained import ConstrainedEstimate
-from hushpoll_analysis.shares.parts import Pair, PartsEstimate, asked_notes, estimate_parts
-from hushpoll_analysis.shares.result import ShareEstimates
 
 from .numbers import Numbers, has_numbers, numbers_of
 from .respondents import MOST_READ, Rows

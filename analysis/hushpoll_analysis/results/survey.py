@@ -19,30 +19,30 @@ from hushpoll_client.survey.assurance import assurance
 from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.arguments import listed, number, whole_number
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.files import Progress, tally_records
-from hushpoll_analysis.data.link_groups import by_link, folded_population, group_sizes
-from hushpoll_analysis.data.missing import FAIL, OMIT
-from hushpoll_analysis.data.released import released_together
-from hushpoll_analysis.data.tally import Tally, question_of, total_of
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.raking import Margins
-from hushpoll_analysis.sampling.weights import Column
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.engine_sums import is_engine_table
+from hushpoll_analysis.sample.files import Progress, tally_records
+from hushpoll_analysis.sample.link_groups import by_link, folded_population, group_sizes
+from hushpoll_analysis.sample.missing import FAIL, OMIT
+from hushpoll_analysis.sample.population import Population
+from hushpoll_analysis.sample.raking import Margins
+from hushpoll_analysis.sample.released import released_together
+from hushpoll_analysis.sample.tally import Tally, question_of, total_of
+from hushpoll_analysis.sample.weights import Column
 
 from .complete import complete_rows
 from .export import reports_name
 from .findings import Finding, findings, read_needed
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
-from .question import Line, QuestionResults, finite, question_results
+from .question import QuestionResults, ReportedShare, finite, question_results
 from .respondents import count_reports, group_rows, respondents_of
 from .rows import FRAME_COLUMNS, question_rows
 from .validity import Validity, anchor_of, validity_of
 
-__all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "load_survey", "report"]
+__all__ = ["MINIMUM", "QuestionResults", "ReportedShare", "SurveyResults", "load_survey", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
 MINIMUM = FEWEST_REPORTS
@@ -272,7 +272,7 @@ def report(
     survey : Survey or path
         What was asked.
     data : DataFrame, mapping, path, Tally, Ibis table or records
-        The reports, in columns `<question id>_reported`; see `hushpoll_analysis.data.files.tally`.
+        The reports, in columns `<question id>_reported`; see `hushpoll_analysis.sample.files.tally`.
     by : str, optional
         Estimate every other question within the groups of this question (randomized too), or of this column of the
         data (exact), with a test of independence and differences between groups. A tick list or a long list makes a

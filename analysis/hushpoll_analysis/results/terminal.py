@@ -85,9 +85,9 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
         lines += _aligned(rows)
     if part.among_asked:
         lines += _asked_text(part, f"{100 * report.level:g} %")
-    if part.lines:
+    if part.shares:
         lines += _share_text(part, f"{100 * report.level:g} %")
-    if part.reports_are_options and part.lines:
+    if part.reports_are_options and part.shares:
         lines.append("  * reported, not true: what the devices sent after randomizing")
     else:
         words = reported_words(part)
@@ -95,8 +95,8 @@ def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
     if part.numbers is not None:
         lines += _number_text(part.numbers, f"{100 * report.level:g} %")
     lines += _tick_text(part, f"{100 * report.level:g} %")
-    for line in part.lines:
-        unclipped = percent(line.entry.estimate)
+    for line in part.shares:
+        unclipped = percent(line.estimate)
         if line.outside and unclipped != percent(line.shown_estimate):
             lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {unclipped}")
     for remark in part.remarks:
@@ -110,7 +110,7 @@ def _asked_text(part: QuestionResults, level: str) -> list[str]:
     rows = [["among those asked", "estimate", f"{level} interval", "SE", "SE privacy"]]
     for line in part.shown_among_asked:
         limits = between(line.shown_low, line.shown_high)
-        errors = [f"{line.entry.se:.4f}", f"{line.entry.se_privacy:.4f}"]
+        errors = [f"{line.se:.4f}", f"{line.se_privacy:.4f}"]
         rows.append([_cut(line.option, 30), percent(line.shown_estimate), limits, *errors])
     return _aligned(rows)
 
@@ -119,8 +119,8 @@ def _share_text(part: QuestionResults, level: str) -> list[str]:
     title = "of everybody" if part.among_asked else ""
     rows = [[title, "estimate", f"{level} interval", "SE", "SE privacy"]]
     rows[0] += ["reported*"] if part.reports_are_options else []
-    for line in part.lines:
-        entry = line.entry
+    for line in part.shares:
+        entry = line
         row = [
             _cut(line.option, 30),
             percent(line.shown_estimate),

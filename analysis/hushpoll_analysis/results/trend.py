@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown
 from hushpoll_analysis.plotting import draw_line

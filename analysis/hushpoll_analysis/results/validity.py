@@ -12,16 +12,16 @@ from hushpoll_client import Survey
 from hushpoll_client.messages import constant, joined, msg
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.columns import randomized_variable, read_variable
-from hushpoll_analysis.data.distinct_rows import times_of
-from hushpoll_analysis.data.members import refuse_together
-from hushpoll_analysis.data.tally import Tally, question_of
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.tables.anchoring import Anchored, anchored, careless_chances
-from hushpoll_analysis.tables.fieller import AnchoredShare, Careless, careless_of, read_anchor
+from hushpoll_analysis.sample.columns import randomized_variable, read_variable
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.distinct_rows import times_of
+from hushpoll_analysis.sample.members import refuse_together
+from hushpoll_analysis.sample.tally import Tally, question_of
 from hushpoll_analysis.tables.joint import JointReports
 from hushpoll_analysis.tables.means import tells_shares
+from hushpoll_analysis.validity.anchoring import Anchored, anchored, careless_chances
+from hushpoll_analysis.validity.fieller import AnchoredShare, Careless, careless_of, read_anchor
 
 from .method import percent
 from .numbers import rounded, values_of

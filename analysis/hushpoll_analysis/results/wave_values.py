@@ -10,13 +10,13 @@ from typing import Any
 from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.option_shares import PartsEstimate
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate, Shown
 from hushpoll_analysis.interval.mover import BoundedEstimate
-from hushpoll_analysis.sampling.numbers import DesignSample
-from hushpoll_analysis.sampling.weighted import WeightedEstimate
-from hushpoll_analysis.shares.parts import PartsEstimate
-from hushpoll_analysis.shares.result import ShareEstimates
-from hushpoll_analysis.shares.two_groups import Parameter, TwoGroupEstimate
+from hushpoll_analysis.sample.design_sample import DesignSample
+from hushpoll_analysis.sample.weighted import WeightedEstimate
+from hushpoll_analysis.validity.two_groups import Parameter, TwoGroupEstimate
 
 from .question import QuestionResults
 from .survey import SurveyResults

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.channel.view import Floats, channel_view, sampler
-from hushpoll_analysis.shares.parts import PartsEstimate
-from hushpoll_analysis.shares.result import ShareEstimates
+from hushpoll_analysis.estimand.option_shares import PartsEstimate
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 
 __all__ = ["share_variance"]
 

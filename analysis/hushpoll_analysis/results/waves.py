@@ -164,7 +164,7 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
         )
     )
     unit, rows = (_ANSWER, ()) if len(parts) < 2 else _rows(list(parts.values()))
-    followed = 0 if unit != _ANSWER else len(next(reversed(parts.values())).lines) if rows else 0
+    followed = 0 if unit != _ANSWER else len(next(reversed(parts.values())).shares) if rows else 0
     if followed > _MOST_ROWS:
         notes += (
             msg(
@@ -185,11 +185,11 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
 
 def _rows(parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:
     """Return what the rows are, and the rows: answers, and an average where there is one."""
-    if not all(part.lines for part in parts):
+    if not all(part.shares for part in parts):
         return msg("Average"), (_average(parts),)
-    lines = parts[-1].lines
+    lines = parts[-1].shares
     if len(lines) > _MOST_ROWS:
-        lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))[:_MOST_ROWS]
+        lines = tuple(sorted(lines, key=lambda line: -line.estimate))[:_MOST_ROWS]
         rows = [_largest(line.option, parts) for line in lines]
     else:
         rows = [_shares(trend([part.estimate for part in parts], line.option)) for line in lines]
@@ -217,7 +217,7 @@ def _largest(option: str, parts: list[QuestionResults]) -> FollowedRow:
     What is largest in the last wave was so partly by chance: intervals for one share would show it to have grown.
     """
     return _row(
-        option, [next(line for line in part.lines if line.option == option).simultaneous for part in parts]
+        option, [next(line for line in part.shares if line.option == option).simultaneous for part in parts]
     )
 
 

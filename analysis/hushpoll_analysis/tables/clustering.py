@@ -17,11 +17,11 @@ from scipy.optimize import linear_sum_assignment
 
 from hushpoll_analysis.arguments import by_name, seed_of
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, Mechanisms, check_names
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.missing import takes_missing
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import Codes, Mechanisms, check_names
+from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.summary import Summary
 
 from .latent_table import LatentTable, points_of, read_latent

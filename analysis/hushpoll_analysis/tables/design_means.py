@@ -13,16 +13,16 @@ from hushpoll_client.survey import Question
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, read_variable
-from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.means import mean_of
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.interval import AUTO, quantity_method
 from hushpoll_analysis.interval.mover import Mover, difference_limits
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
-from hushpoll_analysis.sampling.weighted import Everybody
-from hushpoll_analysis.shares.means import mean_of
+from hushpoll_analysis.sample.columns import Codes, Mechanisms, Variable, read_variable
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
+from hushpoll_analysis.sample.option_columns import with_options
+from hushpoll_analysis.sample.weighted import Everybody
 
 from .cells import FAINT
 from .means import (

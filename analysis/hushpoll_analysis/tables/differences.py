@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Difference
 from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import Variable
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
 

@@ -13,7 +13,9 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import sampler
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     ExactView,
     Mechanisms,
     Variable,
@@ -22,15 +24,13 @@ from hushpoll_analysis.data.columns import (
     read_column,
     read_variable,
 )
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.distinct_rows import TIMES
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.option_columns import with_options, with_yes_no
-from hushpoll_analysis.data.row_designs import Designs, in_columns, with_designs
-from hushpoll_analysis.data.row_order import value_at
-from hushpoll_analysis.data.streams import takes_streams
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.distinct_rows import TIMES
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.option_columns import with_options, with_yes_no
+from hushpoll_analysis.sample.row_designs import Designs, in_columns, with_designs
+from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.sample.streams import takes_streams
 from hushpoll_analysis.tidy import keeps_call
 
 from .cells import CrossTable

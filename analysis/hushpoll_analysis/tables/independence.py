@@ -18,9 +18,9 @@ from scipy import stats
 
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.columns import Codes
+from hushpoll_analysis.sample.design import SampleDesign
 
 from .joint import JointReports
 

@@ -17,14 +17,14 @@ from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Codes,
     EstimatedShare,
     Variable,
 )
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.weighted_notes import heavy_notes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
 __all__ = ["JointReports", "along_axes"]
 

@@ -13,10 +13,10 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats, channel_view
-from hushpoll_analysis.data.columns import Mechanisms, Variable
-from hushpoll_analysis.data.counts import finite_numbers
-from hushpoll_analysis.data.members import refuse_together, with_members
+from hushpoll_analysis.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import Mechanisms, Variable
+from hushpoll_analysis.sample.members import refuse_together, with_members
 
 from .joint import JointReports
 from .reading import read_joint

@@ -13,14 +13,14 @@ from hushpoll_client.messages import msg
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
-from hushpoll_analysis.data.columns import Variable
-from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimand.means import MeanDifference, mean_difference, mean_of
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult
-from hushpoll_analysis.shares.means import MeanDifference, mean_difference, mean_of
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.columns import Variable
+from hushpoll_analysis.sample.sample import read_sample
 from hushpoll_analysis.tidy import Tidy
 
 from .cells import FAINT

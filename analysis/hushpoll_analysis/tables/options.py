@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Mechanisms
-from hushpoll_analysis.data.option_columns import each_option, options_of
-from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sample.columns import Mechanisms
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.option_columns import each_option, options_of
+from hushpoll_analysis.sample.row_designs import Designs
 
 from .cells import CrossTable
 from .differences import Comparison, Outcome, compare_groups, stacked_groups

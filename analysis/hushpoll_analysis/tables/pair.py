@@ -11,8 +11,8 @@ from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.channel.view import Floats, channel_view
-from hushpoll_analysis.data.columns import Variable
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.columns import Variable
+from hushpoll_analysis.sample.design import SampleDesign
 
 from .joint import JointReports
 

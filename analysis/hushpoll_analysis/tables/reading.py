@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
 
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     MAX_GROUPS,
     ExactView,
     Mechanisms,
@@ -18,10 +19,9 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_variable,
 )
-from hushpoll_analysis.data.distinct_rows import times_of
-from hushpoll_analysis.data.members import pair_of, refuse_together
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.distinct_rows import times_of
+from hushpoll_analysis.sample.members import pair_of, refuse_together
 
 from .joint import JointReports
 from .pair import pair_reports

@@ -14,7 +14,14 @@ from scipy import stats
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level, finite_numbers
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval import AUTO, effective_interval, interval
+from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
+from hushpoll_analysis.interval.quantity import known_shares, quantity
+from hushpoll_analysis.interval.wilson import Wilson
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import (
     Codes,
     Mechanisms,
     Variable,
@@ -23,20 +30,13 @@ from hushpoll_analysis.data.columns import (
     read_variable,
     refuse_skipped,
 )
-from hushpoll_analysis.data.counts import check_level, finite_numbers
-from hushpoll_analysis.data.members import refuse_together
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.interval import AUTO, effective_interval, interval
-from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
-from hushpoll_analysis.interval.quantity import known_shares, quantity
-from hushpoll_analysis.interval.wilson import Wilson
-from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.weighted import WeightedReports
-from hushpoll_analysis.sampling.weighted_notes import heavy_notes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.members import refuse_together
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.row_designs import Designs, with_designs
+from hushpoll_analysis.sample.weighted import WeightedReports
+from hushpoll_analysis.sample.weighted_notes import heavy_notes
 from hushpoll_analysis.summary import Summary
 
 __all__ = ["SumScore", "sum_score"]

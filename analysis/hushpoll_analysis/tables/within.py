@@ -13,9 +13,9 @@ from scipy.special import ndtri, stdtrit
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.row_designs import RowDesigns
 from hushpoll_analysis.interval.effective import effective_quantity
 from hushpoll_analysis.interval.quantity import Quantity, quantity
+from hushpoll_analysis.sample.row_designs import RowDesigns
 
 from .group_ratio import GroupRatio, group_ratio
 from .joint import JointReports

@@ -220,8 +220,8 @@ def _source(
     keys: dict[str, Any],
 ) -> Iterator[Any]:
     """Yield what the report is made of: counts of many files by a query engine, its table, or where the reports are."""
-    from hushpoll_analysis.data.arrow import are_many
-    from hushpoll_analysis.data.parts import engine_table
+    from hushpoll_analysis.sample.arrow import are_many
+    from hushpoll_analysis.sample.parts import engine_table
 
     if engine is None and not (are_many(data) and find_spec("duckdb") and find_spec("ibis")):
         yield data
@@ -248,8 +248,8 @@ def _counts(
     keys: dict[str, Any],
 ) -> Any:
     """Count many files by a query engine, jointly with the anchor too where there is one."""
-    from hushpoll_analysis.data.parts import tally_parts
     from hushpoll_analysis.results.validity import anchor_of
+    from hushpoll_analysis.sample.parts import tally_parts
 
     count = partial(tally_parts, survey, data, engine=engine or ENGINES[0], master=master)
     anchor = keys.get("anchor", survey.anchor and survey.anchor.question)
@@ -272,7 +272,7 @@ def _sizes(survey: Survey, sizes: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _released(survey: Survey, data: str) -> float | None:
-    from hushpoll_analysis.data.released import released_together
+    from hushpoll_analysis.sample.released import released_together
 
     return released_together(survey, data)
 
@@ -376,9 +376,9 @@ def _sample_keys(data: str | None, options: dict[str, str | None]) -> dict[str, 
 
 
 def _replicates(data: str, prefix: str, kind: str, rho: str | None, scales: str | None) -> Any:
-    from hushpoll_analysis.data.arrow import files_at
-    from hushpoll_analysis.data.files import column_names
-    from hushpoll_analysis.sampling.replicates import Replicates
+    from hushpoll_analysis.sample.arrow import files_at
+    from hushpoll_analysis.sample.files import column_names
+    from hushpoll_analysis.sample.replicates import Replicates
 
     first = next(iter(files_at(data)), Path(data))
     names = [name for name in column_names(first) if name.startswith(prefix)]

@@ -19,8 +19,8 @@ from hushpoll_server.store.counts import ALONE, Place, keep_pairs, read_counts
 from hushpoll_server.store.surveys import Store, SurveyState
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
+    from hushpoll_analysis.sample.tally import Tally
 
 __all__ = ["CountsCache", "ResultsCache"]
 
@@ -53,7 +53,7 @@ class CountsCache:
             return _kept(store, survey, by) or self._scan(store, survey, by, keep)
 
     def _scan(self, store: Store, survey: Survey, by: str | None, keep: bool) -> Tally:
-        from hushpoll_analysis.data.files import tally
+        from hushpoll_analysis.sample.files import tally
 
         state, key = _state(store, survey), (survey.hash, by)
         scanned = self._scanned.get(key)
@@ -96,7 +96,7 @@ def _state(store: Store, survey: Survey) -> SurveyState:
 
 def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
     """Make a tally of what is kept; None where these two questions are not, or where counts are missing."""
-    from hushpoll_analysis.data.stored_tally import tally_from_counts
+    from hushpoll_analysis.sample.stored_tally import tally_from_counts
 
     second = None if by == FIELD and survey.groups else by
     entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)} if second else set()

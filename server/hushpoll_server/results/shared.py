@@ -32,8 +32,8 @@ from .counts_cache import CountsCache, ResultsCache
 from .public_files import PublicFiles
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
+    from hushpoll_analysis.sample.tally import Tally
 
 bp = Blueprint("results", __name__, template_folder="templates")
 bp.before_request(guard_forms)
@@ -119,8 +119,8 @@ def results_of(
     needed: Mapping[str, float] | None = None,
 ) -> SurveyResults:
     """Estimate the survey's questions from what is sealed."""
-    from hushpoll_analysis.data.stored_tally import GroupCounts
     from hushpoll_analysis.results.survey import report
+    from hushpoll_analysis.sample.stored_tally import GroupCounts
 
     tallies: CountsCache = current_app.extensions["hushpoll_counts"]
     store, state = get_store(), state_of(survey.hash)
@@ -147,7 +147,7 @@ def results_of(
 
 def oversized(counted: Tally, sizes: Mapping[str, int]) -> list[str]:
     """Name the groups from which more reports came than they are said to have people."""
-    from hushpoll_analysis.data.link_groups import group_sizes
+    from hushpoll_analysis.sample.link_groups import group_sizes
 
     came = group_sizes(counted)
     rest = sum(size for name, size in sizes.items() if name not in came)

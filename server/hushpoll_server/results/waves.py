@@ -154,8 +154,8 @@ def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | No
     """Return the results of a wave, or of one of its groups; None where that is not shown on its own."""
     if group is None:
         return results_of(survey, None, level)
-    from hushpoll_analysis.data.link_groups import tally_of
     from hushpoll_analysis.results.survey import report
+    from hushpoll_analysis.sample.link_groups import tally_of
 
     tallies: CountsCache = current_app.extensions["hushpoll_counts"]
     counted = tally_of(tallies.get(get_store(), survey, FIELD), group) if group in survey.groups else None

@@ -356,7 +356,7 @@ def counts_from_survey(key: str) -> dict[str, str]:
     if key not in {key_offered for key_offered, _, _ in decoy_sources()}:
         raise HushpollError("choose one of the surveys listed, or type the share")
     from hushpoll_analysis import estimate
-    from hushpoll_analysis.data.files import tally
+    from hushpoll_analysis.sample.files import tally
 
     survey_hash, _, question_id = key.partition(":")
     survey = get_store().get_survey(survey_hash)

@@ -86,8 +86,8 @@ def simulated(
 ) -> Rehearsed:
     """Draw n respondents through the randomizer and make the very report that the survey will get, or a page of it."""
     from hushpoll_analysis import report
-    from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.rendering import as_body
+    from hushpoll_analysis.sample.tally import column_of
     from hushpoll_analysis.simulation.respondents import simulate_survey
 
     reports_by_column = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}

@@ -340,7 +340,7 @@ def test_a_decoys_share_is_taken_from_another_surveys_estimate(
 
         g.user = next(one for one in accounts.all_users(store) if one.name == "owner")
         from hushpoll_analysis import estimate
-        from hushpoll_analysis.data.files import tally
+        from hushpoll_analysis.sample.files import tally
 
         tallied = tally(source, store.record_parts(source.hash)).counts["q1"]
         found = estimate(tallied, source.questions[0].mechanism)["Yes"]

@@ -1,0 +1,392 @@
+"""Estimates where a report speaks of several options at once: for each a small channel and its own n."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Channel
+from hushpoll_client.messages import msg
+from scipy.special import ndtri
+
+from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
+from hushpoll_analysis.channel.parts import Marginal
+from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
+from hushpoll_analysis.counts import Counts, check_level, check_population, whole_numbers
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimates import (
+    Estimate,
+    EstimateTable,
+    Shown,
+    limits_by,
+    linear_estimate,
+    with_interval,
+)
+from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
+from hushpoll_analysis.interval.listed import listed_interval
+from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
+from hushpoll_analysis.interval.quantity import Quantity, quantity
+from hushpoll_analysis.sample.finite_population import finite_population
+from hushpoll_analysis.sample.sample import read_sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from hushpoll_client.mechanism import Mechanism
+
+__all__ = ["Pair", "PartsEstimate", "asked_notes", "estimate_parts", "figures"]
+
+_YES = 1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How often two options are ticked together."""
+
+    first: str
+    second: str
+    neither: Estimate
+    only_second: Estimate
+    only_first: Estimate
+    both: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the two options, and for each combination the figures of the JSON contract."""
+        cells = ("both", "only_first", "only_second", "neither")
+        return {"options": [self.first, self.second]} | {cell: figures(getattr(self, cell)) for cell in cells}
+
+
+def figures(entry: Estimate) -> dict[str, Any]:
+    """Return the figures of an estimate without what only a share of its own has."""
+    whole = entry.to_dict()
+    return {key: whole[key] for key in ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")}
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PartsEstimate(EstimateTable):
+    """Estimated shares of options that are estimated one by one; made by `estimate`.
+
+    Attributes
+    ----------
+    estimates : tuple of Estimate
+        One entry per option; `reported` is None, because a report is not an option.
+    asked : tuple of int
+        How many reports say something about each option.
+    """
+
+    notebook_columns = ("shown_estimate", "shown_low", "shown_high", "se", "se_privacy", "asked")
+
+    channel: Channel
+    counts: tuple[int, ...]
+    interval_requested: str
+    epsilon: float
+    epsilon_note: str
+    options: tuple[str, ...]
+    asked: tuple[int, ...]
+    one_choice: bool
+    resampling: Resampling = field(repr=False)
+    fraction: float = 0.0
+    """The fraction of a finite population that was asked; 0 for one without end."""
+
+    @property
+    def shares(self) -> Floats:
+        """The unbiased shares of all options."""
+        return np.array([entry.estimate for entry in self.estimates])
+
+    def possible_shares(self) -> Floats:
+        """Return shares within [0, 1].
+
+        Where one option is chosen also summing to one (nearest point of the simplex).
+        """
+        return nearest_on_simplex(self.shares) if self.one_choice else np.clip(self.shares, 0.0, 1.0)
+
+    def report_weights(self, option: str) -> Floats:
+        """Return the weights b of the reports about an option: one report moves its estimate by b/n."""
+        part = sampler(self.channel).parts[self.options.index(option)]
+        view = channel_view(part.channel)
+        return view.solution(view.unit(_YES))
+
+    def top(self, k: int = 10) -> tuple[Estimate, ...]:
+        """Return the k options with the largest estimates.
+
+        Their intervals hold together, whichever options these are.
+        """
+        order = [int(place) for place in np.argsort(-self.shares, kind="stable")[: whole_number(k, "k", 1)]]
+        cells, parts = np.asarray(self.counts), sampler(self.channel).parts
+        found = []
+        for place in order:
+            wanted = _quantity(parts[place], cells, self.fraction)
+            limits = listed_interval(wanted, len(parts), len(order), self.level)
+            found.append(with_interval(wanted, limits, self.options[place], None, self.level))
+        return tuple(found)
+
+    def together(self) -> PartsEstimate:
+        """Return the same estimates with intervals that hold for all options at once."""
+        cells = np.asarray(self.counts)
+        asked = (self.level, self.interval_requested, True, self.resampling, self.fraction)
+        found, method = _estimates(cells, self.channel, self.options, *asked)
+        return replace(self, estimates=found, interval=method, simultaneous=True)
+
+    def pair(self, first: str, second: str) -> tuple[Estimate, ...]:
+        """Estimate how often two options are ticked together: neither, only the second, only the first, both.
+
+        Only reports that speak of both tell it, so the design has to ask at least two options of everybody.
+        """
+        places = [self._place(option) for option in (first, second)]
+        low, high = sorted(places)
+        whole = sampler(self.channel)
+        found = next((pair for pair in whole.pairs if pair.members == (low, high)), None)
+        if low == high or found is None:
+            raise AnalysisError(
+                f'pair: no report speaks of "{first}" and "{second}" together',
+                "name two options, of a question that was published with ask of 2 or more",
+            )
+        one, other = self.options[low], self.options[high]
+        names = ("neither", f"only {other}", f"only {one}", "both")
+        sample = read_sample(found.counts(np.asarray(self.counts)), found.channel)
+        wanted = [sample.quantity(sample.view.unit(cell)) for cell in range(4)]
+        method = method_for(wanted, self.interval_requested)
+        order = (0, 1, 2, 3) if places == [low, high] else (0, 2, 1, 3)
+        return tuple(
+            linear_estimate(wanted[cell], names[cell], None, method.name, self.level, self.resampling)
+            for cell in order
+        )
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """Estimate all pairs of options that reports speak of together; none where people are asked about one each."""
+        found = []
+        for part in sampler(self.channel).pairs:
+            first, second = (self.options[place] for place in part.members)
+            if int(part.counts(np.asarray(self.counts)).sum()) >= 2:
+                found.append(Pair(first, second, *self.pair(first, second)))
+        return tuple(found)
+
+    def _place(self, option: str) -> int:
+        if option not in self.options:
+            raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options[:12])}")
+        return self.options.index(option)
+
+    def number_ticked(self) -> Estimate | None:
+        """Estimate the mean number of options that a person ticks; None where one person's reports do not tell it."""
+        whole = sampler(self.channel)
+        if self.one_choice or not whole.pairs:
+            return None
+        return _number_ticked(whole, np.asarray(self.counts), self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON contract."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "epsilon_note": self.epsilon_note,
+            "epsilon_conditional": None,
+            "n": self.n,
+            "level": self.level,
+            "interval": self.interval,
+            "interval_requested": self.interval_requested,
+            "simultaneous": self.simultaneous,
+            "counts": list(self.counts),
+            "solution": "unique",
+            "estimates": self._entries(),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per option; `asked` is how many reports say something about it."""
+        frame = super().to_frame()
+        frame["asked"] = frame.pop("asked")
+        return frame
+
+    def _entries(self) -> list[dict[str, Any]]:
+        return [
+            entry.to_dict() | {"asked": asked}
+            for entry, asked in zip(self.estimates, self.asked, strict=True)
+        ]
+
+    def _covariance(self) -> Floats:
+        whole = sampler(self.channel)
+        if self.one_choice or not whole.pairs:
+            raise AnalysisError(
+                "the joint covariance of these options is not estimated",
+                "use the standard errors of to_frame(); top() has intervals that hold together",
+            )
+        sampling, _ = _covariances(whole, np.asarray(self.counts), self)
+        np.fill_diagonal(sampling, [entry.se**2 for entry in self.estimates])
+        return sampling
+
+
+def estimate_parts(
+    counts: npt.ArrayLike,
+    mechanism: Channel | Mechanism,
+    level: float = 0.95,
+    interval: str = AUTO,
+    simultaneous: bool = False,
+    options: Sequence[str] | None = None,
+    resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+    population: float | None = None,
+) -> PartsEstimate:
+    """Estimate the share of every option from reports that speak of several options at once.
+
+    Parameters
+    ----------
+    counts : array_like of int
+        For a set of options how many reports hold each option; for one of several items how often each item and each
+        dummy was reported; for openly sampled answers how often each report came. Or the counts that `report` keeps.
+    mechanism : Mechanism or Channel
+    level, interval, simultaneous, options, population
+        As for `estimate`.
+    """
+    check_level(level)
+    interval_method(interval)
+    channel = analysis_channel(mechanism)
+    whole = sampler(channel)
+    cells = whole.from_counts(whole_numbers(counts, "counts"))
+    labels = tuple(options) if options is not None else tuple(str(k) for k in range(len(whole.parts)))
+    if len(labels) != len(whole.parts):
+        raise AnalysisError(f"options: {len(whole.parts)} labels expected, one per option, got {len(labels)}")
+    asked = tuple(int(part.counts(cells).sum()) for part in whole.parts)
+    if min(asked) < 2:
+        few = labels[asked.index(min(asked))]
+        raise AnalysisError(f'counts: fewer than two reports speak of "{few}"', "at least 2 are needed")
+    fraction = 0.0 if population is None else check_population(population, whole.total(cells))
+    found, method = _estimates(cells, channel, labels, level, interval, simultaneous, resampling, fraction)
+    bare = isinstance(mechanism, Channel)
+    return PartsEstimate(
+        mechanism=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
+        channel=channel,
+        counts=tuple(int(cell) for cell in cells),
+        n=whole.total(cells),
+        level=level,
+        interval=method,
+        interval_requested=interval,
+        simultaneous=simultaneous,
+        epsilon=mechanism.epsilon,
+        epsilon_note="" if bare else mechanism.epsilon_note,  # type: ignore[union-attr]
+        options=labels,
+        asked=asked,
+        estimates=found,
+        notes=_notes(whole, found),
+        one_choice=not channel.several,
+        resampling=resampling,
+        fraction=fraction,
+    )
+
+
+def _estimates(
+    cells: Counts,
+    channel: Channel,
+    labels: Sequence[str],
+    level: float,
+    interval: str,
+    simultaneous: bool,
+    resampling: Resampling,
+    fraction: float,
+) -> tuple[tuple[Estimate, ...], str]:
+    parts = sampler(channel).parts
+    each = 1 - (1 - level) / len(parts) if simultaneous else level
+    wanted = [_quantity(part, cells, fraction) for part in parts]
+    method = method_for(wanted, interval, simultaneous and len(parts) > 1)
+    found = intervals(wanted, method, each, resampling)
+    return tuple(
+        with_interval(quantity, limits, label, None, each, limits_at=limits_by(quantity, method, resampling))
+        for quantity, limits, label in zip(wanted, found, labels, strict=True)
+    ), method.name
+
+
+def _quantity(part: Marginal, cells: Counts, fraction: float) -> Quantity:
+    view, counts = channel_view(part.channel), part.counts(cells)
+    shares = view.shares(counts / counts.sum())
+    # Where an open coin chose whom to ask, so much less of the population was asked.
+    return finite_population(quantity(view, counts, view.unit(_YES), shares, None), fraction * part.asked)
+
+
+def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Estimate:
+    """Return the mean number ticked: the sum of the shares, with the limits of each joined by their correlation."""
+    alone = (found.level, found.interval_requested, False, found.resampling, found.fraction)
+    entries, _ = _estimates(cells, found.channel, found.options, *alone)
+    errors = np.array([entry.se for entry in entries])
+    sampling, privacy = _covariances(whole, cells, found)
+    np.fill_diagonal(sampling, errors**2)
+    np.fill_diagonal(privacy, [entry.se_privacy**2 for entry in entries])
+    mean, se = float(found.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
+    half = float(-ndtri((1.0 - found.level) / 2.0)) * se
+    low, high = sum_limits(entries, correlations(sampling, errors))
+    # Rare ticks in each of many options have limits that are too near when they are added up.
+    low, high = min(low, mean - half), max(high, mean + half)
+    base, most = entries[0], float(len(found.options))
+    inside = (min(most, max(0.0, one)) for one in (mean, low, high))
+    return replace(
+        base,
+        option="number ticked",
+        estimate=mean,
+        se=se,
+        low=low,
+        high=high,
+        shown=Shown(*inside),
+        se_privacy=math.sqrt(max(float(privacy.sum()), 0.0)),
+        interval=Mover.name,
+        misfit=None,
+        design_effect=None,
+        n_effective=None,
+        limits_at=None,
+    )
+
+
+def _covariances(whole: Sampler, cells: Counts, found: PartsEstimate) -> tuple[Floats, Floats]:
+    """Return the covariances of two options' shares, and what the randomization makes of each, off the diagonal.
+
+    Two items of one report are randomized together: the mean product of their weights exceeds the share of both by
+    what the coins add. Of N people n_i were asked about one option, n_j about the other and n_ij about both: the people
+    themselves add S (n_ij / (n_i n_j) - 1 / N), with S the covariance of their true answers.
+    """
+    sampling, privacy = np.zeros((2, len(found.options), len(found.options)))
+    weights = found.report_weights(found.options[0])
+    for pair in whole.pairs:
+        counts = pair.counts(cells).reshape(2, 2)
+        n, (i, j) = int(counts.sum()), pair.members
+        if n < 2:
+            continue
+        frequencies, view = counts / n, channel_view(pair.channel)
+        together = float(weights @ frequencies @ weights)
+        both = float(view.shares(frequencies.reshape(-1))[-1])
+        apart = float(weights @ frequencies.sum(axis=1)) * float(weights @ frequencies.sum(axis=0))
+        overlap = n / (found.asked[i] * found.asked[j])
+        coins, people = together - both, both - apart
+        privacy[i, j] = privacy[j, i] = overlap * coins
+        sampling[i, j] = sampling[j, i] = overlap * coins + (overlap - found.fraction / found.n) * people
+    return sampling, privacy
+
+
+def asked_notes(whole: Sampler) -> tuple[str, ...]:
+    """Return how many reports speak of an option, where not all of them do."""
+    if all(part.asked >= 1 for part in whole.parts):
+        return ()
+    told = msg(
+        "Each person is asked about some of the options, drawn by an open coin: {percent:.0f} % of the reports "
+        "speak of any one of them.",
+        percent=100 * float(whole.parts[0].asked),
+    )
+    return (told,)
+
+
+def _notes(whole: Sampler, found: Sequence[Estimate]) -> tuple[str, ...]:
+    notes = [*asked_notes(whole)]
+    if whole.pairs and notes:
+        notes.append(
+            msg(
+                "Pairs are estimated from the reports that speak of both options, which are fewer: their sums need not "
+                "be the share of either option."
+            )
+        )
+    if any(not 0 <= entry.estimate <= 1 for entry in found):
+        notes.append(
+            msg(
+                "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "
+                "compute with the unclipped ones."
+            )
+        )
+    return tuple(notes)

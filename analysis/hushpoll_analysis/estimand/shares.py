@@ -1,0 +1,394 @@
+"""From report counts to estimated true shares with standard errors and intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from hushpoll_client import Channel
+from hushpoll_client.messages import joined, msg
+
+from hushpoll_analysis.arguments import listed
+from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
+from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
+from hushpoll_analysis.counts import (
+    Counts,
+    answer_names,
+    check_level,
+    check_population,
+    finite_numbers,
+    read_counts,
+    refuse_constant,
+    words_of,
+)
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimand.option_shares import estimate_parts
+from hushpoll_analysis.estimand.pooled_designs import RESPONDENTS, Mixed
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
+from hushpoll_analysis.estimates import Estimate, limits_by, linear_estimate, with_interval
+from hushpoll_analysis.interval import (
+    AUTO,
+    IntervalMethod,
+    Resampling,
+    interval_method,
+    intervals,
+    is_no_chance,
+    method_for,
+    substitution_note,
+)
+from hushpoll_analysis.interval.quantity import quantity
+from hushpoll_analysis.sample.finite_population import finite_population
+from hushpoll_analysis.sample.row_designs import Designs
+
+if TYPE_CHECKING:
+    from hushpoll_client.mechanism import Mechanism
+
+__all__ = ["estimate", "functional"]
+
+_CHOICES = {"least variance": msg("least variance"), "count-linear": msg("count-linear")}
+"""How the solution was chosen where there are several."""
+
+
+def estimate(
+    counts: npt.ArrayLike | Mapping[Any, int],
+    mechanism: Channel | Mechanism | npt.ArrayLike | None = None,
+    level: float = 0.95,
+    interval: str = AUTO,
+    simultaneous: bool = False,
+    options: Sequence[str] | None = None,
+    replicates: int = 2000,
+    seed: int = 1,
+    *,
+    designs: Designs | None = None,
+    pooling: str = RESPONDENTS,
+    population: float | None = None,
+) -> ShareEstimates:
+    """Estimate the true shares behind randomized reports.
+
+    With report frequencies f over n reports, the share of option k is estimated without bias by b.f, where C b is the
+    k-th unit vector; its variance is (sum b_z^2 f_z - (b.f)^2)/(n - 1). The privacy-only variance is
+    (1/n) sum_x h_x Var(b_z | x). With a decoy share q estimated from m answers, (d(b.f)/dq)^2 q(1-q)/m is added; for
+    the OR-poll this is ((1-z)/(1-q)^2)^2 q(1-q)/m. The estimate is then a ratio: consistent, not unbiased.
+
+    Parameters
+    ----------
+    counts : array_like of int, Series or mapping
+        Reports in outcome order: No, Yes for yes/no; different, same for crosswise; reds 0, 1, ... for Kuk. A Series
+        (such as `value_counts()` gives) or a mapping is taken by its keys: report codes, option labels, or the words
+        same and different.
+    mechanism : Mechanism or Channel
+        What randomized the answers. With `designs`: the name of each row's design.
+    level : float
+        Confidence level of each interval, or of all together if `simultaneous`.
+    interval : {"auto", "wilson", "blaker", "clopper-pearson", "jeffreys", "wald", "score", "mover", "likelihood",
+        "bootstrap"}
+        "auto" is "wilson" where every report came in at least 15 times, else the exact "blaker". A binomial interval
+        becomes "mover" where a decoy's share was estimated, and where the estimate depends on several report
+        frequencies (a general table) "wald", or "score" with rare reports; the result names the method used.
+        "likelihood" is restricted to possible values.
+    simultaneous : bool
+        Bonferroni: all entries of the table hold together with probability `level`. "auto" is then exact.
+    options : sequence of str, optional
+        Labels, one per true answer; every option then gets an entry. Without labels two options mean No and Yes, with
+        one entry, Yes.
+    replicates, seed : int
+        For the bootstrap (percentile). The default seed makes results repeat; change it to see the simulation error.
+    designs : mapping, optional
+        A mechanism for each name (None: asked directly), where not everybody went through the same one. Give either
+        one report a row with `mechanism` the column of names, or ``{name: counts}`` and no `mechanism`.
+    pooling : {"respondents", "precision"}
+        With `designs`: every respondent counts alike (unbiased for these people whatever the groups are), or the
+        designs are weighted by their precision (least variance at the uniform truth), which takes their people to be
+        alike.
+    population : number, optional
+        The size N of the population from which these people are a simple random sample without replacement (at most 1:
+        the fraction n/N). The variance is then (1 - f) se^2 + f se_privacy^2.
+
+    Returns
+    -------
+    EstimateTable
+        A `PartsEstimate` where a report speaks of several options at once (sets of options, ticked options).
+
+    References
+    ----------
+    Warner (1965), JASA 60, 63-69; Chaudhuri, Mukerjee (1988), Randomized Response; Wilson (1927), JASA 22, 209-212;
+    Brown, Cai, DasGupta (2001), Statist. Sci. 16, 101-133; Donner, Zou (2012), Stat. Methods Med. Res. 21, 347-359.
+
+    Examples
+    --------
+    >>> from hushpoll_client import mechanisms
+    >>> round(estimate([580, 420], mechanisms.warner(truth="3/4"))["Yes"].estimate, 6)
+    0.34
+    """
+    check_level(level)
+    interval_method(interval)
+    if designs is None and not analysis_channel(mechanism).listed:  # type: ignore[arg-type]
+        resampling = Resampling(replicates, seed)
+        parts = estimate_parts(
+            counts,  # type: ignore[arg-type]
+            mechanism,  # type: ignore[arg-type]
+            level,
+            interval,
+            simultaneous,
+            options,
+            resampling,
+            population,
+        )
+        return parts  # type: ignore[return-value]
+    asked = _Asked.of(counts, mechanism, designs, pooling, options)
+    view, whole, decoy, labels, entries = asked.view, asked.counts, asked.decoy, asked.labels, asked.entries
+    shares = view.shares(whole / whole.sum())
+    each = 1 - (1 - level) / len(entries) if simultaneous else level
+    fraction = 0.0 if population is None else check_population(population, int(whole.sum()))
+    wanted = [
+        finite_population(quantity(view, whole, view.unit(k), shares, decoy), fraction) for k in entries
+    ]
+    method = method_for(wanted, interval, simultaneous and len(entries) > 1)
+    resampling = Resampling(replicates, seed)
+    named = view.outcomes == view.options and asked.reports_have_names
+    limits = intervals(wanted, method, each, resampling)
+    found = [
+        with_interval(
+            share,
+            limit,
+            labels[k],
+            int(whole[k]) if named else None,
+            each,
+            limits_at=limits_by(share, method, resampling),
+        )
+        for k, share, limit in zip(entries, wanted, limits, strict=True)
+    ]
+    return ShareEstimates(
+        mechanism=asked.name,
+        channel=asked.channel,
+        counts=tuple(int(count) for count in whole),
+        n=int(whole.sum()),
+        level=level,
+        interval=method.name,
+        interval_requested=interval,
+        simultaneous=simultaneous,
+        epsilon=asked.epsilon,
+        epsilon_note=asked.epsilon_note,
+        epsilon_conditional=asked.epsilon_conditional,
+        solution=view.choice,
+        options=labels,
+        estimates=tuple(found),
+        notes=(*_notes(found, method, interval, asked, simultaneous, level), *asked.notes),
+        shares=shares,
+        source=asked.source,
+        view=view,
+        decoy=decoy,
+        resampling=resampling,
+        fraction=fraction,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """The reports of one question, and what they went through."""
+
+    name: str
+    counts: Counts
+    view: ChannelView
+    channel: Channel
+    source: Channel | Mechanism
+    decoy: EstimatedDecoy | None
+    labels: tuple[str, ...]
+    entries: range
+    epsilon: float
+    epsilon_note: str
+    epsilon_conditional: float | None
+    words: bool
+    """Whether reports have words of their own, which are not answers."""
+    reports_have_names: bool
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, counts: Any, mechanism: Any, designs: Designs | None, pooling: str, options: Sequence[str] | None
+    ) -> _Asked:
+        if designs is not None:
+            return cls._several(Mixed.of(counts, mechanism, designs, pooling, options), options)
+        channel, view = analysis_channel(mechanism), channel_view(mechanism)
+        labels, entries = _labels(options, view)
+        whole = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
+        bare = isinstance(mechanism, Channel)
+        return cls(
+            channel.form if bare else mechanism.name,
+            whole,
+            view,
+            channel,
+            mechanism,
+            estimated_decoy(mechanism),
+            labels,
+            entries,
+            mechanism.epsilon,
+            _epsilon_note(mechanism, mechanism.epsilon),
+            None if bare else mechanism.epsilon_conditional,
+            bool(words_of(mechanism)),
+            _reports_have_names(mechanism),
+        )
+
+    @classmethod
+    def _several(cls, mixed: Mixed, options: Sequence[str] | None) -> _Asked:
+        labels, entries = _labels(options, mixed.view)
+        return cls(
+            ", ".join(mixed.names),
+            mixed.counts,
+            mixed.view,
+            mixed.channel,
+            mixed.channel,
+            mixed.decoy,
+            labels,
+            entries,
+            mixed.epsilon,
+            mixed.epsilon_note,
+            None,
+            False,
+            False,
+            mixed.notes,
+        )
+
+
+def functional(
+    counts: npt.ArrayLike,
+    mechanism: Channel | Mechanism,
+    target: npt.ArrayLike,
+    level: float = 0.95,
+    interval: str = AUTO,
+    label: str = "quantity",
+    replicates: int = 2000,
+    seed: int = 1,
+) -> Estimate:
+    """Estimate one linear quantity a.h, also where the channel does not determine every share.
+
+    Parameters
+    ----------
+    counts, mechanism, level, interval, replicates, seed
+        As for `estimate`.
+    target : array_like
+        One number a per true answer: grid values for a mean, ones for a sum of shares.
+    label : str
+        The name of the quantity in the result.
+
+    Returns
+    -------
+    Estimate
+
+    Notes
+    -----
+    b.f with C b = a is unbiased. Where the shares are not determined, the privacy-only standard error is the largest
+    one over the true answers.
+    """
+    check_level(level)
+    view = channel_view(mechanism)
+    whole = read_counts(counts, view, least=2, words=words_of(mechanism))
+    numbers = finite_numbers(target, "target")
+    try:
+        shares = view.shares(whole / whole.sum())
+    except NotIdentifiedError:
+        shares = None
+    wanted = quantity(view, whole, numbers, shares, estimated_decoy(mechanism))
+    refuse_constant(numbers, "target")
+    return linear_estimate(wanted, label, None, interval, level, Resampling(replicates, seed))
+
+
+def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str, ...], range]:
+    """Labels of all options, and which of them get an entry."""
+    if options is None:
+        return answer_names(view.options), range(1 if view.options == 2 else 0, view.options)
+    options = listed(options, "options")
+    if len(options) != view.options or len(set(options)) != len(options):
+        raise AnalysisError(
+            f"options: {view.options} different labels expected, one per true answer, got {len(options)}"
+        )
+    return tuple(options), range(view.options)
+
+
+def _reports_have_names(mechanism: Channel | Mechanism) -> bool:
+    """Whether a report says an answer, or at least a word that stands for one; a designed channel's does not."""
+    if isinstance(mechanism, Channel):
+        return True
+    return mechanism.reports_answers or bool(mechanism.report_words)
+
+
+def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
+    if not isinstance(mechanism, Channel):
+        return mechanism.epsilon_note
+    return (
+        ""
+        if math.isfinite(epsilon)
+        else msg("unbounded: some report is impossible for one true answer, not for another")
+    )
+
+
+def _notes(
+    found: Sequence[Estimate],
+    method: IntervalMethod,
+    interval: str,
+    asked: _Asked,
+    together: bool,
+    level: float,
+) -> tuple[str, ...]:
+    """Return what a reader must know beside the numbers."""
+    view, counts = asked.view, asked.counts
+    notes = substitution_note(method, interval, together)
+    if asked.decoy is not None:
+        notes.append(
+            msg(
+                "The decoy's share is itself an estimate, so the estimate is consistent, not unbiased: with few "
+                "answers about the decoy it leans a little."
+            )
+        )
+    if view.choice not in ("unique", RESPONDENTS):
+        notes.append(
+            msg(
+                "There are more reports than options; the {choice} solution of C b = a is used.",
+                choice=_CHOICES.get(view.choice, view.choice),
+            )
+        )
+    if asked.words:
+        notes.append(msg("A report says only whether two answers agree; “reported” counts those that do."))
+    if np.count_nonzero(counts) == 1:
+        notes.append(
+            msg(
+                "All reports are in one cell, so the standard error is 0 and says nothing; the likelihood interval is "
+                "shown."
+            )
+            if any(entry.low == entry.high for entry in found)
+            else msg("All reports are in one cell, so the standard error is 0 and says nothing.")
+        )
+    # No and Yes say the same, and of several answers somebody gave one: that one is not at its edge.
+    tests = max(len(found) - 1, 1)
+    outside = [entry for entry in found if is_no_chance(entry.misfit, tests, level)]
+    if outside:
+        names = [
+            msg("{option} (p = {misfit:.2g})", option=entry.option, misfit=tests * (entry.misfit or 0.0))
+            for entry in outside
+        ]
+        notes.append(
+            msg(
+                "The estimate of {names} lies so far outside the possible values that data and design disagree by more "
+                "than chance explains. The likelihood interval inside the possible values is shown.",
+                names=joined(", ", names),
+            )
+        )
+    elif any(not 0 <= entry.estimate <= 1 for entry in found):
+        notes.append(
+            msg(
+                "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided "
+                "than expected. Shown values are cut to the possible ones; compute with the unclipped ones."
+            )
+        )
+    if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in found):
+        notes.append(
+            msg(
+                "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its "
+                "own interval when another one is negative; the constrained estimate lies inside."
+            )
+        )
+    return tuple(notes)
