@@ -351,14 +351,10 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
     assert "A change needs two waves with enough reports." in music
     assert owner.get(f"/surveys/{second.hash}/report/trend?group=Nobody").status_code == 422
     draft = make_draft(shop, "owner", *ASKED)
-    from dataclasses import replace
-
     from hushpoll_server.workspace.drafts import storage
 
     third = {"name": "Wave", "wave": 3, "previous": second.hash}
-    storage.save(
-        shop, replace(draft, document=draft.document | {"groups": NAMES, "series": third}), draft.revision
-    )
+    storage.save(shop, draft.with_details(groups=NAMES, series=third), draft.revision)
     listed = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
     assert "The groups are not those of the wave before (new: Law; no longer there: Music)." in listed
 

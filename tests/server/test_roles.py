@@ -91,7 +91,7 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.questions.move_question": OWN_DRAFT,
     "workspace.questions.duplicate_question": OWN_DRAFT,
     "workspace.questions.delete_question": OWN_DRAFT,
-    "workspace.presentation.around": OWN_DRAFT,
+    "workspace.presentation.edit": OWN_DRAFT,
     "workspace.presentation.logo": OWN_DRAFT,
     "workspace.declining.decline_all": OWN_DRAFT,
     "workspace.paper.on_paper": OWN_DRAFT,

@@ -11,8 +11,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from hushpoll_server.workspace.drafts import translations
-from hushpoll_server.workspace.drafts.translations import Path
+from hushpoll_server.workspace.drafts import translated_texts
+from hushpoll_server.workspace.drafts.translated_texts import Path
 
 Document = dict[str, Any]
 Fitting = Mapping[str, list[str]]
@@ -44,7 +44,7 @@ def rewritten(
 def _pairs(document: Document, tag: str) -> Iterator[tuple[Path, str, str]]:
     """Yield place, translation and digest of every text that is translated."""
     texts = document.get("translations", {}).get(tag, {})
-    for at, original in translations.pieces(document):
-        if text := translations.text_at(texts, at):
+    for at, original in translated_texts.pieces(document):
+        if text := translated_texts.text_at(texts, at):
             pair = json.dumps([original, text]).encode()
             yield at, text, hashlib.sha256(pair).hexdigest()[:16]

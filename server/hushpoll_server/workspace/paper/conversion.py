@@ -21,7 +21,7 @@ from hushpoll_server.respond.paper import by_hand
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words, ngettext
 from hushpoll_server.workspace.access import designer, open_draft
-from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.documents import Document
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.forms import RevisionForm
@@ -157,12 +157,12 @@ def on_paper(draft_id: str) -> Page:
 
 def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
     """Return the draft with the odds that are chosen; these questions follow the slider no more."""
-    document, linked = draft.document, draft.linked
     for index, question in enumerate(survey.questions):
         chosen = form[f"point_{index}"].data if f"point_{index}" in form else ""
         if not chosen:
             continue
-        before = next(candidate for candidate in document["questions"] if candidate["id"] == question.id)
+        before = draft.question(question.id)
+        assert before is not None
         own_values = {
             key: before["mechanism"][key]
             for key in KINDS[before["kind"]].in_mechanism
@@ -170,9 +170,9 @@ def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
         }
         written = {key: value for key, value in before.items() if key != "channel"}
         written["mechanism"] = {**points_of(question)[int(chosen)].given, **own_values}
-        document = documents.with_question(document, written, question.id)
-        linked = tuple(name for name in linked if name != question.id)
-    return replace(draft, document=document, linked=linked)
+        draft = draft.with_edited(question.id, written, draft.rules.of(question.id))
+        draft = replace(draft, linked=draft.linked.without(question.id))
+    return draft
 
 
 def _show(draft: Draft, survey: Survey, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:

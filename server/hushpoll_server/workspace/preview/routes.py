@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.spoken import LANGUAGES, in_words, language
 from hushpoll_server.workspace.access import designer, own_draft
-from hushpoll_server.workspace.drafts import translations
+from hushpoll_server.workspace.drafts import translated_texts
 from hushpoll_server.workspace.languages.routes import language_name
 from hushpoll_server.workspace.preview.unfinished_question import sketch
 from hushpoll_server.workspace.privacy.summaries import cap
@@ -78,7 +78,7 @@ def phone(draft_id: str) -> str:
     """Show the preview at a phone's width, on a separate page."""
     g.csp = {"frame-src": "'self'"}
     draft = own_draft(draft_id)
-    done = translations.compilable(draft.document)
+    done = translated_texts.compilable(draft.document)
     tags = [done["language"], *done["translations"]] if "translations" in done else []
     offered = [(tag, language_name(tag)) for tag in tags]
     here = request.args.get("lang", "")

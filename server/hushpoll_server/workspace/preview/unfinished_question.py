@@ -34,7 +34,7 @@ def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
     # What the page does not offer is no mechanism: the recommended one is shown.
     fields["mechanism"] = fields["mechanism"] if fields["mechanism"] in MECHANISMS else ""
     fields["text"] = (fields["text"] or "").strip() or str(_STAND_INS["text"])
-    slider = draft.own_epsilon(draft.question(question_id) if question_id else None)
+    slider = draft.epsilon_of(draft.question(question_id) if question_id else None)
     for _ in range(_MOST_REPAIRS):
         try:
             return _alone(draft, mechanisms.write_question(fields, slider))
@@ -44,7 +44,7 @@ def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
 
 
 def _alone(draft: Draft, question: dict[str, Any]) -> Survey:
-    settings = {key: value for key, value in draft.document.items() if key in _KEPT}
+    settings = {key: value for key, value in draft.details.items() if key in _KEPT}
     survey = documents.compiled({**settings, "intro": "", "questions": [question]})
     survey.check_cap()
     return survey

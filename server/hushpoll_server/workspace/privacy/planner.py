@@ -15,7 +15,6 @@ from hushpoll_client import Question, Survey, formatting
 from hushpoll_server.fields import sentence, together
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words, ngettext
-from hushpoll_server.workspace.drafts import blocks
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import EDITORS, margin_text
 
@@ -152,7 +151,7 @@ def question_plans(draft: Draft, survey: Survey, n: int) -> list[QuestionPlan]:
                 _plan(question, n=n),
                 question.epsilon / total if bounded else None,
                 tuple(_answers_for(question, margin) for margin in NEEDED),
-                source is None or "name" not in source.get("mechanism", {"name": ""}),
+                source is None or draft.is_recommended(source),
                 draft.margins.get(question.id, draft.margin),
                 draft.locks.get(question.id, ""),
                 None if survey.block_of(question) is None else survey.block_of(question)[1] == 0,  # type: ignore[index]
@@ -210,18 +209,14 @@ def solve(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
     from hushpoll_analysis.planning.budgets import budget
 
     free = [question for question in draft.questions if draft.follows_slider(question)]
-    moved = {free_question["id"] for free_question in free} | set(blocks.epsilons(draft.document))
+    moved = {free_question["id"] for free_question in free} | set(draft.blocks.epsilons)
     return budget(
         survey,
         draft.expected_n,
         draft.margins,
         draft.locks,
         margin=draft.margin,
-        recommended=[
-            question["id"]
-            for question in draft.questions
-            if "name" not in question.get("mechanism", {"name": ""})
-        ],
+        recommended=[question["id"] for question in draft.questions if draft.is_recommended(question)],
         kept=[question["id"] for question in draft.questions if question["id"] not in moved],
         numbered=True,
         level=LEVEL,

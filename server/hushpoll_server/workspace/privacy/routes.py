@@ -16,8 +16,9 @@ from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
-from hushpoll_server.workspace.drafts import blocks, storage
+from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
+from hushpoll_server.workspace.drafts.references import ByQuestion
 from hushpoll_server.workspace.privacy import planner
 from hushpoll_server.workspace.privacy.forms import PlanForm, plan_form
 from hushpoll_server.workspace.privacy.planner import QuestionPlan
@@ -122,7 +123,7 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
     """Return the draft as the form has it: a lock holds at once, and the slider moves everything else."""
     from hushpoll_analysis.planning.epsilon_search import read_lock
 
-    margins, locks, in_blocks = {}, {}, blocks.epsilons(draft.document)
+    margins, locks, in_blocks = {}, {}, draft.blocks.epsilons
     for index, question in enumerate(draft.questions):
         margin, lock = form.of_question(index)
         if margin.data is not None:
@@ -131,10 +132,10 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
         if lock.data and lock.data.strip() and may_lock:
             locks[question["id"]] = lock.data
     plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
-    planned = replace(draft, **plan, margins=margins, locks=locks)
+    planned = replace(draft, **plan, margins=ByQuestion(margins), locks=ByQuestion(locks))
     if form.epsilon.data != OWN:
-        planned = planned.at(form.epsilon.data)
-    return planned.locked({name: read_lock(lock) for name, lock in locks.items()})
+        planned = planned.with_slider_at(form.epsilon.data)
+    return planned.with_locks_held({name: read_lock(lock) for name, lock in locks.items()})
 
 
 def _solved(planned: Draft) -> tuple[Draft, str, bool]:
@@ -145,8 +146,8 @@ def _solved(planned: Draft) -> tuple[Draft, str, bool]:
         for question in budget.questions
         if question.stated_epsilon is not None and not question.problem
     }
-    moved = planned.spending(epsilons)
-    free = {moved.own_epsilon(question) for question in moved.questions if moved.follows_slider(question)}
+    moved = planned.with_epsilons(epsilons)
+    free = {moved.epsilon_of(question) for question in moved.questions if moved.follows_slider(question)}
     if len(free) == 1:
         moved = replace(moved, epsilon=free.pop())
     return moved, planner.advice(budget), budget.met and not budget.problems and not budget.too_high
@@ -175,7 +176,7 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     values: dict[str, Any] = {
         "expected_n": draft.expected_n,
         "margin": _brief(draft.margin),
-        "epsilon": draft.epsilon if draft.at_one_epsilon else OWN,
+        "epsilon": draft.epsilon if draft.has_one_epsilon else OWN,
     }
     for index, question in enumerate(draft.questions):
         margin = draft.margins.get(question["id"])
@@ -199,7 +200,7 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
 def _middle_stop(draft: Draft) -> str:
     """Return the slider's stop nearest to the geometric mean of the questions' own epsilons."""
     logs = [
-        math.log(float(draft.own_epsilon(question)))
+        math.log(float(draft.epsilon_of(question)))
         for question in draft.questions
         if draft.follows_slider(question)
     ]

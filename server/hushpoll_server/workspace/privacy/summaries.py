@@ -29,9 +29,9 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     rows, survey = [], draft.compiled()
     by_id = {question.id: question for question in survey.questions}
     for source, question in zip(draft.questions, survey.questions, strict=True):
-        automatic = "name" not in source.get("mechanism", {"name": ""})
+        automatic = draft.is_recommended(source)
         descriptions = EDITORS[question.kind.name].described(question)
-        epsilon, many = float(draft.own_epsilon(source)), len(question.labels)
+        epsilon, many = float(draft.epsilon_of(source)), len(question.labels)
         advice = recommend_for(question.kind, question.answers, many, epsilon, n=draft.expected_n)
         rows.append(
             {

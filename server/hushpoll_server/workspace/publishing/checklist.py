@@ -13,7 +13,7 @@ from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, quoted
 from hushpoll_server.spoken import gettext as _
 from hushpoll_server.spoken import in_digits, in_words, ngettext
-from hushpoll_server.workspace.drafts import documents, translations
+from hushpoll_server.workspace.drafts import documents, translated_texts
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import margin_text
 from hushpoll_server.workspace.mechanisms import what_it_reveals
@@ -33,7 +33,7 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
         if draft.title != documents.UNTITLED
         else ("look", _("The survey still has no title of its own."))
     ]
-    if not draft.document["intro"]:
+    if not draft.details["intro"]:
         items.append(("look", _("There is no introduction: respondents will not read who asks and why.")))
     if not draft.questions:
         return [*items, ("stop", _("There is no question yet."))]
@@ -75,15 +75,15 @@ def _alike_items(draft: Draft) -> list[tuple[str, str]]:
                 second=numbers[name],
             ),
         )
-        for name, first in documents.alike(draft.document).items()
+        for name, first in draft.repeated_questions().items()
     ]
 
 
 def _language_items(draft: Draft) -> list[tuple[str, str]]:
     """Return which languages are complete; one that is not stops publishing."""
-    items, open_ones = [], translations.unfinished(draft.document)
-    for tag in draft.document.get("translations", {}):
-        have, of = translations.completeness(draft.document, tag)
+    items, open_ones = [], translated_texts.unfinished(draft.document)
+    for tag in draft.translations:
+        have, of = translated_texts.completeness(draft.document, tag)
         values = {"language": tag, "have": have, "all": of}
         if tag not in open_ones:
             message = _(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from flask_babel import LazyString
@@ -28,7 +28,8 @@ from wtforms.validators import InputRequired
 
 from hushpoll_server.fields import both, choices, sentence
 from hushpoll_server.spoken import in_words
-from hushpoll_server.workspace.drafts import anchors
+from hushpoll_server.workspace.drafts.anchor import anchor_choices
+from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.forms import RevisionForm
 from hushpoll_server.workspace.kinds import EDITORS, EditorKind
 from hushpoll_server.workspace.mechanisms import PARAMETERS, RECOMMENDED
@@ -102,9 +103,9 @@ class DetailsForm(RevisionForm):
         ),
     )
 
-    def offer_anchors(self, questions: Iterable[Mapping[str, Any]]) -> None:
+    def offer_anchors(self, draft: Draft) -> None:
         """List the answers that every respondent can give and whose share may be known."""
-        self.anchor_question.choices = choices([("", later("Nothing")), *anchors.offered(questions)])
+        self.anchor_question.choices = choices([("", later("Nothing")), *anchor_choices(draft)])
 
 
 class QuestionForm(RevisionForm):

@@ -20,11 +20,6 @@ from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.responses import address
 
 
-def read_lines(text: str | None) -> list[str]:
-    """Read one group a line."""
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
-
-
 def handouts(survey: Survey, server: str) -> list[dict[str, Any]]:
     """Return what is handed out: one link, or one for each group."""
     if not survey.groups:

@@ -100,12 +100,10 @@ def create() -> BaseResponse:
     key = request.form.get("template", "")
     if key and key not in TEMPLATES:
         abort(404, "there is no template of that name; see the list")
+    document, plan = documents.blank(), {}
     if key:
-        template = TEMPLATES[key]
-        plan = (template.expected_n, template.margin, template.epsilon, template.linked)
-        draft = storage.create(get_store(), current_user.name, document_of(key), *plan)
-    else:
-        draft = storage.create(get_store(), current_user.name, documents.blank())
+        document, plan = document_of(key), TEMPLATES[key].plan
+    draft = storage.create(get_store(), current_user.name, document, **plan)
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
 
 
@@ -176,7 +174,7 @@ def archive_survey(survey_hash: str) -> Response:
 def duplicate_draft(draft_id: str) -> Response:
     """Copy a draft with its plan."""
     draft = open_draft(draft_id)
-    document = {**draft.document, "title": _("%(title)s (copy)", title=draft.title[:190])}
-    copy = storage.create(get_store(), current_user.name, document, **draft.plan)
+    title = _("%(title)s (copy)", title=draft.title[:190])
+    copy = storage.create(get_store(), current_user.name, {**draft.document, "title": title}, **draft.plan)
     flash(_("This is a copy. The other draft stays as it is."), "done")
     return redirect(url_for("workspace.draft.draft", draft_id=copy.id))

@@ -29,8 +29,18 @@ class Template:
     margin: float
     epsilon: str
     document: dict[str, Any]
-    # Questions with a mechanism of their own whose epsilon follows the slider all the same.
+    # Questions with a named mechanism whose epsilon follows the slider all the same.
     linked: tuple[str, ...] = ()
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan, as `storage.create` takes it."""
+        return {
+            "expected_n": self.expected_n,
+            "margin": self.margin,
+            "epsilon": self.epsilon,
+            "linked": self.linked,
+        }
 
 
 def _yes_no(name: str, text: str, epsilon: str, prefer_not: bool = False) -> dict[str, Any]:

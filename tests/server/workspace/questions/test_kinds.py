@@ -365,7 +365,7 @@ def test_a_rule_is_picked_from_earlier_questions_and_comes_back_ticked(
     fields = {"kind": "choice", "text": "Why?", "options": "x\ny", "id": "why", "mechanism": ""}
     rule = {"after_question": "first", "after_answers": ["first:1", "decoyed:0"]}
     assert submit(owner, path, **fields, **rule).status_code == 302
-    assert again(store, draft).questions[3]["after"] == {"question": "first", "answers": ["Yes"]}
+    assert again(store, draft).document["questions"][3]["after"] == {"question": "first", "answers": ["Yes"]}
     page = owner.get(f"/drafts/{draft.id}/questions/why").text
     assert re.search(r'value="first:1" id="after-first-1" checked', page)
     assert not re.search(r'value="first:0" id="after-first-0" checked', page)
@@ -406,7 +406,10 @@ def test_rules_follow_a_question_s_new_name_and_its_options_new_words(
     draft = make_draft(store, "owner", choice, rule)
     typed = {"kind": "choice", "text": "F?", "options": "Yes\nNo", "id": "renamed", "mechanism": ""}
     assert submit(owner, f"/drafts/{draft.id}/questions/first", **typed).status_code == 302
-    assert again(store, draft).questions[1]["after"] == {"question": "renamed", "answers": ["Yes"]}
+    assert again(store, draft).document["questions"][1]["after"] == {
+        "question": "renamed",
+        "answers": ["Yes"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -469,7 +472,9 @@ def test_pairs_are_ticked_planned_and_published(store: Store, owner: FlaskClient
     assert re.search(r'<input[^>]*checked[^>]*name="pairs"', page)
     assert "Pairs need two options of each person and cost 1.2 times as many people." in html.unescape(page)
     # The slider finds the best number at every stop, never one.
-    assert [kept.at(stop).survey().questions[1].mechanism.parameters["ask"] for stop in ("0.5", "4")] == [
+    assert [
+        kept.with_slider_at(stop).survey().questions[1].mechanism.parameters["ask"] for stop in ("0.5", "4")
+    ] == [
         2,
         3,
     ]
