@@ -97,7 +97,7 @@ def test_the_map_of_the_code_names_every_folder_and_only_files_that_exist() -> N
     for room in ("client", "analysis", "server"):
         package = f"{room}/hushpoll_{room}"
         part = re.split(r"\n(?=\w)", drawn.partition(package)[2])[0]
-        named = {name.rstrip("/") for name in re.findall(r"[a-z_]+/", part)}
+        named = {name.rstrip("/") for name in re.findall(r"[a-z_][a-z0-9_]*/", part)}
         folders = {
             one.name for one in (ROOT / package).iterdir() if one.is_dir() and one.name != "__pycache__"
         }
