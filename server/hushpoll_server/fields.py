@@ -14,9 +14,9 @@ from wtforms.form import BaseForm
 from wtforms.validators import StopValidation
 from wtforms.widgets import TextInput
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
-from .spoken import in_digits, in_words
+from .i18n.translation import in_digits, in_words
 
 __all__ = [
     "DecimalField",

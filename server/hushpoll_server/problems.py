@@ -15,7 +15,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as BaseResponse
 
 from .gunicorn_adapter import NoMoreData, ParseException
-from .spoken import direction, in_words, language, of_problems
+from .i18n.translation import direction, in_words, language, of_problems
 
 RETRY_SECONDS = 5
 # Addresses that programs ask, never people.

@@ -7,8 +7,9 @@ import re
 from itertools import product
 
 from hushpoll_client import Report
+from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.translation import CHOSEN
 from hushpoll_server.people import sharing
-from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES
 from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
 

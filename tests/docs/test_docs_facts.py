@@ -97,7 +97,7 @@ def test_the_map_of_the_code_names_every_folder_and_only_files_that_exist() -> N
     for room in ("client", "analysis", "server"):
         package = f"{room}/hushpoll_{room}"
         section = re.split(r"\n(?=\w)", tree.partition(package)[2])[0]
-        named = {name.rstrip("/") for name in re.findall(r"[a-z_]+/", section)}
+        named = {name.rstrip("/") for name in re.findall(r"[a-z_][a-z0-9_]*/", section)}
         folders = {
             path.name for path in (ROOT / package).iterdir() if path.is_dir() and path.name != "__pycache__"
         }

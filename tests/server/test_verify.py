@@ -23,10 +23,10 @@ from hushpoll_client import HushpollError, Survey
 from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.retention import set_day
+from hushpoll_server.i18n.languages import LANGUAGES
 from hushpoll_server.respond.manifest import asset_paths, release
 from hushpoll_server.serve.asset_pins import check_pins
 from hushpoll_server.serve.demo import first_start
-from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 

@@ -31,7 +31,7 @@ class Blaker(FrequencyMethod):
     """
 
     name = "blaker"
-    label = "exact (Blaker) interval"
+    label = msg("exact (Blaker) interval")
     description = msg("Blaker's exact intervals {mapped}", mapped=MAPPED)
     exact = True
 

@@ -20,7 +20,7 @@ class Bootstrap(IntervalMethod):
     """Percentiles over resampled reports, and resampled decoy answers where q was estimated."""
 
     name = "bootstrap"
-    label = "percentile bootstrap interval"
+    label = msg("percentile bootstrap interval")
     description = msg("percentile bootstrap intervals")
 
     def fits(self, quantity: Quantity) -> bool:

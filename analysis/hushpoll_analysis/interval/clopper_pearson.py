@@ -23,7 +23,7 @@ class ClopperPearson(FrequencyMethod):
     """Clopper and Pearson (1934): two exact one-sided tests, so that it never covers less than its level."""
 
     name = "clopper-pearson"
-    label = "exact (Clopper-Pearson) interval"
+    label = msg("exact (Clopper-Pearson) interval")
     description = msg("Clopper–Pearson intervals {mapped}", mapped=MAPPED)
     exact = True
 

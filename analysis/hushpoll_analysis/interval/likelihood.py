@@ -29,7 +29,7 @@ class LikelihoodRatio(IntervalMethod):
     """
 
     name = "likelihood"
-    label = "likelihood-ratio interval"
+    label = msg("likelihood-ratio interval")
     description = msg("likelihood-ratio intervals restricted to possible shares")
     bounded = True
 

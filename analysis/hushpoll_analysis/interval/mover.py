@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from hushpoll_client.messages import msg
 from scipy.optimize import brentq
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
@@ -61,7 +62,7 @@ class Mover(IntervalMethod):
     """The share behind a decoy whose own share was counted, from the limits of both frequencies."""
 
     name = "mover"
-    label = "interval from the limits of its parts (MOVER)"
+    label = msg("interval from the limits of its parts (MOVER)")
     description = CHOSEN
 
     def fits(self, quantity: Quantity) -> bool:

@@ -28,7 +28,7 @@ class Score(IntervalMethod):
     """All values v with |b.f - v| <= z sqrt(Var_v / n), the variance at the frequencies most likely under b.p = v."""
 
     name = "score"
-    label = "score interval"
+    label = msg("score interval")
     description = msg("score intervals")
 
     def fits(self, quantity: Quantity) -> bool:

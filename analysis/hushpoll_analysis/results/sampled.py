@@ -200,9 +200,15 @@ def sample_numbers(question: Question, rows: Rows, level: float, interval: str) 
         return None
     if OPTION in rows[0].columns:
         raise AnalysisError(
-            f'question "{question.id}": its reports are too many different sets to put together, and the mean and the '
-            "quantiles of their answers need them whole",
-            f"estimate a random part of at most {MOST_READ:,} reports, or leave the sample design out",
+            msg(
+                'question "{question}": its reports are too many different sets to put together, and the mean and the '
+                "quantiles of their answers need them whole",
+                question=question.id,
+            ),
+            msg(
+                "estimate a random part of at most {most:,} reports, or leave the sample design out",
+                most=MOST_READ,
+            ),
         )
     sample = design_sample(
         rows[0],

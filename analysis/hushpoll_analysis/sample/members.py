@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Counts = npt.NDArray[np.int64]
-NOT_TOGETHER = "ask two or more questions of the block to each person, to see two of them together"
+NOT_TOGETHER = msg("ask two or more questions of the block to each person, to see two of them together")
 
 
 def with_member_counts(survey: Survey, counts: Mapping[str, Counts]) -> dict[str, Counts]:
@@ -136,8 +136,12 @@ def _member_reports(data: pd.DataFrame, survey: Survey, question: Question) -> t
     codes, wrong = report_sampler.read(column.to_numpy())
     if wrong is not None:
         raise AnalysisError(
-            f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of"
-            " this block",
+            msg(
+                "column {column!r} holds {value!r} in row {row}, which is not a report of this block",
+                column=column.name,
+                value=value_at(column, wrong),
+                row=wrong,
+            ),
             "check that data and survey belong together",
         )
     return report_sampler.part_codes(report_sampler.parts[position], codes), report_sampler.parts[position]

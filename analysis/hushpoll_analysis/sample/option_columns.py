@@ -251,8 +251,12 @@ def _reports_of(data: pd.DataFrame, question: str, report_sampler: Sampler) -> n
     codes, wrong = report_sampler.read(column.to_numpy())
     if wrong is not None:
         raise AnalysisError(
-            f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of"
-            " this question",
+            msg(
+                "column {column!r} holds {value!r} in row {row}, which is not a report of this question",
+                column=column.name,
+                value=value_at(column, wrong),
+                row=wrong,
+            ),
             "check that column and mechanism belong together",
         )
     return codes

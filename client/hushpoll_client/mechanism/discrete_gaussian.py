@@ -26,14 +26,14 @@ class DiscreteGaussian(Mechanism):
     """Add discrete Gaussian noise to the answer's place and clamp it; `device.profile` gives its epsilon and delta."""
 
     name = "discrete_gaussian"
-    label = "Discrete Gaussian noise"
-    help = "The device moves the answer along the scale by normally distributed steps."
-    design = (
+    label = msg("Discrete Gaussian noise")
+    help = msg("The device moves the answer along the scale by normally distributed steps.")
+    design = msg(
         "discrete Gaussian noise (the device adds noise with weights e^(−k² / 2σ²) to the answer's place on the scale "
         "and clamps it to the ends)"
     )
-    formula = "ĥ = B f with C B′ = I,   C(x, z) ∝ e^(−(x − z)² / 2σ²)"
-    symbols = "f: reported frequencies; σ: in steps of the scale; at the ends the tails are added"
+    formula = msg("ĥ = B f with C B′ = I,   C(x, z) ∝ e^(−(x − z)² / 2σ²)")
+    symbols = msg("f: reported frequencies; σ: in steps of the scale; at the ends the tails are added")
     citation = (
         "Canonne, C. L., Kamath, G., Steinke, T. (2022). The discrete Gaussian for differential privacy. Journal of "
         "Privacy and Confidentiality 12(1)."

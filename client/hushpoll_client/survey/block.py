@@ -18,8 +18,8 @@ from .question import Question, Wording
 
 __all__ = ["Block", "Outline", "read_outlines"]
 
-_PUBLISH_AGAIN = "ask the owner to publish it again"
-_FRESH_LINK = "do not answer; ask for a fresh link"
+_PUBLISH_AGAIN = msg("ask the owner to publish it again")
+_FRESH_LINK = msg("do not answer; ask for a fresh link")
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ NOT_APPLICABLE = msg("does not apply")
 
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _COMMON = ("id", "kind", "text")
-_OUTSIDE = "remove it, or take the question out of its block"
-_FRESH_LINK = "do not answer; ask for a fresh link"
-_PUBLISH_AGAIN = "ask the owner to publish it again"
+_OUTSIDE = msg("remove it, or take the question out of its block")
+_FRESH_LINK = msg("do not answer; ask for a fresh link")
+_PUBLISH_AGAIN = msg("ask the owner to publish it again")
 
 
 @dataclass(frozen=True)

@@ -168,8 +168,8 @@ def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
 
 
 def _addresses(survey: Survey, opened: str) -> list[str]:
+    from hushpoll_server.i18n.languages import LANGUAGES
     from hushpoll_server.respond.manifest import release
-    from hushpoll_server.spoken import LANGUAGES
 
     # The one that people open first: most links have a shorter address than the page's own.
     pages = [opened, *(f"/s/{survey.hash}?lang={name}" for name in LANGUAGES)]

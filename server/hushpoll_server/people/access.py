@@ -19,9 +19,10 @@ from werkzeug.local import LocalProxy
 
 from hushpoll_server.compression import compress
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.translation import language
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
-from hushpoll_server.spoken import WORKSPACE_LANGUAGES, language
 
 from . import audit_log, sharing, tokens
 from .accounts import ROLES, User

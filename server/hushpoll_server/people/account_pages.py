@@ -17,8 +17,8 @@ from wtforms.widgets import CheckboxInput
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 
 from . import accounts, identities, passkeys, resetting, second_factor, sessions, tokens
 from .access import current_user, login_required

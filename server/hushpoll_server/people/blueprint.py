@@ -8,7 +8,8 @@ from typing import cast
 from flask import Blueprint, Flask, abort, redirect, request, url_for
 from werkzeug.wrappers import Response
 
-from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES, day
+from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.translation import CHOSEN, day
 
 from .access import cookies_are_secure, guard_forms, init_app, keep_private, local_path
 from .audit_text import detail_text

@@ -13,9 +13,9 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.security import Throttle
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
 
 from . import identities, openid, sessions
 from . import sign_in as signing_in

@@ -12,8 +12,8 @@ from wtforms.validators import InputRequired, Length, ValidationError
 from hushpoll_server import mail
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 
 from . import (
     account_pages,

@@ -9,8 +9,8 @@ from wtforms.validators import InputRequired, Length
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 
 from . import passkeys
 from .access import current_user, login_required

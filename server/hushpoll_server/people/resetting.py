@@ -18,9 +18,9 @@ from hushpoll_client.messages import msg
 from sqlalchemy import Row, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.mail import Letter, MailError, check_address, send
 from hushpoll_server.security import Throttle
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 

@@ -32,9 +32,9 @@ from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.compression import compressible
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
-from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import Published
 
 from .assets import asset_url, shell

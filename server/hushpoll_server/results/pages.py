@@ -25,12 +25,12 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.files import serve
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.people.access import audit, can_edit, signed_in
 from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.respond.languages import language
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
 
 from . import public, waves  # noqa: F401  (their pages belong to the same blueprint)
 from .minimum import refuse_small_export

@@ -17,10 +17,10 @@ from hushpoll_analysis.results.formats.json_object import JSON_OBJECT
 
 from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.speech import speech
 from hushpoll_server.people.access import can_read_survey, signed_in
 from hushpoll_server.problems import Problem
 from hushpoll_server.respond.languages import LANGUAGES, language
-from hushpoll_server.said.speech import speech
 from hushpoll_server.store.surveys import SurveyState
 
 from .paging import shown_page

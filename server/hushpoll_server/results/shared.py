@@ -21,11 +21,11 @@ from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.people.access import can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
 from hushpoll_server.respond.languages import language
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache, ResultsCache

@@ -18,11 +18,11 @@ from hushpoll_client.survey.series import changed_groups
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import option
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import can_read_survey, signed_in
 from hushpoll_server.problems import Problem
 from hushpoll_server.respond.languages import language
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache

@@ -14,10 +14,10 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.people.access import current_user, guard_forms, keep_private
 from hushpoll_server.problems import respond
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.workspace.closing import routes as closing
 from hushpoll_server.workspace.drafts import history
 from hushpoll_server.workspace.drafts.draft import DraftIsPublished

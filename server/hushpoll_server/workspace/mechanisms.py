@@ -15,8 +15,8 @@ from hushpoll_client.mechanism import MECHANISMS, Parameter
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 
 from hushpoll_server.fields import decimal, decimals, either, option, shown
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 from hushpoll_server.workspace.kinds import EDITORS, Fields, editor_of
 
 RECOMMENDED = (

@@ -19,7 +19,6 @@ from hushpoll_client.messages import Message
 __all__ = ["LANGUAGES", "Wording", "wording"]
 
 LANGUAGES = ("en", "fr", "de", "es", "ar")
-_RIGHT_TO_LEFT = ("ar",)
 _ISOLATE, _END = "\u2068", "\u2069"
 
 
@@ -37,7 +36,8 @@ class Wording:
     @property
     def direction(self) -> str:
         """The direction of its writing, as HTML names it."""
-        return "rtl" if self.language in _RIGHT_TO_LEFT else "ltr"
+        order = Locale(self.language).character_order
+        return "rtl" if order == "right-to-left" else "ltr"
 
     def number(self, value: float, digits: int = 0) -> str:
         """Write a number with so many decimals."""

@@ -18,9 +18,9 @@ from hushpoll_server import mail
 from hushpoll_server.collect import invitations
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit, current_user
 from hushpoll_server.people.audit_log import Detail
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.invitations import mailing

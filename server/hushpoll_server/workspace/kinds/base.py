@@ -17,8 +17,8 @@ from hushpoll_client.kind import Kind
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 
 from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from hushpoll_client.kind import KINDS
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 from .base import PREFER_NOT, EditorKind, Fields, enough_options, lines
 

@@ -10,7 +10,7 @@ from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 from .base import MOST_TYPED, EditorKind, Fields, enough_options, lines, whole_or_text
 from .rehearsing import LISTS, Row, falling, percent, select, sets_with_shares, share_rows

@@ -14,8 +14,8 @@ from hushpoll_client.exact import spell
 from hushpoll_client.kind import KINDS
 
 from hushpoll_server.fields import decimal, shown
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 
 from .base import EditorKind, Fields, average, points, whole_or_text
 from .rehearsing import SHAPES, Row, bell, mean_row, quantile, select

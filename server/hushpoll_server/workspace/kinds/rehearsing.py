@@ -14,8 +14,8 @@ from wtforms.fields.core import UnboundField
 from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import DecimalField, choices, option
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 
 __all__ = [
     "LISTS",

@@ -9,7 +9,7 @@ from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 from .base import EditorKind, Fields, average, lines, points, whole_or_text
 from .rehearsing import Row, mean_row

@@ -9,8 +9,8 @@ from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import pgettext
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import pgettext
 
 from .base import PREFER_NOT, EditorKind, Fields
 from .rehearsing import percent

@@ -19,9 +19,9 @@ from wtforms import StringField, TextAreaField
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words, ngettext, pgettext
-from hushpoll_server.spoken import language as spoken
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words, ngettext, pgettext
+from hushpoll_server.i18n.translation import language as spoken
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
 from hushpoll_server.workspace.drafts import stale_translations, storage

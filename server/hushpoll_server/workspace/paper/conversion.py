@@ -17,9 +17,9 @@ from wtforms import SelectField
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence, together
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
 from hushpoll_server.respond.paper import by_hand
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words, ngettext
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.documents import Document

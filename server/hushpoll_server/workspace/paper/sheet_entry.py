@@ -17,8 +17,8 @@ from wtforms.validators import InputRequired, Length, NumberRange, Regexp
 from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.respond import paper
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.responses import Page
 

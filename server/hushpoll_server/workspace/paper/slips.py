@@ -16,9 +16,9 @@ from wtforms.validators import InputRequired, NumberRange
 from hushpoll_server.collect import invitations
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit
 from hushpoll_server.people.audit_log import Detail
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.paper.print_language import printed
 from hushpoll_server.workspace.responses import Page, address, address_of

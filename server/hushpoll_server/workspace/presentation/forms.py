@@ -13,8 +13,8 @@ from hushpoll_client.survey.presentation import read_presentation
 from wtforms import BooleanField, RadioField, SelectField, StringField, TextAreaField
 
 from hushpoll_server.fields import both, choices, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import ngettext
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import ngettext
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.drafts.help_lines import help_text, read_help_lines
 from hushpoll_server.workspace.drafts.sections import Section, Sections

@@ -11,9 +11,9 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 from hushpoll_server.respond import logos
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
 from hushpoll_server.workspace.drafts import storage

@@ -9,7 +9,8 @@ from flask_babel import force_locale
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
-from hushpoll_server.spoken import LANGUAGES, in_words, language
+from hushpoll_server.i18n.languages import LANGUAGES
+from hushpoll_server.i18n.translation import in_words, language
 from hushpoll_server.workspace.access import designer, own_draft
 from hushpoll_server.workspace.drafts import translated_texts
 from hushpoll_server.workspace.languages.routes import language_name

@@ -12,8 +12,8 @@ from wtforms import SelectField, StringField
 from wtforms.validators import InputRequired, NumberRange, Optional, ValidationError
 
 from hushpoll_server.fields import DecimalField, WholeField, both, decimal, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 from hushpoll_server.workspace.drafts.draft import LARGEST_N
 from hushpoll_server.workspace.forms import RevisionForm
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from hushpoll_client import Question, Survey, formatting
 
 from hushpoll_server.fields import sentence, together
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words, ngettext
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import EDITORS, margin_text
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import current_app
 
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import EDITORS, editor_of, margin_text
 from hushpoll_server.workspace.mechanisms import what_it_reveals

@@ -11,8 +11,8 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, quoted
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words, ngettext
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
 from hushpoll_server.workspace.drafts import documents, translated_texts
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import margin_text

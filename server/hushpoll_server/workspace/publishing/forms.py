@@ -6,7 +6,7 @@ from flask_babel import lazy_gettext as later
 from wtforms import BooleanField, StringField
 from wtforms.validators import InputRequired
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.workspace.forms import RevisionForm
 
 PROTECTS_LITTLE = later("this protects little")

@@ -6,8 +6,8 @@ from flask import Blueprint, flash, g, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import can_read_survey, current_user
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.weakness import weakness
 from hushpoll_server.workspace.access import designer, own_draft
 from hushpoll_server.workspace.drafts import storage

@@ -14,8 +14,8 @@ from wtforms import BooleanField, SelectMultipleField, StringField
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, choices, decimal, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.block import Block

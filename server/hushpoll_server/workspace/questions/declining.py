@@ -8,8 +8,8 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import together
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import ngettext
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import ngettext
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft

@@ -27,7 +27,7 @@ from wtforms import (
 from wtforms.validators import InputRequired
 
 from hushpoll_server.fields import both, choices, sentence
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.workspace.drafts.anchor import anchor_choices
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.forms import RevisionForm

@@ -19,10 +19,10 @@ from wtforms import SelectChoice
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.workspace import mechanisms
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.drafts import storage

@@ -13,9 +13,9 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import WholeField
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, language
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, language
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.kinds.rehearsing import TruthProblem
 from hushpoll_server.workspace.privacy.planner import whole

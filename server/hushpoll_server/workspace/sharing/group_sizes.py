@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, abort, flash, redirect, url_for
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.responses import Page
 from hushpoll_server.workspace.sharing.groups import sizes_form

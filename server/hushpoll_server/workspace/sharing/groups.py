@@ -14,8 +14,8 @@ from wtforms.validators import NumberRange, Optional
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.responses import address
 

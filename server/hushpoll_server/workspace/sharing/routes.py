@@ -13,11 +13,11 @@ from hushpoll_server.collect import retention
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, current_user
 from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.people.errors import AccountError
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.responses import Page, address, address_of

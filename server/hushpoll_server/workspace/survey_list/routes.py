@@ -12,10 +12,10 @@ from werkzeug.wrappers import Response
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import archived
 from hushpoll_server.weakness import is_weak

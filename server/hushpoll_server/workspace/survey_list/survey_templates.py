@@ -14,7 +14,7 @@ from typing import Any
 from flask_babel import LazyString
 from flask_babel import lazy_gettext as later
 
-from hushpoll_server.spoken import gettext, language
+from hushpoll_server.i18n.translation import gettext, language
 from hushpoll_server.workspace.kinds import PREFER_NOT
 
 

@@ -11,9 +11,9 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import can_edit, can_read_survey, current_user
 from hushpoll_server.respond import paper
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.weakness import is_weak
 from hushpoll_server.workspace.access import designer, editable_survey, readable_state, reader

@@ -1,19 +1,21 @@
-"""Every sentence that the rooms below give to pages can be said in German."""
+"""The catalogues hold every sentence of the sources, and every sentence that pages receive can be translated."""
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import hushpoll_analysis
 import pytest
 from babel.messages.catalog import Catalog
-from babel.messages.pofile import read_po
+from babel.messages.mofile import read_mo
 from flask import Flask
 from flask_babel import force_locale
 from hushpoll_analysis import AnalysisError, report
+from hushpoll_analysis.interval.registry import METHODS
 from hushpoll_analysis.planning.budgets import budget
 from hushpoll_analysis.planning.recommendation import recommend
 from hushpoll_analysis.results.method import percent
@@ -27,47 +29,91 @@ from hushpoll_client.formatting import at_most
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_client.messages import Message, msg, sentence
-from hushpoll_server import spoken
-from hushpoll_server.said import collect
-from hushpoll_server.said.collect import FOLDER, collected, compiled, places
-from hushpoll_server.said.speech import speech
+from hushpoll_server.i18n import translation
+from hushpoll_server.i18n.catalogues import (
+    FOLDER,
+    extracted,
+    has_words,
+    path_of,
+    places,
+    problems,
+    read_catalogue,
+    translated_languages,
+)
+from hushpoll_server.i18n.languages import LANGUAGES, WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.method_names import METHOD_NAMES
+from hushpoll_server.i18n.speech import speech
 
 from tests.client.documents import one_question
 from tests.client.test_hostile import assemble, corpus
 
-LANGUAGES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+Key = tuple[str | None, str | tuple[str, ...]]
 
 
 @cache
-def sentences() -> frozenset[str]:
-    """What the collector finds in the code."""
-    return frozenset(collected())
+def sentences(every_language: bool = False) -> frozenset[Key]:
+    """What Babel finds in the sources."""
+    return keys(extracted(every_language))
+
+
+def keys(catalog: Catalog) -> frozenset[Key]:
+    return frozenset((entry.context, entry.id) for entry in catalog if entry.id)
 
 
 def catalogue(language: str) -> Catalog:
-    with (FOLDER / language / "LC_MESSAGES" / "messages.po").open("rb") as file:
-        return read_po(file, locale=language)
+    return read_catalogue(language)
 
 
-def test_there_is_german() -> None:
-    assert LANGUAGES == ["de"]
+def texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_sentence_is_translated_and_compiled(language: str) -> None:
+def test_every_language_but_english_has_a_catalogue() -> None:
+    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} == set(translated_languages())
+    assert {*translated_languages(), "en"} == set(LANGUAGES)
+    assert "de" in WORKSPACE_LANGUAGES
+
+
+@pytest.mark.parametrize("language", translated_languages())
+def test_every_sentence_is_translated(language: str) -> None:
     catalog = catalogue(language)
-    entries = {str(entry.id): entry for entry in catalog if entry.id}
-    assert set(entries) == sentences(), "run python -m hushpoll_server.said.collect"
-    assert len(entries) > 800
+    expected = sentences(every_language=language not in WORKSPACE_LANGUAGES)
+    assert keys(catalog) == expected, "run python -m hushpoll_server.i18n.catalogues"
+    assert len(catalog) > (2500 if language in WORKSPACE_LANGUAGES else 240)
     assert not catalog.obsolete
-    for source, entry in entries.items():
-        translated = str(entry.string)
-        assert translated.strip(), source
-        assert not entry.fuzzy, source
-        assert places(translated) == places(source), source
-        assert not re.search("anonym", translated, re.IGNORECASE), translated
-    kept = (FOLDER / language / "LC_MESSAGES" / "messages.mo").read_bytes()
-    assert kept == compiled(catalog), "run python -m hushpoll_server.said.collect"
+    assert [(entry.id, problem) for entry, problem in problems(catalog)] == []
+    for entry in catalog:
+        for translated in texts(entry.string) if entry.id else ():
+            assert not re.search("anonym", translated, re.IGNORECASE), translated
+            # It may stand in an attribute.
+            assert ('"' in translated) <= ('"' in texts(entry.id)[0]), entry.id
+
+
+@pytest.mark.parametrize("language", translated_languages())
+def test_it_is_compiled(language: str) -> None:
+    """By the hook of the build, or by these tests' own preparation."""
+    with path_of(language, ".mo").open("rb") as file:
+        compiled = read_mo(file)
+    assert forms(compiled) == forms(catalogue(language))
+
+
+def forms(catalog: Catalog) -> dict[str, tuple[str, ...]]:
+    """The translations of each sentence without a context, by its singular: compiled contexts are bytes."""
+    entries = (entry for entry in catalog if entry.id and not entry.context)
+    return {texts(entry.id)[0]: texts(entry.string) for entry in entries}
+
+
+def test_every_module_that_words_messages_is_read() -> None:
+    """A module of the analysis that is moved must be named in babel.cfg anew."""
+    locations = {name for entry in extracted() for name, _ in entry.locations}
+    package = Path(hushpoll_analysis.__file__).parent
+    calls = re.compile(r"\b(?:msg|plural)\(\s*[\"']")
+    users = {
+        path.relative_to(package.parents[1]).as_posix()
+        for path in package.rglob("*.py")
+        if calls.search(path.read_text("utf-8"))
+    }
+    assert users - locations == set()
 
 
 def unknown(text: str, known: Catalog) -> Iterator[str]:
@@ -136,7 +182,7 @@ def test_what_the_planner_and_the_editor_say_can_be_translated() -> None:
 
 
 def test_what_mechanisms_kinds_and_parameters_declare_is_collected() -> None:
-    found = sentences()
+    found = {text for _, text in sentences()}
     for one in (*MECHANISMS.values(), *KINDS.values()):
         assert one.label in found
         assert one.help in found
@@ -176,7 +222,7 @@ def test_the_details_of_results_are_in_the_readers_language_where_it_is_the_work
     results: SurveyResults, asked: str, details: str, there: list[str], absent: list[str]
 ) -> None:
     app = Flask("hushpoll_server")
-    spoken.init_app(app)
+    translation.init_app(app)
     with app.test_request_context("/", headers={"Accept-Language": asked}), force_locale(asked):
         page = as_body(results, language=asked, speech=speech())
     assert f'<details class="report-details" lang="{details}" dir="ltr">' in page
@@ -187,7 +233,7 @@ def test_the_details_of_results_are_in_the_readers_language_where_it_is_the_work
 
 def test_a_sentence_of_its_own_begins_with_a_capital_in_both_languages() -> None:
     app = Flask("hushpoll_server")
-    spoken.init_app(app)
+    translation.init_app(app)
     told = sentence(
         msg("{payer} costs most: epsilon {epsilon}", payer=msg("question {number}", number=2), epsilon="1")
     )
@@ -196,48 +242,50 @@ def test_a_sentence_of_its_own_begins_with_a_capital_in_both_languages() -> None
         ("de", "Frage 2 kostet am meisten: Epsilon 1."),
     ):
         with app.test_request_context("/", headers={"Accept-Language": language}):
-            assert spoken.in_words(told) == words
+            assert translation.in_words(told) == words
 
 
 def test_a_german_sentence_has_german_numbers() -> None:
     app = Flask("hushpoll_server")
-    spoken.init_app(app)
+    translation.init_app(app)
     with app.test_request_context("/", headers={"Accept-Language": "de"}):
-        assert spoken.in_words(at_most(1234.5, 6)) == "1.234,5"
-        assert spoken.in_words(percent(-0.0123)) == "−1,2 %"
-        assert spoken.in_words(percent(-0.0001)) == "0,0 %"
-
-
-MODULE = """
-_AGAIN = "try again"
-def f(x):
-    problem = "is empty" if x else "is full"
-    say = msg("at most {most}", most=1) or plural(x, "{count} row", "{count} rows")
-    raise SurveyError(("title",), problem, x.remedy or "correct it")
-    raise MechanismError.about("epsilon", "must be positive", _AGAIN)
-    raise MechanismError("a", "b", "field", "d")
-    raise AccountError("the name is taken", remedy="choose another", field="name")
-    raise KeyError("not ours"); print("nor this"); other.msg("nor that")
-"""
-
-
-def test_the_collector_finds_templates_and_what_errors_are_given() -> None:
-    family = {"SurveyError", "MechanismError", "AccountError"}
-    module = collect._Module(ast.parse(MODULE), family)
-    ours = {"at most {most}", "{count} row", "{count} rows", "is empty", "is full", "correct it", "try again"}
-    ours |= {"must be positive", "a", "b", "d", "the name is taken", "choose another"}
-    assert set(module.texts()) == ours
+        assert translation.in_words(at_most(1234.5, 6)) == "1.234,5"
+        assert translation.in_words(percent(-0.0123)) == "−1,2 %"
+        assert translation.in_words(percent(-0.0001)) == "0,0 %"
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
-        ("at most {most:,} of {n}", {"{most:,}", "{n}"}),
-        ("{name!r} is {{odd}}", {"{name!r}"}),
+        ("at most {most:,} of {n}", ["{most:,}", "{n}"]),
+        ("{name!r} is {{odd}}", ["{name!r}"]),
         # Braces of a text without values are kept as they are.
-        ('write {"fr": {...}}, please', {'{"fr": {...}}'}),
-        ("±{points:.1f}", {"{points:.1f}"}),
+        ('write {"fr": {...}}, please', ['{"fr": {...}}']),
+        ("±{points:.1f}", ["{points:.1f}"]),
+        ("<b>%(n)s</b> of %(all)s, 5 %%", ["%%", "%(all)s", "%(n)s", "</b>", "<b>"]),
+        ("95 % of people", []),
     ],
 )
-def test_places_are_what_is_filled_in(text: str, found: set[Any]) -> None:
-    assert places(text) == found
+def test_places_are_what_is_filled_in(text: str, expected: list[str]) -> None:
+    assert places(text) == expected
+
+
+def test_only_sentences_with_words_are_translated() -> None:
+    assert has_words("{n} of {all}")
+    assert not has_words("{place}: {problem}")
+    assert not has_words("{low:.1%} – {high:.1%}")
+
+
+def test_wrong_translations_are_named() -> None:
+    catalog = Catalog(locale="de")
+    catalog.add("{n} rows", "{m} Zeilen")
+    catalog.add("empty", "")
+    catalog.add("95 % of {n} people", "95 % der {n} Personen")
+    catalog.add("%(n)s people", "%(m)s Personen")
+    catalog.add("guessed", "geraten", flags=["fuzzy"])
+    wrong = {str(entry.id) for entry, _ in problems(catalog)}
+    assert wrong == {"{n} rows", "empty", "%(n)s people", "guessed"}
+
+
+def test_every_method_name_of_the_analysis_is_translated() -> None:
+    assert set(METHOD_NAMES) == set(METHODS[1:])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hushpoll_server.spoken import WORKSPACE_LANGUAGES, in_words, language
+from .languages import WORKSPACE_LANGUAGES
+from .translation import in_words, language
 
 if TYPE_CHECKING:
     from hushpoll_analysis.results.rendering import Speech

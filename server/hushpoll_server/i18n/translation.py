@@ -20,10 +20,10 @@ from flask_babel import Babel, get_locale
 from hushpoll_client.errors import HushpollError
 from hushpoll_client.messages import Message
 
+from .languages import LANGUAGES, WORKSPACE_LANGUAGES, direction_of
+
 __all__ = [
     "CHOSEN",
-    "LANGUAGES",
-    "WORKSPACE_LANGUAGES",
     "day",
     "direction",
     "gettext",
@@ -36,18 +36,10 @@ __all__ = [
     "pgettext",
 ]
 
-# Each language in its own words, for the list on the page.
-LANGUAGES = {"en": "English", "fr": "Français", "de": "Deutsch", "es": "Español", "ar": "العربية"}
-
-WORKSPACE_LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""The languages that the workspace speaks; each but English has a folder in workspace/ and said/translations."""
-
 CHOSEN = "hushpoll_language"
 """The cookie with the language that somebody chose for the workspace."""
 
-# The last one wins where two have the same sentence, and its rule for plurals counts: the respondents' catalogue, whose
-# sentences are pinned, and which has every language.
-_CATALOGUES = "said/translations;workspace/translations;respond/translations"
+_CATALOGUES = "i18n/translations"
 
 PUBLIC = "results.public"
 """How the endpoints begin that show results to everybody: they speak the reader's language too."""
@@ -121,7 +113,7 @@ def language() -> str:
 
 def direction() -> str:
     """Return the writing direction of this response's language."""
-    return "rtl" if language() == "ar" else "ltr"
+    return direction_of(language())
 
 
 def day(date: datetime.date) -> str:

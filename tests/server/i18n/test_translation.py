@@ -11,8 +11,8 @@ from flask import Flask
 from flask_babel import gettext, ngettext
 from hushpoll_client.errors import HushpollError, ReportError, SurveyError
 from hushpoll_client.messages import msg
-from hushpoll_server import spoken
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n import translation
+from hushpoll_server.i18n.translation import in_words
 
 GERMAN = {
     "at most {most} options": "höchstens {most} Optionen",
@@ -47,7 +47,7 @@ def speaking(tmp_path: Path) -> Flask:
     app = Flask("speaking")
     folders = [tmp_path / "one", tmp_path / "missing", tmp_path / "last"]
     app.config["BABEL_TRANSLATION_DIRECTORIES"] = ";".join(map(str, folders))
-    spoken.init_app(app)
+    translation.init_app(app)
     return app
 
 
