@@ -190,6 +190,8 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
         values["logo_hash"] = logos.keep(store, b"GIF89a" + bytes(20))
     if "code" in rule.arguments:
         values["code"] = "0" * 20
+    if "ending" in rule.arguments:
+        values["ending"] = "json"
     if "form" in rule.arguments:
         values["form"] = "share" if rule.endpoint == "workspace.survey.refused_form" else "json"
     with app.test_request_context():
