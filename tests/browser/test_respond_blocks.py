@@ -53,7 +53,7 @@ def address(server: LiveServer, survey: Survey) -> str:
 
 
 def start(page: Page) -> list[str]:
-    """Begin, and give the questions that are shown."""
+    """Begin, and return the questions that are shown."""
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     return [legend.inner_text() for legend in page.locator("legend").all()]

@@ -50,7 +50,7 @@ def survey(server: LiveServer) -> Survey:
 
 @pytest.fixture
 def page(designer: Page) -> Page:
-    """A signed-in designer who hears of every error of the page."""
+    """A signed-in designer; the test fails on any error of the page."""
     return designer
 
 

@@ -43,7 +43,7 @@ class Traced(NamedTuple):
 
 @contextmanager
 def watched(pids: list[int]) -> Iterator[list[str]]:
-    """Record the system calls of these processes and of those that they start; gives the lines at the end."""
+    """Record the system calls of these processes and of those that they start; the list has the lines at the end."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "trace"

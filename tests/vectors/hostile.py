@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import hostile_about
+import hostile_presentation
 import hostile_blocks
 import hostile_groups
 import hostile_kinds
@@ -114,7 +114,7 @@ def documents() -> Iterator[Case]:
     for fault, parts in (
         *hostile_blocks.documents(),
         *hostile_groups.documents(),
-        *hostile_about.documents(),
+        *hostile_presentation.documents(),
     ):
         yield fault, parts, {}
 
@@ -144,7 +144,7 @@ def controls() -> Iterator[Case]:
     yield "checked_with_fewer_reports_than_answers", checked(narrow(least()), options=["a", "b", "c"]), {}
     yield "checked_with_a_report_that_never_comes", checked(never(least())), {}
     yield "checked_for_three_options", checked(BASE["questions"][KRR]["channel"], options=["a", "b", "c"]), {}
-    for name, parts in (*hostile_blocks.controls(), *hostile_groups.controls(), *hostile_about.controls()):
+    for name, parts in (*hostile_blocks.controls(), *hostile_groups.controls(), *hostile_presentation.controls()):
         yield name, parts, {}
 
 
