@@ -344,7 +344,7 @@ def about_survey() -> Survey:
     )
 
 
-@pytest.mark.parametrize("group", ["kinds", "rare", "study"])
+@pytest.mark.parametrize("group", ["kinds", "rare", "presentation"])
 def test_a_changed_sentence_of_any_group_is_not_shown(
     page: Page, page_server: LiveServer, group: str
 ) -> None:

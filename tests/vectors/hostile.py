@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import hostile_presentation
 import hostile_blocks
 import hostile_groups
 import hostile_kinds
+import hostile_presentation
 from bad_channels import bad_forms
 from hushpoll_client import SCALE, Channel, Survey
 from hushpoll_client.exact import exp_below, read_decimal, spell
@@ -144,7 +144,11 @@ def controls() -> Iterator[Case]:
     yield "checked_with_fewer_reports_than_answers", checked(narrow(least()), options=["a", "b", "c"]), {}
     yield "checked_with_a_report_that_never_comes", checked(never(least())), {}
     yield "checked_for_three_options", checked(BASE["questions"][KRR]["channel"], options=["a", "b", "c"]), {}
-    for name, parts in (*hostile_blocks.controls(), *hostile_groups.controls(), *hostile_presentation.controls()):
+    for name, parts in (
+        *hostile_blocks.controls(),
+        *hostile_groups.controls(),
+        *hostile_presentation.controls(),
+    ):
         yield name, parts, {}
 
 
