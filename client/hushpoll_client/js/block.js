@@ -50,7 +50,7 @@ class Block {
   }
 
   /** The reported answer to each question that was asked, in their order. */
-  reportLabels(report, labels) {
+  answerLabels(report, labels) {
     const { members, answers } = this.channel.contents(report);
     return members.map((member, at) => labels(this.questions[member])[answers[at]]);
   }
