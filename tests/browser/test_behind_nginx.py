@@ -79,7 +79,7 @@ def sign_in(page: Page) -> None:
 
 
 def downloaded(page: Page, name: str, role: str = "button") -> bytes:
-    """The bytes of a file that a button or a link gives."""
+    """Return the bytes of a file that a button or a link downloads."""
     with page.expect_download() as waiting:
         page.get_by_role(role, name=name).click()  # type: ignore[arg-type]
     return Path(waiting.value.path()).read_bytes()

@@ -12,7 +12,7 @@ from hushpoll_client import Survey
 from tests.browser import test_vectors_js
 from tests.browser.engines import ENGINES, Engine
 from tests.browser.redirecting import Redirecting
-from tests.browser.respondent import EVERY_KIND, TAX, address, draft, kept_id, stored
+from tests.browser.respondent import EVERY_KIND, TAX, address, draft, stored, stored_id
 from tests.serving import LONGEST, LiveServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.timeout(1200)]
@@ -116,7 +116,7 @@ def test_a_whole_submission_with_reload_offline_and_resend(engine: Engine, page_
     wait_for(engine, "Not sent yet")
     assert record(engine, key) == waiting
     layout = page_server.store.record_format(survey.hash)
-    sent = {kept_id(page_server, survey, waiting["id"]): layout.pack(tuple(waiting["reports"]))}
+    sent = {stored_id(page_server, survey, waiting["id"]): layout.pack(tuple(waiting["reports"]))}
     # The page tries again by itself too, and may have been closed before it read the answer.
     assert packed(page_server, survey).items() <= sent.items()
     engine.evaluate(CLICK_IF_WAITING, ".bar button")

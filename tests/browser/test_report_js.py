@@ -123,7 +123,7 @@ SEND = """async ({ Sender, memory }) => {
 
 
 def answered(js: Page, attempts: int = 1, survey: Survey = SURVEY, **answer: Any) -> tuple[Any, list[str]]:
-    """Send with a server that always gives this answer; what was found, and the bodies."""
+    """Send to a server that always answers with this; return the outcomes and the bodies."""
     bodies: list[str] = []
 
     def reply(route: Route) -> None:

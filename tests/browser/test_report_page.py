@@ -54,7 +54,7 @@ TRUTH = {"cheated": [0.7, 0.3], "reason": [0.3, 0.35, 0.05, 0.3, 0.0], "tax": [0
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveServer, str]]:
-    """A live server with 2,000 reports of ada's survey; gives it and ada's password."""
+    """A live server with 2,000 reports of ada's survey; yield it and ada's password."""
     live = LiveServer(tmp_path_factory.mktemp("reports"))
     live.store.publish(SURVEY, "ada")
     password = accounts.add_user(live.store, "ada", "designer")

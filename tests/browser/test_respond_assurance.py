@@ -22,8 +22,8 @@ from tests.browser.respondent import (
     REASON,
     TAX,
     address,
-    all_told,
     draft,
+    explanation_text,
     fill,
     heading,
     open_page,
@@ -160,7 +160,7 @@ def test_at_high_epsilon_nothing_on_the_page_reassures(
     page: Page, page_server: LiveServer, survey: Survey, tier: str, lead: str
 ) -> None:
     open_page(page, address(page_server, survey))
-    text = all_told(page)
+    text = explanation_text(page)
     assert lead in text
     words = sentences("en")
     for key, tiers in MAY.items():

@@ -10,7 +10,15 @@ from hushpoll_client import Survey
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.pictures import keep_picture
-from tests.browser.respondent import ARTEFACTS, Posts, all_told, heading, open_page, press_send, stored
+from tests.browser.respondent import (
+    ARTEFACTS,
+    Posts,
+    explanation_text,
+    heading,
+    open_page,
+    press_send,
+    stored,
+)
 from tests.browser.workspace_kit import axe, make_draft, shoot
 from tests.serving import LiveServer
 from tests.vectors.surveys import member, survey, yes_no
@@ -53,7 +61,7 @@ def address(server: LiveServer, survey: Survey) -> str:
 
 
 def start(page: Page) -> list[str]:
-    """Begin, and give the questions that are shown."""
+    """Begin, and return the questions that are shown."""
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     return [legend.inner_text() for legend in page.locator("legend").all()]
@@ -73,7 +81,7 @@ def test_the_drawn_questions_are_asked_and_stored(
     page = context.new_page()
     posts = Posts(page)
     open_page(page, address(page_server, survey))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "This device draws 2 of 5 questions by chance. It sends openly which ones" in text
     assert "Questions 2 and 3\n" in text
     assert "at most 7.39 times likelier from yours" in text
@@ -146,7 +154,7 @@ def test_numbers_count_the_questions_that_are_asked(browser: Browser, page_serve
     open_page(page, link)
     expect(page.locator("header")).to_contain_text("6 questions, about")
     expect(page.locator("main > div .eyebrow")).to_have_text("Question 6")
-    text = all_told(page)
+    text = explanation_text(page)
     assert "Questions 1 and 2\n" in text
     assert "Question 7" not in text
     page.get_by_role("button", name="How your answers are mixed").click()
@@ -248,7 +256,7 @@ def test_the_block_is_explained_in_every_language(page: Page, page_server: LiveS
     survey = block_survey(f"In {language}")
     page_server.store.publish(survey)
     open_page(page, f"{page_server.url}/s/{survey.hash}?lang={language}#{survey.hash}")
-    text = all_told(page)
+    text = explanation_text(page)
     assert "This device" not in text
     words = {"fr": "tire au sort 2 de 5 questions", "de": "lost 2 von 5 Fragen aus"}
     words |= {"es": "sortea 2 de 5 preguntas", "ar": "يختار هذا الجهاز بالقرعة 2"}

@@ -16,9 +16,9 @@ from tests.browser.respondent import (
     TRIED,
     USED,
     address,
-    all_told,
     begin,
     draft,
+    explanation_text,
     fill,
     heading,
     open_page,
@@ -46,7 +46,7 @@ def test_no_fold_opens_empty(page: Page, page_server: LiveServer) -> None:
 def test_the_strongest_promise_is_about_what_a_report_reveals(page: Page, page_server: LiveServer) -> None:
     """About 75 in 100 reports are the answer itself: the page must not promise that it is not received."""
     open_page(page, address(page_server, draft(CHEATED, title="Promise")))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "receives what you" not in text
     assert "nobody can tell for certain what you chose" in text
 
@@ -107,7 +107,7 @@ def test_odds_read_well_when_one_of_a_hundred_is_left(page: Page, page_server: L
     options = ["Train", "Bus", "Car"]
     survey = draft({**REASON, "options": options, "mechanism": likely}, title="One left")
     open_page(page, address(page_server, survey))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "If 100 people choose the same option, it is recorded for about 99 of them." in text
     assert "other 1 are" not in text
 
@@ -116,7 +116,7 @@ def test_the_share_of_a_harmless_question_is_a_whole_number(page: Page, page_ser
     """“About 20.04 of 100” is more precise than anything known."""
     harmless = {"name": "or_poll", "decoy": "Born in January?", "decoy_share": "0.2004"}
     open_page(page, address(page_server, draft({**CHEATED, "mechanism": harmless}, title="Harmless")))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "about 20 of 100 people" in text
     assert "20.04" not in text
 

@@ -22,10 +22,10 @@ from tests.browser.respondent import (
     WHY,
     WIDE,
     address,
-    all_told,
     axe,
     begin,
     draft,
+    explanation_text,
     fill_every_kind,
     heading,
     open_page,
@@ -123,7 +123,7 @@ def test_sentences_about_every_kind_are_true(
 ) -> None:
     survey = draft(*questions, title=f"Words for {questions[-1]['id']} {questions[-1]['mechanism']['name']}")
     open_page(page, address(page_server, survey))
-    text = all_told(page)
+    text = explanation_text(page)
     for sentence in expected:
         assert sentence in text
     for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
@@ -139,7 +139,7 @@ def test_a_number_is_never_described_as_recorded_as_chosen(page: Page, page_serv
     del number["channel"]
     survey = draft(number, title="A number in bins")
     open_page(page, address(page_server, survey))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "at most 2.72 times likelier from yours" in text
     assert "recorded as that option" not in text
     page.locator(".bar button").click()

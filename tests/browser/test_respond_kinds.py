@@ -27,14 +27,14 @@ from tests.browser.respondent import (
     fill_every_kind,
     group,
     heading,
-    kept,
-    kept_id,
+    local_record,
     open_page,
     press_send,
     sent_by,
     show_all,
     start,
     stored,
+    stored_id,
 )
 from tests.serving import LiveServer
 
@@ -58,11 +58,11 @@ def test_a_survey_of_every_kind_is_sent_whole_and_stored_as_it_was_sent(
     (request,) = sent_by(requests)
     body = json.loads(request.post_data or "")
     assert stored(either_server, survey) == {
-        kept_id(either_server, survey, body["id"]): tuple(body["reports"])
+        stored_id(either_server, survey, body["id"]): tuple(body["reports"])
     }
     for report, question in zip(body["reports"], survey.questions, strict=True):
         assert question.channel.wire.legal(report)
-    assert kept(page, survey) == {**body, "state": "sent"}
+    assert local_record(page, survey) == {**body, "state": "sent"}
     page.locator("summary").first.click()
     lines = page.locator("details li").all_inner_texts()
     assert "Recorded as: a set of 22 of 80 options. What is sent could come from any answer;" in lines[8]
@@ -85,19 +85,19 @@ def test_reload_back_and_double_click_are_one_randomization(page: Page, page_ser
     fill_every_kind(page)
     page.get_by_role("button", name="Send", exact=True).dblclick()
     heading(page, "Not sent yet")
-    waiting = kept(page, survey)
+    waiting = local_record(page, survey)
     assert waiting is not None
     page.go_back()
     heading(page, "Not sent yet")
     page.reload()
     heading(page, "Not sent yet")
-    assert kept(page, survey) == waiting  # bitmaps and joint reports are recalled as legal ones
+    assert local_record(page, survey) == waiting  # bitmaps and joint reports are recalled as legal ones
     page.unroute(REPORTS)
     page.get_by_role("button", name="Send now").click()
     heading(page, "Sent")
     assert len(set(posts.bodies)) == 1
     assert json.loads(posts.bodies[0]) == {"id": waiting["id"], "reports": waiting["reports"]}
-    assert list(stored(page_server, survey)) == [kept_id(page_server, survey, waiting["id"])]
+    assert list(stored(page_server, survey)) == [stored_id(page_server, survey, waiting["id"])]
 
 
 def test_offline_after_loading_only_delays_the_report(page: Page, page_server: LiveServer) -> None:
@@ -122,7 +122,7 @@ def test_a_stored_record_that_is_impossible_is_not_sent(
     page.locator("#q0-3").check()
     press_send(page)
     heading(page, "Not sent yet")
-    record = kept(page, survey)
+    record = local_record(page, survey)
     assert record is not None
     bitmap = record["reports"][0]
     bad = {"shortened": bitmap[1:], "duplicated": "f" * len(bitmap), "number": 5}[tampered]

@@ -185,7 +185,7 @@ def test_a_damaged_ledger_is_ignored(page: Page, page_server: LiveServer, damage
     )
 
 
-TOLD = {
+NOTICES = {
     "fr": "Enquêtes déjà remplies ici",
     "de": "Hier vor dieser",
     "es": "Encuestas ya respondidas aquí",
@@ -193,12 +193,12 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("language", TOLD)
+@pytest.mark.parametrize("language", NOTICES)
 def test_the_notice_is_shown_in_every_language(page: Page, page_server: LiveServer, language: str) -> None:
     answered(page, page_server, draft(CHEATED, title=f"First {language}"))
     survey = draft(CHEATED, title=f"Second {language}")
     link = address(page_server, survey)
     page.goto(link.replace("#", f"?lang={language}#"))
-    notice = page.get_by_text(TOLD[language])
+    notice = page.get_by_text(NOTICES[language])
     expect(notice).to_be_visible()
     assert "{" not in (notice.text_content() or "")

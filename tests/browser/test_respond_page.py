@@ -22,10 +22,10 @@ from tests.browser.respondent import (
     REASON,
     TAX,
     address,
-    all_told,
     axe,
     begin,
     draft,
+    explanation_text,
     heading,
     open_page,
     press_send,
@@ -153,7 +153,7 @@ def test_the_odds_and_the_one_sided_truth_are_explained(
     page: Page, page_server: LiveServer, survey: Survey, expected: list[str], unsaid: list[str]
 ) -> None:
     open_page(page, address(page_server, survey))
-    text = all_told(page)
+    text = explanation_text(page)
     for sentence in expected:
         assert sentence in text
     for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
@@ -237,7 +237,7 @@ def test_a_table_with_more_reports_than_answers_is_explained(
         page = context.new_page()
         open_page(page, link.replace("#", f"?lang={language}#"))
         assert page.locator("svg.icons").count() == 0
-        assert words in all_told(page).replace("٫", ".")
+        assert words in explanation_text(page).replace("٫", ".")
         page.locator(".bar button").click()
         assert words in page.locator("form").inner_text().replace("٫", ".")
         page.get_by_role("group").locator("input").last.check()

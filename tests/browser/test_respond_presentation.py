@@ -224,10 +224,10 @@ def test_a_survey_with_a_quick_exit_is_not_in_the_ledger(page: Page, page_server
     press_send(page)
     heading(page, "Sent")
     page.wait_for_timeout(500)
-    assert page.evaluate(KEPT) == [[], []]
+    assert page.evaluate(STORED_KEYS) == [[], []]
 
 
-KEPT = "() => [Object.keys(localStorage), Object.keys(sessionStorage)]"
+STORED_KEYS = "() => [Object.keys(localStorage), Object.keys(sessionStorage)]"
 
 
 def test_leaving_by_the_quick_exit_forgets_a_report_that_waits(page: Page, page_server: LiveServer) -> None:
@@ -242,11 +242,11 @@ def test_leaving_by_the_quick_exit_forgets_a_report_that_waits(page: Page, page_
     fill(page, "Yes")
     press_send(page)
     heading(page, "Not sent yet")
-    assert page.evaluate(KEPT)[0] == [f"hushpoll:{quick.hash}"], "sent once, also after a reload"
+    assert page.evaluate(STORED_KEYS)[0] == [f"hushpoll:{quick.hash}"], "sent once, also after a reload"
     page.keyboard.press("Escape")
     page.wait_for_url(EXIT)
     page.goto(stays)
-    assert page.evaluate(KEPT) == [[], []]
+    assert page.evaluate(STORED_KEYS) == [[], []]
 
 
 @pytest.mark.parametrize(

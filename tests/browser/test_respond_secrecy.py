@@ -29,12 +29,12 @@ from tests.browser.respondent import (
     draft,
     fill,
     heading,
-    kept,
-    kept_id,
+    local_record,
     open_page,
     press_send,
     sent_by,
     stored,
+    stored_id,
 )
 from tests.serving import LiveServer
 
@@ -93,7 +93,7 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
         assert re.fullmatch(r'\{"id":"[0-9a-f]{32}","reports":\[[01],[0-3],[01],(\d\]\} |1[01]\]\})', body)
         assert len(body) == len('{"id":"","reports":[0,0,0,11]}') + 32
         sent.append(json.loads(body))
-    reports = {kept_id(page_server, survey, record["id"]): tuple(record["reports"]) for record in sent}
+    reports = {stored_id(page_server, survey, record["id"]): tuple(record["reports"]) for record in sent}
     assert len(reports) == 200
     assert stored(page_server, survey) == reports
     for index, chosen in enumerate([1, 3]):
@@ -103,7 +103,7 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
         # By chance once in a hundred million runs; true answers sent as they are would be below 1e-14.
         assert chisquare([counts[z] for z in range(len(row))], expected).pvalue > 1e-9
     assert {report[2] for report in reports.values()} == {1}  # No or Yes is Yes, each time
-    assert kept(page, survey) is None
+    assert local_record(page, survey) is None
 
 
 # Every draw is the largest one: krr then gives the option before the chosen one, warner the opposite.
@@ -158,7 +158,7 @@ def test_answers_exist_only_on_the_screen(
     for where in (traffic, storage, log):
         assert not [needle for needle in needles + texts if needle in where]
 
-    assert stored(either_server, survey) == {kept_id(either_server, survey, "f" * 32): tuple(reports)}
+    assert stored(either_server, survey) == {stored_id(either_server, survey, "f" * 32): tuple(reports)}
 
     def occurrences(needles: list[bytes]) -> int:
         contents = database_files(either_server, request)
@@ -344,7 +344,7 @@ def about_survey() -> Survey:
     )
 
 
-@pytest.mark.parametrize("group", ["kinds", "rare", "study"])
+@pytest.mark.parametrize("group", ["kinds", "rare", "presentation"])
 def test_a_changed_sentence_of_any_group_is_not_shown(
     page: Page, page_server: LiveServer, group: str
 ) -> None:

@@ -21,11 +21,11 @@ from tests.browser.respondent import (
     draft,
     fill,
     heading,
-    kept,
-    kept_id,
+    local_record,
     open_page,
     press_send,
     stored,
+    stored_id,
 )
 from tests.browser.waiting import patient, until
 from tests.serving import LiveServer
@@ -39,7 +39,7 @@ def assert_one_draw(server: LiveServer, survey: Survey, posts: Posts) -> None:
     assert posts.bodies
     assert set(posts.bodies) == {posts.bodies[0]}
     record = json.loads(posts.bodies[0])
-    assert stored(server, survey) == {kept_id(server, survey, record["id"]): tuple(record["reports"])}
+    assert stored(server, survey) == {stored_id(server, survey, record["id"]): tuple(record["reports"])}
 
 
 def test_a_double_click_sends_once(page: Page, page_server: LiveServer) -> None:
@@ -51,7 +51,7 @@ def test_a_double_click_sends_once(page: Page, page_server: LiveServer) -> None:
     heading(page, "Sent")
     assert len(posts.bodies) == 1
     assert_one_draw(page_server, survey, posts)
-    assert kept(page, survey) == {**json.loads(posts.bodies[0]), "state": "sent"}
+    assert local_record(page, survey) == {**json.loads(posts.bodies[0]), "state": "sent"}
 
 
 def test_sending_twice_in_the_same_instant_draws_once(page: Page, page_server: LiveServer) -> None:
@@ -74,7 +74,7 @@ def test_reload_and_back_offer_the_same_report_again(page: Page, page_server: Li
     fill(page, "Yes", "Fear")
     press_send(page)
     heading(page, "Not sent yet")
-    waiting = kept(page, survey)
+    waiting = local_record(page, survey)
     assert waiting is not None
     assert waiting["state"] == "waiting"
     page.go_back()
@@ -91,7 +91,7 @@ def test_reload_and_back_offer_the_same_report_again(page: Page, page_server: Li
     page.goto("about:blank")
     page.go_back()
     heading(page, "Sent")
-    assert kept(page, survey) == {**waiting, "state": "sent"}
+    assert local_record(page, survey) == {**waiting, "state": "sent"}
     assert len(posts.bodies) == 2
 
 
@@ -219,7 +219,7 @@ def test_every_refusal_is_explained_and_the_report_stored(
         assert wait
         assert int(wait[1]) >= 90
     assert page.get_by_role("button", name="Send now").count() == int(again)
-    record = kept(page, survey)
+    record = local_record(page, survey)
     assert record is not None
     assert record["state"] == "waiting"
 
@@ -251,7 +251,7 @@ def test_clearing_this_device_removes_everything(page: Page, page_server: LiveSe
     page.get_by_role("button", name="Clear this device").click()
     expect(page.get_by_role("button", name="Start")).to_be_visible()
     expect(page.locator("#announcer")).to_have_text("This device is cleared.")
-    assert kept(page, survey) is None
+    assert local_record(page, survey) is None
     page.get_by_role("button", name="Start").click()
     page.locator("form").wait_for()
     assert page.locator("input:checked").count() == 0
@@ -264,7 +264,7 @@ def test_a_kiosk_stores_nothing_after_each_person(page: Page, page_server: LiveS
         fill(page, choice)
         press_send(page)
         heading(page, "Sent")
-        assert kept(page, survey) is None
+        assert local_record(page, survey) is None
         assert page.get_by_text("See exactly what was sent").count() == 0
         assert len(stored(page_server, survey)) == number
         page.get_by_role("button", name="Next person").click()
@@ -310,7 +310,7 @@ def test_an_attempt_under_way_does_not_touch_the_next_person(page: Page, page_se
     press_send(page)
     heading(page, "Sent")
     assert list(stored(page_server, survey)) == [
-        kept_id(page_server, survey, json.loads(posts.bodies[-1])["id"])
+        stored_id(page_server, survey, json.loads(posts.bodies[-1])["id"])
     ]
 
 
@@ -329,7 +329,7 @@ def test_an_invitation_is_read_from_the_fragment(context: BrowserContext, page_s
     fill(page, "Yes")
     press_send(page)
     heading(page, "Sent")
-    record = kept(page, survey)
+    record = local_record(page, survey)
     assert record is not None
     assert json.loads(posts.bodies[-1]) == {
         "id": record["id"],
@@ -337,7 +337,7 @@ def test_an_invitation_is_read_from_the_fragment(context: BrowserContext, page_s
         "invitation": code,
     }
     assert code not in json.dumps(context.storage_state(indexed_db=True))
-    assert list(stored(page_server, survey)) == [kept_id(page_server, survey, record["id"])]
+    assert list(stored(page_server, survey)) == [stored_id(page_server, survey, record["id"])]
 
 
 CODES = re.compile(r"/api/surveys/[0-9a-f]{64}/invitations/check$")
@@ -454,7 +454,7 @@ def test_a_waiting_report_of_an_older_release_is_sent_unchanged(page: Page, page
     heading(page, "Sent")
     assert posts.bodies == [old["body"]]
     assert_one_draw(page_server, survey, posts)
-    assert kept(page, survey) == {**json.loads(old["value"]), "state": "sent"}
+    assert local_record(page, survey) == {**json.loads(old["value"]), "state": "sent"}
     page.locator("summary", has_text="See exactly").click()
     assert "Recorded as: Habit" in page.locator("main").inner_text()
 
@@ -491,7 +491,7 @@ def test_a_sent_report_stored_by_an_older_release_is_removed_with_the_tab(
     open_page(page, link)
     heading(page, "Sent")
     assert page.get_by_text("See exactly what was sent").count() == 1
-    assert kept(page, survey) == sent
+    assert local_record(page, survey) == sent
     page.reload()
     heading(page, "Sent")
     assert page.get_by_text("See exactly what was sent").count() == 1
@@ -500,7 +500,7 @@ def test_a_sent_report_stored_by_an_older_release_is_removed_with_the_tab(
     open_page(later, link)
     heading(later, "Sent")
     assert later.get_by_text("See exactly what was sent").count() == 0
-    assert kept(later, survey) == {"id": sent["id"], "state": "sent"}
+    assert local_record(later, survey) == {"id": sent["id"], "state": "sent"}
 
 
 FAULT = {
@@ -532,7 +532,7 @@ def test_a_fault_of_the_page_is_reported_and_the_form_stays(
     for words in FAULT[language]:
         expect(alert).to_contain_text(words)
     assert posts.bodies == []
-    assert kept(page, survey) is None
+    assert local_record(page, survey) is None
     assert page.locator("input:checked").count() == 2  # nothing has to be filled in again
     page.evaluate("() => { String.prototype.padStart = globalThis.pad }")
     send.click()
@@ -559,4 +559,4 @@ def test_nothing_is_drawn_without_a_safe_source_of_chance(page: Page, page_serve
     heading(page, "This survey cannot be answered here")
     assert "no safe source of chance" in page.locator("main").inner_text()
     assert posts.bodies == []
-    assert kept(page, survey) is None
+    assert local_record(page, survey) is None

@@ -20,7 +20,7 @@ ON_DEMAND = ("extra_kinds", "block", "anchor", "group", "series", "presentation"
 
 
 def replay(js: Page, script: str, *files: str) -> Any:
-    """Run an async function of the files' values in the page; it gives {count, differences}."""
+    """Run an async function of the files' values in the page; it returns {count, differences}."""
     texts = [(FOLDER / file).read_text(encoding="ascii") for file in files]
     run = f"({script})(...texts.map((text) => JSON.parse(text)))"
     modules = " ".join(f'await import("/{name}.js");' for name in ON_DEMAND)

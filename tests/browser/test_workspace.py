@@ -205,7 +205,7 @@ def test_pages_are_light_the_first_time_and_lighter_after(browser: Browser, serv
 
 
 def weight(page: Page, url: str) -> float:
-    """Load a page and give the bytes that came over the wire for itself, not for a page inside it."""
+    """Load a page; return the bytes that came over the wire for itself, not for a page inside it."""
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     frames: dict[str, str] = {}

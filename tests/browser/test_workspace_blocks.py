@@ -20,14 +20,14 @@ from tests.browser.workspace_kit import check_readable, unfold
 from tests.serving import LiveServer, bearer
 
 pytestmark = pytest.mark.browser
-ASKED: list[dict[str, Any]] = [
+QUESTIONS: list[dict[str, Any]] = [
     {"id": f"q{number}", "kind": "yes_no", "text": f"Did you do thing {number}?"} for number in range(1, 5)
 ]
-BLOCK = {"questions": [question["id"] for question in ASKED], "ask": 2, "epsilon": "3"}
+BLOCK = {"questions": [question["id"] for question in QUESTIONS], "ask": 2, "epsilon": "3"}
 
 
 def document(title: str, **more: Any) -> dict[str, Any]:
-    return {**documents.blank(title), "questions": ASKED, "blocks": [BLOCK], **more}
+    return {**documents.blank(title), "questions": QUESTIONS, "blocks": [BLOCK], **more}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def survey(server: LiveServer) -> Survey:
 
 @pytest.fixture
 def page(designer: Page) -> Page:
-    """A signed-in designer who hears of every error of the page."""
+    """A signed-in designer; the test fails on any error of the page."""
     return designer
 
 
@@ -60,7 +60,7 @@ def test_results_and_a_table_of_two_questions_of_a_block(
     page.goto(f"{server.url}/surveys/{survey.hash}/report")
     unfold(page)
     expect(page.get_by_text("people were asked this").first).to_be_visible()
-    for question in ASKED:
+    for question in QUESTIONS:
         expect(page.get_by_role("heading", name=question["text"]).first).to_be_visible()
     check_readable(page, "block-results")
     page.goto(f"{server.url}/surveys/{survey.hash}/report/table?outcome=q1&by=q2")

@@ -15,7 +15,7 @@ from tests.serving import LiveServer
 from tests.vectors.surveys import about_draft
 
 pytestmark = pytest.mark.browser
-TOLD = ["never", "once", "often"]
+OPTIONS = ["never", "once", "often"]
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_an_instructed_answer_is_chosen_and_saved(page: Page, server: LiveServer
         "id": "told",
         "kind": "choice",
         "text": "Please choose “often” here.",
-        "options": TOLD,
+        "options": OPTIONS,
     }
     draft = make_draft(server.store, "Attention", QUESTION, instructed)
     page.goto(f"{server.url}/drafts/{draft.id}")

@@ -46,7 +46,7 @@ def signed_in_page(
 
 @contextmanager
 def watched(browser: Browser, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
-    """Open a page that hears of every error, and see at the end that there was none."""
+    """Open a page that collects errors; check at the end that there was none."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     faults = watch(page)

@@ -16,8 +16,8 @@ from hushpoll_client.exact import exp_below
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 PINS = Path(__file__).parents[1] / "fixtures" / "vectors.json"
-# What an entry says; figures of the analysis may gain digits, and a fault may be found at another place.
-SAID = {
+# The keys that are pinned; figures of the analysis may gain digits, and a fault may be found at another place.
+COMPARED_KEYS = {
     "bad_channels": ("channel",),
     "controls": ("parts", "hash", "cap"),
     "draws": ("channel", "ratio", "answers"),
@@ -30,13 +30,15 @@ SAID = {
 
 def digest(file: str, entry: dict[str, Any]) -> str:
     """Return a short digest of what one entry says."""
-    text = json.dumps([entry.get(key) for key in SAID[file]], sort_keys=True)
+    text = json.dumps([entry.get(key) for key in COMPARED_KEYS[file]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def pins() -> dict[str, list[str]]:
     """Return the digests of all entries; the pinned file is written from this when entries are added."""
-    return {file: sorted({digest(file, entry) for entry in vectors(f"{file}.json")}) for file in SAID}
+    return {
+        file: sorted({digest(file, entry) for entry in vectors(f"{file}.json")}) for file in COMPARED_KEYS
+    }
 
 
 def vectors(name: str) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ class Traced(NamedTuple):
 
 @contextmanager
 def watched(pids: list[int]) -> Iterator[list[str]]:
-    """Record the system calls of these processes and of those that they start; gives the lines at the end."""
+    """Record the system calls of these processes and of those that they start; the list has the lines at the end."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "trace"
@@ -176,8 +176,8 @@ def _post(server: LiveServer, survey: Survey, report: Report, code: str) -> int:
 def check(traced: Traced) -> None:
     """Hold a trace against the promise."""
     assert traced.synced == traced.reports, f"{traced.reports - traced.synced} answers came before the disk"
-    assert traced.found["kept"] == traced.reports, "the search does not find what is written"
-    leaked = {name: n for name, n in traced.found.items() if name != "kept" and n}
+    assert traced.counts["kept"] == traced.reports, "the search does not find what is written"
+    leaked = {name: n for name, n in traced.counts.items() if name != "kept" and n}
     assert not leaked, f"found among what was written: {leaked}"
 
 

@@ -193,7 +193,7 @@ class SampledChannel(Channel):
         total = sum(counts.values())
         return {start * size: Fraction(count, total) for size, count in sorted(counts.items())}
 
-    def told_apart(self, members: Sequence[int]) -> tuple[int, ...]:
+    def separating_sizes(self, members: Sequence[int]) -> tuple[int, ...]:
         """Return the joint sizes that separate reports about these members; none where nothing does."""
         if len(members) > 1 or len(self.weights) == 1:
             return ()
@@ -209,7 +209,7 @@ class SampledChannel(Channel):
         pairs = combinations(range(self.options), 2) if self.ask > 1 and self.options <= PAIRED else ()
         layout, start = dict[tuple[int, ...], tuple[int, tuple[int, ...]]](), 0
         for members in (*groups, *pairs):
-            apart = self.told_apart(members)
+            apart = self.separating_sizes(members)
             layout[members] = start, apart
             start += prod(self.sizes[member] for member in members) * max(1, len(apart))
         return layout
@@ -265,7 +265,7 @@ class SampledChannel(Channel):
         parts = [
             (chance, weights[size] * (size // joint_size)) for size, chance in self.classes(members).items()
         ]
-        if self.told_apart(members):
+        if self.separating_sizes(members):
             return Channel.from_weights(
                 [
                     [

@@ -58,7 +58,7 @@ class Report:
         name = source(16).hex()
         answer_of = {question.id: answer for question, answer in zip(survey.questions, answers, strict=True)}
 
-        def drawn(entry: Question | Block) -> Code:
+        def report_of(entry: Question | Block) -> Code:
             if isinstance(entry, Block):
                 rank = None
                 if ranks is not None:
@@ -68,7 +68,7 @@ class Report:
                 )
             return entry.randomize(answer_of[entry.id], lambda: draw(source))
 
-        return cls(name, tuple(drawn(entry) for entry in survey.entries), group)
+        return cls(name, tuple(report_of(entry) for entry in survey.entries), group)
 
     @property
     def values(self) -> tuple[Code, ...]:

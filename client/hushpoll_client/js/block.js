@@ -4,7 +4,7 @@
 import { Channel, draw, FORMS, HushpollError, ReportError, SurveyError, systemSource } from "./channel.js";
 import { below, jointSizes } from "./extra_channels.js";
 import { KIND, KINDS, readFields, readText } from "./kind.js";
-import { ceil, D, expBelow, MECHANISM, positive } from "./mechanism.js";
+import { ceil, D, expBelow, MECHANISM, positiveEpsilon } from "./mechanism.js";
 import { EXTRAS } from "./survey.js";
 
 const SHARED = { name: "block", reportsAnswers: false };
@@ -50,7 +50,7 @@ class Block {
   }
 
   /** The reported answer to each question that was asked, in their order. */
-  reportLabels(report, labels) {
+  answerLabels(report, labels) {
     const { members, answers } = this.channel.contents(report);
     return members.map((member, at) => labels(this.questions[member])[answers[at]]);
   }
@@ -166,7 +166,7 @@ function outline(value, number, ids, earlier) {
 
 function blockChannel({ at, fields: { ask, epsilon, channel } }, sizes) {
   const inField = (field, work) => atPath([...at, field], work);
-  const odds = inField("epsilon", () => expBelow(positive(epsilon)));
+  const odds = inField("epsilon", () => expBelow(positiveEpsilon(epsilon)));
   const weight = (size) => Number(ceil(D << 64n, odds + (BigInt(size - 1) << 64n)));
   const computed = inField("ask", () => {
     const joint = jointSizes(sizes, ask);

@@ -3,7 +3,7 @@
 import { Channel, count, fail, FORMS, largestRatio, MAX_TABLE, readInteger, SCALE, sum, TableChannel } from "./channel.js";
 import { MAX_OPTIONS } from "./kind.js";
 import {
-  broken, ceil, D, DECOY, decoyShare, expBelow, flip, inside, MECHANISM, MECHANISMS, named, positive, refuse,
+  broken, ceil, coin, D, DECOY, decoyShareOf, expBelow, inside, MECHANISM, MECHANISMS, named, positiveEpsilon, refuse,
 } from "./mechanism.js";
 
 const MAX_JOINT = 100_000; // joint answers of the members asked
@@ -265,7 +265,7 @@ const CHECKED = {
   declaredParameters: ["epsilon"],
   recompiled: false,
   check({ epsilon }, options, channel) {
-    const bound = expBelow(positive(epsilon));
+    const bound = expBelow(positiveEpsilon(epsilon));
     if (channel.several) broken("takes several answers at once");
     if (channel.options !== options) broken("has another number of answers");
     const { ratio } = channel;
@@ -281,10 +281,10 @@ const ADDED = {
     combine: "pair",
     combined: (answer, decoy) => 2 * answer + decoy,
     compile(parameters) {
-      const [yes, of] = decoyShare(parameters);
+      const [yes, of] = decoyShareOf(parameters);
       const [truth, all] = inside(parameters.truth, "truth");
       let device = Channel.fromProbabilities([[all, 0n], [truth, all - truth], [all - truth, truth], [0n, all]]);
-      if (parameters.epsilon !== undefined) device = device.then(flip(parameters));
+      if (parameters.epsilon !== undefined) device = device.then(coin(parameters));
       const mixed = (no, decoy) => no.map((weight, z) => (of - yes) * BigInt(weight) + yes * BigInt(decoy[z]));
       const rows = [mixed(device.row(0), device.row(1)), mixed(device.row(2), device.row(3))];
       return { device, analysis: Channel.fromProbabilities(rows) };
@@ -297,9 +297,9 @@ const ADDED = {
     reportsAnswers: false,
     combined: (answer, decoy) => Number(answer === decoy),
     compile(parameters) {
-      const [yes, of] = decoyShare(parameters);
+      const [yes, of] = decoyShareOf(parameters);
       if (2n * yes === of) refuse("decoy_share");
-      const device = flip(parameters);
+      const device = coin(parameters);
       return { device, analysis: Channel.fromProbabilities([[yes, of - yes], [of - yes, yes]]).then(device) };
     },
   },
@@ -320,7 +320,7 @@ const ADDED = {
     declaredParameters: ["epsilon", "size"],
     reportsAnswers: false,
     compile({ epsilon, size }, options) {
-      const odds = expBelow(positive(epsilon));
+      const odds = expBelow(positiveEpsilon(epsilon));
       if (options < 3) refuse("options");
       if (!Number.isInteger(size) || size < 2 || size >= options) refuse("size");
       return { device: FORMS.subset.of(options, size, heldWeight(odds, size, options - size)) };
@@ -333,7 +333,7 @@ const ADDED = {
     fits: "set",
     reportsAnswers: false,
     compile({ epsilon, ask }, options) {
-      const odds = expBelow(positive(epsilon));
+      const odds = expBelow(positiveEpsilon(epsilon));
       if (!Number.isInteger(ask) || ask < 1 || ask > options) refuse("ask");
       const joint = 2 ** Math.min(ask, 52);
       const weight = Number(ceil(D << 64n, odds + (BigInt(joint - 1) << 64n)));
@@ -355,7 +355,7 @@ const ADDED = {
     reportsAnswers: false,
     compile({ epsilon }, options, { atMost }) {
       if (atMost === null) refuse("name");
-      const odds = expBelow(positive(epsilon));
+      const odds = expBelow(positiveEpsilon(epsilon));
       return { device: FORMS.padded.of(options, atMost, heldWeight(odds, atMost, options)) };
     },
   },

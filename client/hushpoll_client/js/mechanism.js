@@ -115,8 +115,8 @@ export const MECHANISMS = named({
     takesCombined: true,
     combined: (answer, decoy) => answer | decoy,
     compile(parameters) {
-      const [yes, of] = decoyShare(parameters);
-      const device = flip(parameters);
+      const [yes, of] = decoyShareOf(parameters);
+      const device = coin(parameters);
       return { device, analysis: Channel.fromProbabilities([[of - yes, yes], [0n, of]]).then(device) };
     },
   },
@@ -142,21 +142,21 @@ export function resolve(fitting, options, { name, ...parameters }, channel, abou
 // W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly.
 function krrChannel(options, epsilon) {
   const rest = BigInt(options - 1);
-  const weight = ceil(D << 64n, expBelow(positive(epsilon)) + (rest << 64n));
+  const weight = ceil(D << 64n, expBelow(positiveEpsilon(epsilon)) + (rest << 64n));
   if (D - rest * weight <= weight) refuse("options");
   return Channel.krr(options, Number(weight));
 }
 
-export function positive(epsilon) {
+export function positiveEpsilon(epsilon) {
   const exponent = readDecimal(epsilon, "epsilon");
   if (!exponent[0] || exponent[0] > BigInt(MAX_EPSILON) * exponent[1]) refuse("epsilon");
   return exponent;
 }
 
 // A coin on the combined bit.
-export const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
+export const coin = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
 
-export function decoyShare({ decoy_share: share, decoy_counts: counts }) {
+export function decoyShareOf({ decoy_share: share, decoy_counts: counts }) {
   if ((share === undefined) === (counts === undefined)) refuse("decoy_share");
   if (counts === undefined) return inside(share, "decoy_share");
   const valid = Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger);

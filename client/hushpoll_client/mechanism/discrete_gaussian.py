@@ -73,7 +73,7 @@ def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
     total = weights[0] + 2 * sum(weights[1:], Fraction(0))
     tails = [sum(weights[k:], Fraction(0)) for k in range(last + 1)]
     rows = [
-        [_kept((tails if z in (0, last) else weights)[abs(x - z)] / total) for z in range(last + 1)]
+        [_truncated((tails if z in (0, last) else weights)[abs(x - z)] / total) for z in range(last + 1)]
         for x in range(last + 1)
     ]
     channel = Channel.from_weights(rows)
@@ -92,7 +92,7 @@ def _weights(width: Fraction, last: int) -> list[Fraction]:
     return weights
 
 
-def _kept(chance: Fraction) -> Fraction:
+def _truncated(chance: Fraction) -> Fraction:
     """Leave out what is too small for an integer out of 2^53, and more digits than that needs."""
     if chance * SCALE >= 1:
         return Fraction(int(chance * 2**90), 2**90)

@@ -138,7 +138,7 @@ class Question(Wording):
 def read_question(value: object, earlier: Sequence[Question], published: bool) -> Question:
     """Return the question that a document describes, with its mechanism; raise SurveyError if it breaks a rule."""
     try:
-        return _read_alone(value, earlier, published)
+        return _read_outside_blocks(value, earlier, published)
     except SurveyError as error:
         raise SurveyError(error.path, error.problem, error.remedy, _valid_id(value)) from None
 
@@ -175,7 +175,7 @@ def _valid_id(value: object) -> str | None:
     return None
 
 
-def _read_alone(value: object, earlier: Sequence[Question], published: bool) -> Question:
+def _read_outside_blocks(value: object, earlier: Sequence[Question], published: bool) -> Question:
     at = ("questions", len(earlier))
     required = ("mechanism", "channel") if published else ("mechanism",)
     optional = () if published else ("channel",)

@@ -300,7 +300,7 @@ _KINDS = {
 }
 
 # For surveys that say who asks, or go step by step, or thank.
-_STUDY = {
+_PRESENTATION = {
     "who_asks": _("Who asks"),
     "contact": _("Contact"),
     "approval": _("Ethics approval"),
@@ -390,7 +390,7 @@ _WHY = {
     "withdraw": _("You can stop at any time before you press Send. What has been sent cannot be taken back."),
 }
 
-GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "study": _STUDY, "why": _WHY}
+GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "presentation": _PRESENTATION, "why": _WHY}
 """Sentences by when they are needed: always, by some surveys, or when somebody asks."""
 
 # What a poster says, by how much what is sent may show.

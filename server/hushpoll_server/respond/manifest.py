@@ -23,7 +23,7 @@ _TYPES = {".js": "text/javascript", ".css": "text/css; charset=utf-8"}
 START = "respond/page.js"
 """The module that starts the page."""
 QUESTIONS = "respond/form.js"
-"""The questions: preloaded last, because nobody sees them before Start."""
+"""The questions: preloaded last, because they are not needed before Start."""
 WIDGETS = "respond/widgets.js"
 """The controls of kinds other than a choice, and the ledger."""
 ON_DEMAND = (QUESTIONS, "respond/why.js", WIDGETS)

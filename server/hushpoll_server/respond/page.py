@@ -200,7 +200,7 @@ def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
     if rare or other_decoys or survey.groups or survey.settings.kiosk:
         yield "rare"
     if survey.presentation:
-        yield "study"
+        yield "presentation"
 
 
 def _whole_hash(prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""Counting without numpy, while sealing, gives what the analysis counts, for every form and in every place."""
+"""Counting without numpy, while sealing, equals the counts of the analysis, for every form."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_epsilons_add_up() -> None:
     assert Survey.from_draft(document).epsilon_total == pytest.approx(2, abs=1e-9)
 
 
-ASKED: dict[str, dict[str, Any]] = {
+QUESTIONS: dict[str, dict[str, Any]] = {
     "yes_no": {},
     "choice": {"options": ["A", "B", "C"]},
     "scale": {"points": 3},
@@ -108,7 +108,7 @@ def test_every_mechanism_of_a_kind_compiles_and_publishes(kind: str) -> None:
             entry["forced"] = ["1/6"] * rows
         if MECHANISMS[name].tells_only:
             entry["target"] = MECHANISMS[name].tells_only
-        draft = one_question(kind=kind, mechanism=entry, **ASKED[kind])
+        draft = one_question(kind=kind, mechanism=entry, **QUESTIONS[kind])
         if MECHANISMS[name] in (MECHANISMS["matrix"], MECHANISMS["designed"]):
             two = mechanisms.matrix([["3/4", "1/4"], ["1/3", "2/3"]])
             draft["questions"][0]["channel"] = (two if rows == 2 else table).device.to_json()

@@ -15,11 +15,11 @@ const announcer = document.getElementById("announcer");
 
 // SHA-256 of the sentences in each language. Written by pin_sentences.py.
 const PINNED = {
-  ar: "9c47df5161ae1c5976bf786210db04e043cfee84ab229b66b64ef25fb2d5e9cc",
-  de: "c365a1349ecbb23cb37ddc2fb50f685bb40b44af77adbb97797c691620f0c781",
-  en: "09bd86cd9021ae794a2e17353887d5f47c741f7fbeafe895d3965cbf903c94b9",
-  es: "57913b8b8797cf0ad3bca886a798c7b35f16064c504ea972647e2f97e738cb3b",
-  fr: "3558509be58fc781a0606ab542985bf16060da3b5212b9f3ebf213c0ac11f0ef",
+  ar: "a78a85c059f979bcefe60d2b2a53ca6bf4122a1a4c2096a64b0cf438f5e33baf",
+  de: "c7a95e6057b510116732b02011eba190a8aaeb3c7b25a246334d53456009024d",
+  en: "5a6c313662f860de86f8e5cfdd6b8d8d7322a13589255044719a0ca4e78f813e",
+  es: "fa1d364169e6eb1c3112bf4058b48199dac3b5395bb58be19b2385c443569570",
+  fr: "4f0cb86bfbc71e83b8eaed84ee19329611862cb082aae8728b60edc6304c6ac1",
 };
 const messages = readMessages(document.getElementById("words").textContent, PINNED[language]);
 // Sentences that some surveys need.

@@ -331,7 +331,7 @@ function whatWasSent(record) {
   const items = survey.entries.map((entry, index) => {
     const report = record.reports[index];
     const any = anyAnswer(entry);
-    const recorded = list((entry.reportLabels?.(report, optionLabels) ?? [reportLabel(entry, report)]).map(isolated));
+    const recorded = list((entry.answerLabels?.(report, optionLabels) ?? [reportLabel(entry, report)]).map(isolated));
     return el("li", {}, `${numbered(survey, [entry])}. `, msg("recorded_as", { recorded }), any && `. ${any}`);
   });
   const sent = new TextDecoder().decode(reportBytes(survey, record, invitation()));

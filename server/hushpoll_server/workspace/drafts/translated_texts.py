@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hushpoll_client import SurveyError
-from hushpoll_client.survey.translations import read_translations, wanted
+from hushpoll_client.survey.translations import read_translations, translatable
 
 from hushpoll_server.workspace.drafts.help_lines import help_text, read_help_lines
 
@@ -20,7 +20,7 @@ _ORIGINAL, _TRANSLATION = "original", "translation"
 
 def pieces(document: Document) -> list[tuple[Path, str]]:
     """Return every text that a translation must have, with the place where a translation keeps it."""
-    return list(_flat(wanted(document), ()))
+    return list(_flat(translatable(document), ()))
 
 
 def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
@@ -59,7 +59,7 @@ def with_text(document: Document, text_for: Callable[[Path], str]) -> Document:
             return {key: shaped(item, (*at, key)) for key, item in value.items()}
         return [shaped(item, (*at, index)) for index, item in enumerate(value)]
 
-    translation: Document = shaped(wanted(document), ())
+    translation: Document = shaped(translatable(document), ())
     return translation
 
 
@@ -76,7 +76,7 @@ def beside_originals(document: Document, tag: str) -> Document:
             return {key: paired(item, (*at, key)) for key, item in original.items()}
         return [paired(item, (*at, index)) for index, item in enumerate(original)]
 
-    paired_texts: Document = paired(wanted(document), ())
+    paired_texts: Document = paired(translatable(document), ())
     return paired_texts
 
 

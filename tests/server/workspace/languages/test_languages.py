@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hushpoll_client.survey.translations import wanted
+from hushpoll_client.survey.translations import translatable
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage, translated_texts
 from hushpoll_server.workspace.drafts.draft import Draft
@@ -170,7 +170,7 @@ def test_a_language_travels_in_a_file(owner: FlaskClient, store: Store) -> None:
 
 
 def _faulty(name: str) -> Any:
-    texts = wanted({**documents.blank(), **about_draft()})
+    texts = translatable({**documents.blank(), **about_draft()})
     if name == "missing":
         del texts["questions"]["a"]
     if name == "extra":

@@ -1,4 +1,4 @@
-"""Hostile documents around the questions: who asks, help, sections, look, languages; each with one fault."""
+"""Hostile documents with a presentation: who asks, help, sections, look, languages; each with one fault."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def of(*path_and_value: Any) -> list[Any]:
     return [dumps(document).decode()]
 
 
-def around() -> Iterator[tuple[str, list[Any]]]:
+def texts() -> Iterator[tuple[str, list[Any]]]:
     """Who asks, consent, thanks and addresses."""
     for key in KEYS:
         for name, value in EMPTY.items():
@@ -145,7 +145,7 @@ def languages() -> Iterator[tuple[str, list[Any]]]:
 
 def documents() -> Iterator[tuple[str, list[Any]]]:
     """Return fault and parts."""
-    yield from around()
+    yield from texts()
     yield from looks()
     yield from languages()
 
