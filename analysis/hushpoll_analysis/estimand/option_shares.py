@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Pair", "PartsEstimate", "asked_notes", "estimate_parts", "figures"]
+__all__ = [
+    "OptionReports",
+    "Pair",
+    "PartsEstimate",
+    "asked_notes",
+    "estimate_parts",
+    "figures",
+    "read_option_reports",
+]
 
 _YES = 1
 
@@ -91,6 +100,7 @@ class PartsEstimate(EstimateTable):
     resampling: Resampling = field(repr=False)
     fraction: float = 0.0
     """The fraction of a finite population that was asked; 0 for one without end."""
+    reports: OptionReports = field(repr=False, compare=False)
 
     @property
     def shares(self) -> Floats:
@@ -116,20 +126,18 @@ class PartsEstimate(EstimateTable):
         Their intervals hold together, whichever options these are.
         """
         order = [int(place) for place in np.argsort(-self.shares, kind="stable")[: whole_number(k, "k", 1)]]
-        cells, parts = np.asarray(self.counts), sampler(self.channel).parts
         found = []
         for place in order:
-            wanted = _quantity(parts[place], cells, self.fraction)
-            limits = listed_interval(wanted, len(parts), len(order), self.level)
+            wanted = self.reports.quantities[place]
+            limits = listed_interval(wanted, len(self.options), len(order), self.level)
             found.append(with_interval(wanted, limits, self.options[place], None, self.level))
         return tuple(found)
 
     def together(self) -> PartsEstimate:
         """Return the same estimates with intervals that hold for all options at once."""
-        cells = np.asarray(self.counts)
-        asked = (self.level, self.interval_requested, True, self.resampling, self.fraction)
-        found, method = _estimates(cells, self.channel, self.options, *asked)
-        return replace(self, estimates=found, interval=method, simultaneous=True)
+        return self.reports.table(
+            self.level, self.interval_requested, simultaneous=True, resampling=self.resampling
+        )
 
     def pair(self, first: str, second: str) -> tuple[Estimate, ...]:
         """Estimate how often two options are ticked together: neither, only the second, only the first, both.
@@ -242,59 +250,106 @@ def estimate_parts(
     """
     check_level(level)
     interval_method(interval)
+    reports = read_option_reports(counts, mechanism, options, population)
+    return reports.table(level, interval, simultaneous=simultaneous, resampling=resampling)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OptionReports:
+    """Reports that speak of several options at once, read and checked once."""
+
+    name: str
+    channel: Channel
+    cells: Counts
+    labels: tuple[str, ...]
+    asked: tuple[int, ...]
+    """How many reports say something about each option."""
+    epsilon: float
+    epsilon_note: str
+    fraction: float
+    """The fraction of a finite population that was asked; 0 for one without end."""
+
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """The share of each option."""
+        return [_quantity(part, self.cells, self.fraction) for part in sampler(self.channel).parts]
+
+    def estimates(
+        self, level: float, interval: str, *, simultaneous: bool = False, resampling: Resampling
+    ) -> tuple[tuple[Estimate, ...], str]:
+        """Return the share of each option, and the method of its interval."""
+        count = len(self.quantities)
+        each = 1 - (1 - level) / count if simultaneous else level
+        method = method_for(self.quantities, interval, simultaneous and count > 1)
+        limits = intervals(self.quantities, method, each, resampling)
+        return tuple(
+            with_interval(
+                quantity, limit, label, None, each, limits_at=limits_by(quantity, method, resampling)
+            )
+            for quantity, limit, label in zip(self.quantities, limits, self.labels, strict=True)
+        ), method.name
+
+    def table(
+        self,
+        level: float,
+        interval: str,
+        *,
+        simultaneous: bool = False,
+        resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+    ) -> PartsEstimate:
+        """Return the table of shares with intervals of a level, each alone or all together."""
+        whole = sampler(self.channel)
+        estimates, method = self.estimates(level, interval, simultaneous=simultaneous, resampling=resampling)
+        return PartsEstimate(
+            mechanism=self.name,
+            channel=self.channel,
+            counts=tuple(int(cell) for cell in self.cells),
+            n=whole.total(self.cells),
+            level=level,
+            interval=method,
+            interval_requested=interval,
+            simultaneous=simultaneous,
+            epsilon=self.epsilon,
+            epsilon_note=self.epsilon_note,
+            options=self.labels,
+            asked=self.asked,
+            estimates=estimates,
+            notes=_notes(whole, estimates),
+            one_choice=not self.channel.several,
+            resampling=resampling,
+            fraction=self.fraction,
+            reports=self,
+        )
+
+
+def read_option_reports(
+    counts: npt.ArrayLike,
+    mechanism: Channel | Mechanism,
+    options: Sequence[str] | None = None,
+    population: float | None = None,
+) -> OptionReports:
+    """Check counts of reports that speak of several options at once."""
     channel = analysis_channel(mechanism)
     whole = sampler(channel)
     cells = whole.from_counts(whole_numbers(counts, "counts"))
-    labels = tuple(options) if options is not None else tuple(str(k) for k in range(len(whole.parts)))
+    labels = tuple(str(k) for k in range(len(whole.parts))) if options is None else tuple(options)
     if len(labels) != len(whole.parts):
         raise AnalysisError(f"options: {len(whole.parts)} labels expected, one per option, got {len(labels)}")
     asked = tuple(int(part.counts(cells).sum()) for part in whole.parts)
     if min(asked) < 2:
         few = labels[asked.index(min(asked))]
         raise AnalysisError(f'counts: fewer than two reports speak of "{few}"', "at least 2 are needed")
-    fraction = 0.0 if population is None else check_population(population, whole.total(cells))
-    found, method = _estimates(cells, channel, labels, level, interval, simultaneous, resampling, fraction)
     bare = isinstance(mechanism, Channel)
-    return PartsEstimate(
-        mechanism=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
+    return OptionReports(
+        name=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
         channel=channel,
-        counts=tuple(int(cell) for cell in cells),
-        n=whole.total(cells),
-        level=level,
-        interval=method,
-        interval_requested=interval,
-        simultaneous=simultaneous,
+        cells=cells,
+        labels=labels,
+        asked=asked,
         epsilon=mechanism.epsilon,
         epsilon_note="" if bare else mechanism.epsilon_note,  # type: ignore[union-attr]
-        options=labels,
-        asked=asked,
-        estimates=found,
-        notes=_notes(whole, found),
-        one_choice=not channel.several,
-        resampling=resampling,
-        fraction=fraction,
+        fraction=0.0 if population is None else check_population(population, whole.total(cells)),
     )
-
-
-def _estimates(
-    cells: Counts,
-    channel: Channel,
-    labels: Sequence[str],
-    level: float,
-    interval: str,
-    simultaneous: bool,
-    resampling: Resampling,
-    fraction: float,
-) -> tuple[tuple[Estimate, ...], str]:
-    parts = sampler(channel).parts
-    each = 1 - (1 - level) / len(parts) if simultaneous else level
-    wanted = [_quantity(part, cells, fraction) for part in parts]
-    method = method_for(wanted, interval, simultaneous and len(parts) > 1)
-    found = intervals(wanted, method, each, resampling)
-    return tuple(
-        with_interval(quantity, limits, label, None, each, limits_at=limits_by(quantity, method, resampling))
-        for quantity, limits, label in zip(wanted, found, labels, strict=True)
-    ), method.name
 
 
 def _quantity(part: Marginal, cells: Counts, fraction: float) -> Quantity:
@@ -306,8 +361,7 @@ def _quantity(part: Marginal, cells: Counts, fraction: float) -> Quantity:
 
 def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Estimate:
     """Return the mean number ticked: the sum of the shares, with the limits of each joined by their correlation."""
-    alone = (found.level, found.interval_requested, False, found.resampling, found.fraction)
-    entries, _ = _estimates(cells, found.channel, found.options, *alone)
+    entries, _ = found.reports.estimates(found.level, found.interval_requested, resampling=found.resampling)
     errors = np.array([entry.se for entry in entries])
     sampling, privacy = _covariances(whole, cells, found)
     np.fill_diagonal(sampling, errors**2)

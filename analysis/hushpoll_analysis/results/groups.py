@@ -51,7 +51,7 @@ def group_tables(
     """
     by = counted.by
     assert by is not None
-    asked = _asked(counted.survey, by)
+    asked = _randomized_groups(counted.survey, by)
     text = msg("Group") if by_link(counted.survey, by) else by if asked is None else asked.text
     if asked is not None and not asked.option and not tells_shares(asked.question):
         raise AnalysisError(
@@ -77,7 +77,7 @@ def _table(
     counted: Tally,
     question: Question,
     by_text: str,
-    asked: _Asked | None,
+    asked: _RandomizedGroups | None,
     level: float,
     minimum: int,
     reference: str | None,
@@ -203,7 +203,7 @@ def _folded(table: Any, rows: int, columns: int) -> Any:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RandomizedGroups:
     """The randomized question, or the one option of it, that makes the groups."""
 
     question: Question
@@ -218,21 +218,21 @@ class _Asked:
         return self.question.block
 
 
-def _asked(survey: Survey, by: str) -> _Asked | None:
+def _randomized_groups(survey: Survey, by: str) -> _RandomizedGroups | None:
     """Find what makes the groups; None where a column of the data does, or the link."""
     found = option_of(by, survey)
     if found is not None:
         question = question_of(survey, found[0])
         (member,) = found[1].members
         text = f"{question.text} {question.labels[member]}"
-        return _Asked(question, text, YES_NO, found[1].channel, True)
+        return _RandomizedGroups(question, text, YES_NO, found[1].channel, True)
     asked = survey.questions_by_id.get(by)
     if asked is None:
         return None
-    return _Asked(asked, asked.text, asked.labels, asked.mechanism)
+    return _RandomizedGroups(asked, asked.text, asked.labels, asked.mechanism)
 
 
-def _groups(by: str, labels: tuple[str, ...], asked: _Asked | None) -> Variable:
+def _groups(by: str, labels: tuple[str, ...], asked: _RandomizedGroups | None) -> Variable:
     if asked is None:
         return Variable(by, labels, ExactView(len(labels)), randomized=False)
     made = randomized_variable(by, {by: asked.mechanism}, labels)

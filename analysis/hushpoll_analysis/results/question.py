@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -14,16 +15,13 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import set_view
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, figures
+from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, figures, read_option_reports
 from hushpoll_analysis.estimand.quantiles import Quantile
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
-from hushpoll_analysis.estimand.shares import estimate
+from hushpoll_analysis.estimand.shares import read_share_sample
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.planning.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.result import PlottedResult, as_json
-from hushpoll_analysis.sample.design_keywords import SampleKeys
-from hushpoll_analysis.sample.design_sample import design_sample
-from hushpoll_analysis.sample.option_columns import OPTION
 from hushpoll_analysis.sample.released import AT_ONCE
 from hushpoll_analysis.sample.sample import Sample, read_sample
 from hushpoll_analysis.sample.tally import Tally, total_of
@@ -34,9 +32,9 @@ from .follow_up import likeliest_among_asked, shares_among_asked
 from .method import question_note
 from .numbers import Numbers, numbers_of
 from .remarks import DISHONEST, remarks
-from .respondents import Respondents, Rows
+from .respondents import Respondents
 from .rows import FRAME_COLUMNS, question_rows
-from .sampled import sample_estimate, sample_numbers, sample_parts
+from .sampled import SampledQuestion
 from .validity import LONG_LIST, TOP
 
 __all__ = ["DISHONEST", "QuestionResults", "ReportedShare", "finite", "question_results"]
@@ -328,116 +326,93 @@ def question_results(
     """Estimate one question, or only keep its counts when there are too few reports."""
     cells = counted.counts[question.id]
     counts = tuple(int(count) for count in cells)
+    results = QuestionResults(question, counted.n, counts, (), None)
     if not enough or total_of(question, cells) < min(minimum, counted.n):
-        return QuestionResults(question, counted.n, counts, (), None)
-    labels = None if question.kind.yes_or_no and question.after is None else question.labels
+        return results
+    if question.channel.listed:
+        results = replace(results, n=total_of(question, cells))
     if respondents is not None:
-        return replace(_of_rows(question, counted, counts, respondents, level, interval), weighted=True)
-    if not question.channel.listed:
-        return _in_parts(question, counted.n, counts, level, interval, population)
-    n = total_of(question, cells)
-    sample = read_sample(counts, question.mechanism, population=population)
-    numbers = numbers_of(question, sample, level, interval)
+        reports = SampledQuestion(question, counted, respondents.of(question.id), level, interval)
+        return replace(_of_rows(results, reports), weighted=True)
+    if question.channel.listed:
+        return _of_counts(results, level, interval, population)
+    return _in_parts(results, level, interval, population)
+
+
+def _of_counts(
+    results: QuestionResults, level: float, interval: str, population: float | None
+) -> QuestionResults:
+    """Estimate from counts of reports that name one answer each."""
+    question = results.question
+    labels = None if question.kind.yes_or_no and question.after is None else question.labels
+    sample = read_share_sample(results.counts, question.mechanism, labels, population)
+    results = replace(results, numbers=numbers_of(question, sample, level, interval))
     # Where numbers were rounded at random, the rows are not answers whose shares anybody asked for.
     if sample.shares is None or question.answers.spacing:
-        return QuestionResults(question, n, counts, (), None, numbers)
-    found, together = (
-        estimate(
-            counts,
-            question.mechanism,
-            level,
-            interval,
-            simultaneous=both,
-            options=labels,
-            population=population,
-        )
-        for both in (False, True)
-    )
-    lines = _lines(question, sample.likeliest.tolist(), found, together, _normal_quantile(level))
-    results = QuestionResults(question, n, counts, lines, found, numbers)
+        return results
+    tables = [sample.table(level, interval, simultaneous=together) for together in (False, True)]
+    results = _with_shares(results, tables, sample.likeliest.tolist())
     return _with_among_asked(results, sample, level, interval)
 
 
-def _of_rows(
-    question: Question,
-    counted: Tally,
-    counts: tuple[int, ...],
-    respondents: Respondents,
-    level: float,
-    interval: str,
-) -> QuestionResults:
+def _of_rows(results: QuestionResults, reports: SampledQuestion) -> QuestionResults:
     """Estimate under a sample design, from the respondents who were asked."""
-    rows = respondents.of(question.id)
-    z = _normal_quantile(level)
-    if not question.channel.listed:
-        numbers = None
+    question, tables = results.question, list[ShareEstimates | PartsEstimate]()
+    if question.channel.listed:
+        results = replace(results, numbers=reports.numbers)
+        if reports.sample.shares is None or question.answers.spacing:
+            return results
+        tables += [reports.table(simultaneous=together) for together in (False, True)]
+    else:
         if set_view(question.mechanism) is not None:
-            numbers = sample_numbers(question, rows, level, interval)
+            results = replace(results, numbers=reports.numbers)
         if question.answers.spacing:
-            return QuestionResults(question, counted.n, counts, (), None, numbers)
-        parts, all_parts = (
-            sample_parts(question, counted, rows, level, interval, both) for both in (False, True)
-        )
-        lines = _lines(question, parts.possible_shares().tolist(), parts, all_parts, z)
-        results = QuestionResults(question, counted.n, counts, lines, parts, numbers)
-        return _with_among_asked_of_rows(results, rows, level, interval)
-    numbers = sample_numbers(question, rows, level, interval)
-    if read_sample(counts, question.mechanism).shares is None or question.answers.spacing:
-        return QuestionResults(question, counted.n, counts, (), None, numbers)
-    found, together = (
-        sample_estimate(question, counted, rows, level, interval, both) for both in (False, True)
-    )
-    lines = _lines(question, found.constrained().shares.tolist(), found, together, z)
-    asked = total_of(question, counted.counts[question.id])
-    results = QuestionResults(question, asked, counts, lines, found, numbers)
-    return _with_among_asked_of_rows(results, rows, level, interval)
+            return results
+        tables += [reports.option_table(simultaneous=together) for together in (False, True)]
+    results = _with_shares(results, tables, tables[0].possible_shares().tolist())
+    # A ratio of two options needs reports whole.
+    if question.after is None or not reports.has_whole_reports:
+        return results
+    return _with_among_asked(results, reports.sample, reports.level, reports.interval)
 
 
 def _in_parts(
-    question: Question,
-    n: int,
-    counts: tuple[int, ...],
-    level: float,
-    interval: str,
-    population: float | None,
+    results: QuestionResults, level: float, interval: str, population: float | None
 ) -> QuestionResults:
     """Estimate options one by one, where reports speak of several at once, and what follows from their order."""
-    numbers = None
-    if set_view(question.mechanism) is not None:
-        sample = read_sample(counts, question.mechanism, population=population)
-        numbers = numbers_of(question, sample, level, interval)
+    question, sample = results.question, None
+    if set_view(question.mechanism) is not None or question.after is not None:
+        sample = read_sample(results.counts, question.mechanism, population=population)
+    if sample is not None and set_view(question.mechanism) is not None:
+        results = replace(results, numbers=numbers_of(question, sample, level, interval))
     if question.answers.spacing:
-        return QuestionResults(question, n, counts, (), None, numbers)
-    found, together = (
-        estimate(
-            counts,
-            question.mechanism,
-            level,
-            interval,
-            simultaneous=both,
-            options=question.labels,
-            population=population,
-        )
-        for both in (False, True)
-    )
-    lines = _lines(question, found.possible_shares().tolist(), found, together, _normal_quantile(level))
-    results = QuestionResults(question, n, counts, lines, found, numbers)
-    if question.after is None:
         return results
-    sample = read_sample(counts, question.mechanism, population=population)
+    reports = read_option_reports(results.counts, question.mechanism, question.labels, population)
+    tables = [reports.table(level, interval, simultaneous=together) for together in (False, True)]
+    results = _with_shares(results, tables, tables[0].possible_shares().tolist())
+    if sample is None:
+        return results
     return _with_among_asked(results, sample, level, interval)
 
 
-def _with_among_asked_of_rows(
-    results: QuestionResults, rows: Rows, level: float, interval: str
+def _with_shares(
+    results: QuestionResults, tables: Sequence[ShareEstimates | PartsEstimate], likeliest: list[float]
 ) -> QuestionResults:
-    """Add the shares among those asked, estimated under a sample design."""
-    question = results.question
-    # Reports of very long lists come as one row an option: a ratio of two options needs them whole.
-    if question.after is None or OPTION in rows[0].columns:
-        return results
-    sample = design_sample(rows[0], question.mechanism, question.id, SampleKeys(**rows[1]), level)
-    return _with_among_asked(results, sample, level, interval)
+    """Add the shares; `tables` have each interval alone and all of them together."""
+    alone, together = tables
+    constrained = dict(zip(results.question.labels, likeliest, strict=True))
+    z = _normal_quantile(alone.level)
+    shares = tuple(
+        ReportedShare.of(
+            entry,
+            both,
+            constrained=constrained[entry.option],
+            dishonest_shift=_shift(alone, entry),
+            z=z,
+        )
+        for entry, both in zip(alone.estimates, together.estimates, strict=True)
+    )
+    return replace(results, shares=shares, estimate=alone)
 
 
 def _with_among_asked(
@@ -447,29 +422,13 @@ def _with_among_asked(
     if results.question.after is None:
         return results
     entries = shares_among_asked(results.question, sample, level, interval)
-    possible = likeliest_among_asked([line.constrained for line in results.shares])
+    possible = likeliest_among_asked([share.constrained for share in results.shares])
     z = _normal_quantile(level)
     shares = tuple(
         ReportedShare.of(entry, together, constrained=share, dishonest_shift=DISHONEST * entry.weight, z=z)
         for (entry, together), share in zip(entries, possible, strict=False)
     )
     return replace(results, among_asked=shares)
-
-
-def _lines(
-    question: Question,
-    likeliest: list[float],
-    found: ShareEstimates | PartsEstimate,
-    together: ShareEstimates | PartsEstimate,
-    z: float,
-) -> tuple[ReportedShare, ...]:
-    shares = dict(zip(question.labels, likeliest, strict=True))
-    return tuple(
-        ReportedShare.of(
-            entry, both, constrained=shares[entry.option], dishonest_shift=_shift(found, entry), z=z
-        )
-        for entry, both in zip(found.estimates, together.estimates, strict=True)
-    )
 
 
 def _shift(found: ShareEstimates | PartsEstimate, entry: Estimate) -> float:

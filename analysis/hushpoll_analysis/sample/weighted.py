@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -50,11 +51,12 @@ from hushpoll_analysis.tidy import keeps_call
 __all__ = [
     "Everybody",
     "WeightedEstimate",
+    "WeightedQuestion",
     "WeightedReports",
     "WeightedShare",
+    "read_weighted",
     "weighted_estimate",
-    "weighted_part",
-    "weighted_sample",
+    "weighted_option",
 ]
 
 SHARE_KEYS = (
@@ -184,37 +186,35 @@ def weighted_estimate(
     Methodology 24 (1998).
     """
     check_names(name, "name")
+    design_method(interval)
+    check_level(level)
     options = options_of(name, mechanisms)
     if not options:
-        return weighted_sample(reports, mechanisms, name, sample, level, interval, designs)[0]
-    each = [
-        weighted_sample(
-            reports, mechanisms, f"{name}[{option}]", sample, level, interval, others=len(options) - 1
-        )[0]
+        return read_weighted(reports, mechanisms, name, sample, designs).estimate(level, interval)
+    tables = [
+        read_weighted(reports, mechanisms, f"{name}[{option}]", sample, others=len(options) - 1).estimate(
+            level, interval
+        )
         for option in options
     ]
-    shares = [replace(one.shares[1], option=option) for one, option in zip(each, options, strict=True)]
+    shares = [replace(table.shares[1], option=option) for table, option in zip(tables, options, strict=True)]
     return replace(
-        max(each, key=lambda one: one.n),
+        max(tables, key=lambda table: table.n),
         name=name,
         shares=tuple(shares),
-        notes=tuple(dict.fromkeys(note for one in each for note in one.notes)),
+        notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
     )
 
 
-def weighted_sample(
+def read_weighted(
     reports: pd.DataFrame,
     mechanisms: Mechanisms,
     name: str,
     keys: SampleKeys,
-    level: float,
-    interval: str,
     designs: Designs | None = None,
     others: int = 0,
-) -> tuple[WeightedEstimate, WeightedReports]:
-    """Return the estimate as `weighted_estimate` does, and the reports with their design."""
-    design_method(interval)
-    check_level(level)
+) -> WeightedQuestion:
+    """Read the reports of a question, or of one of its options, with their design."""
     whole = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
     reports, keys = keys.among_asked(reports, mechanisms, [name])
     people = int(times_of(reports).sum())
@@ -224,7 +224,7 @@ def weighted_sample(
     if option is not None:
         question, part, read = option
         codes = part_codes(reports, question, part, read)
-        return weighted_part(reports, part, codes, name, keys, level, interval, others)
+        return weighted_option(reports, part, codes, name, keys, others)
     try:
         known = with_designs(mechanisms, designs, reports, name)
         variable, codes = read_variable(reports, name, known, with_yes_no([name], known).get(name))
@@ -235,30 +235,22 @@ def weighted_sample(
         ) from None
     design, simple = keys.design_or_simple(reports)
     sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=whole)
-    return _estimated(sample, name, variable.labels, level, interval, simple), sample
+    return WeightedQuestion(name=name, labels=variable.labels, reports=sample, n=design.n, simple=simple)
 
 
-def weighted_part(
-    reports: pd.DataFrame,
-    part: Marginal,
-    codes: Codes,
-    name: str,
-    keys: SampleKeys,
-    level: float,
-    interval: str,
-    others: int = 0,
-) -> tuple[WeightedEstimate, WeightedReports]:
-    """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing.
+def weighted_option(
+    reports: pd.DataFrame, part: Marginal, codes: Codes, name: str, keys: SampleKeys, others: int = 0
+) -> WeightedQuestion:
+    """Read what reports say of one option; respondents who were not asked about it (code -1) weigh nothing.
 
-    `others` is how many options of the question are estimated beside it.
+    `others` is how many options of the question are estimated as well.
     """
     design, simple = keys.design_or_simple(reports)
     asked = codes >= 0
     among = design.among(asked, part.asked)
     whole = Everybody(replace(design, fractions=among.fractions), asked)
     sample = WeightedReports(channel_view(part.channel), np.maximum(codes, 0), among, None, whole=whole)
-    found = _estimated(sample, name, YES_NO, level, interval, simple, others)
-    return replace(found, n=whole.n), sample
+    return WeightedQuestion(name=name, labels=YES_NO, reports=sample, n=whole.n, simple=simple, others=others)
 
 
 def _everybody(
@@ -273,39 +265,52 @@ def _everybody(
     return Everybody(replace(design, fractions=design.among(asked, share).fractions), asked)
 
 
-def _estimated(
-    sample: WeightedReports,
-    name: str,
-    labels: Sequence[Any],
-    level: float,
-    interval: str,
-    simple: bool,
-    others: int = 0,
-) -> WeightedEstimate:
-    design = sample.design
-    wanted = [sample.quantity(sample.view.unit(k)) for k in range(len(labels))]
-    method = design_method_for(wanted, interval, simple=simple)
-    method.check(
-        name,
-        sample.view.outcomes,
-        counted_decoy=sample.decoy is not None,
-        all_alike=bool(np.ptp(sample.codes) == 0),
-    )
-    automatic = design_method_for(wanted, AUTO, simple=simple)
-    shares = tuple(
-        sample.share(option, one, method, level) for option, one in zip(labels, wanted, strict=True)
-    )
-    return WeightedEstimate(
-        name,
-        design.n,
-        design.effective_n,
-        design.degrees_of_freedom,
-        level,
-        method.name,
-        shares,
-        weighted_notes(shares, sample, method, automatic, level, others),
-        sample.view,
-    )
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightedQuestion:
+    """The reports of one question, or of one option, with their design: read once, estimated at any level."""
+
+    name: str
+    labels: Sequence[Any]
+    reports: WeightedReports
+    n: int
+    """Number of respondents who were asked."""
+    simple: bool
+    """Whether no design was given, so that it is that of a simple random sample."""
+    others: int = 0
+    """How many options of the question are estimated as well."""
+
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """The share of each answer."""
+        view = self.reports.view
+        return [self.reports.quantity(view.unit(k)) for k in range(len(self.labels))]
+
+    def estimate(self, level: float, interval: str) -> WeightedEstimate:
+        """Return the shares with intervals of a level."""
+        sample, design = self.reports, self.reports.design
+        method = design_method_for(self.quantities, interval, simple=self.simple)
+        method.check(
+            self.name,
+            sample.view.outcomes,
+            counted_decoy=sample.decoy is not None,
+            all_alike=bool(np.ptp(sample.codes) == 0),
+        )
+        automatic = design_method_for(self.quantities, AUTO, simple=self.simple)
+        shares = tuple(
+            sample.share(option, quantity, method, level)
+            for option, quantity in zip(self.labels, self.quantities, strict=True)
+        )
+        return WeightedEstimate(
+            name=self.name,
+            n=self.n,
+            effective_n=design.effective_n,
+            degrees_of_freedom=design.degrees_of_freedom,
+            level=level,
+            interval=method.name,
+            shares=shares,
+            notes=weighted_notes(shares, sample, method, automatic, level, self.others),
+            view=sample.view,
+        )
 
 
 @dataclass(frozen=True, eq=False)
