@@ -64,10 +64,10 @@ def _to_be_resolved(value: Any) -> bool:
 
 def _lacks_channel(question: Any) -> bool:
     """Return whether a question may need a channel that has to be computed."""
-    given = question.get("mechanism") if isinstance(question, Mapping) else None
-    if not isinstance(given, Mapping) or "channel" in question:
+    mechanism = question.get("mechanism") if isinstance(question, Mapping) else None
+    if not isinstance(mechanism, Mapping) or "channel" in question:
         return False
-    name, kind = given.get("name"), question.get("kind")
+    name, kind = mechanism.get("name"), question.get("kind")
     if name is not None:
         return isinstance(name, str) and name in MECHANISMS and not MECHANISMS[name].recompiled
     return isinstance(kind, str) and kind in KINDS and bool(KINDS[kind].targets)

@@ -19,13 +19,13 @@ __all__ = ["PlottedResult", "as_json", "flat", "rows_as_json"]
 def as_json(value: Any) -> Any:
     """Return a value as JSON knows it: arrays as lists, and None for a number that is unbounded or does not exist."""
     if is_dataclass(value):
-        return {one.name: as_json(getattr(value, one.name)) for one in fields(value) if one.repr}
+        return {entry.name: as_json(getattr(value, entry.name)) for entry in fields(value) if entry.repr}
     if isinstance(value, Mapping):
-        return {str(key): as_json(one) for key, one in value.items()}
+        return {str(key): as_json(entry) for key, entry in value.items()}
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
+        return [as_json(entry) for entry in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)
@@ -33,14 +33,14 @@ def as_json(value: Any) -> Any:
 
 def rows_as_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as JSON knows them: None for what is missing."""
-    known = frame.astype(object).where(frame.notna(), None)
-    return [as_json(row) for row in known.to_dict(orient="records")]
+    complete = frame.astype(object).where(frame.notna(), None)
+    return [as_json(row) for row in complete.to_dict(orient="records")]
 
 
 def flat(row: dict[str, Any]) -> dict[str, Any]:
     """Put what is shown beside the rest, in columns of its own."""
-    shown = row.pop("shown", None)
-    values = shown if isinstance(shown, dict) or shown is None else vars(shown)
+    clipped = row.pop("shown", None)
+    values = clipped if isinstance(clipped, dict) or clipped is None else vars(clipped)
     return row | {f"shown_{key}": value for key, value in (values or {}).items()}
 
 
@@ -70,8 +70,8 @@ class PlottedResult(Summary):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values: None stands for what is unbounded or does not exist."""
-        found: dict[str, Any] = as_json(self)
-        return found
+        values: dict[str, Any] = as_json(self)
+        return values
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
@@ -102,6 +102,6 @@ class PlottedResult(Summary):
         return self.words if level is None else f"{self.words}, {level:.0%} interval"
 
     def _repr_html_(self) -> str:
-        said = self._caption()
+        caption = self._caption()
         table: str = self.to_frame().to_html(float_format=lambda value: f"{value:.4f}", na_rep="")
-        return f"<p>{escape(said)}</p>{table}" if said else table
+        return f"<p>{escape(caption)}</p>{table}" if caption else table

@@ -271,20 +271,20 @@ class Study:
         try:
             return self.survey.question(name)
         except KeyError:
-            known = list(self.survey.questions_by_id)
-            raise _unknown(f"the survey has no question {name!r}", name, known) from None
+            ids = list(self.survey.questions_by_id)
+            raise _unknown(f"the survey has no question {name!r}", name, ids) from None
 
     def _check_variable(self, name: str) -> None:
         """Refuse the name of neither a question, nor an option of one, nor a column of the data."""
-        known = list(self.survey.questions_by_id)
-        if name in known or str(name).partition("[")[0] in known:
+        ids = list(self.survey.questions_by_id)
+        if name in ids or str(name).partition("[")[0] in ids:
             return
         data = self._rows
         columns = [str(column) for column in getattr(data, "columns", ())]
         if isinstance(data, str | Path | Tally) or name in columns:
             return
         exact = [column for column in columns if not column.endswith(COLUMN_SUFFIX)]
-        raise _unknown(f"{name!r} is neither a question nor a column of the data", name, [*known, *exact])
+        raise _unknown(f"{name!r} is neither a question nor a column of the data", name, [*ids, *exact])
 
 
 def _checked(survey: Survey, data: Any) -> Any:
@@ -304,9 +304,9 @@ def _checked(survey: Survey, data: Any) -> Any:
     )
 
 
-def _unknown(problem: str, name: str, known: Iterable[str]) -> AnalysisError:
-    known = list(known)
-    near = get_close_matches(str(name), known, n=1)
+def _unknown(problem: str, name: str, choices: Iterable[str]) -> AnalysisError:
+    choices = list(choices)
+    near = get_close_matches(str(name), choices, n=1)
     if near:
         return AnalysisError(problem, f"did you mean {near[0]!r}?")
-    return AnalysisError(problem, f"choose one of {', '.join(known)}")
+    return AnalysisError(problem, f"choose one of {', '.join(choices)}")

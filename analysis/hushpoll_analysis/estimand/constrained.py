@@ -70,5 +70,7 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
     probabilities = view.forward(best.shares)
     probabilities = probabilities / probabilities.sum()
     value = float(multinomial.logpmf(observed, observed.sum(), probabilities))
-    whole = tuple(int(count) for count in observed)
-    return ConstrainedEstimate(whole, best.shares, best.log_likelihood, value, best.gap, best.converged)
+    report_counts = tuple(int(count) for count in observed)
+    return ConstrainedEstimate(
+        report_counts, best.shares, best.log_likelihood, value, best.gap, best.converged
+    )

@@ -183,17 +183,17 @@ class ShareSample(Sample):
     ) -> ShareEstimates:
         """Return the table of shares with intervals of a level, each alone or all together."""
         quantities = self.quantities
-        each = 1 - (1 - level) / len(quantities) if simultaneous else level
+        each_level = 1 - (1 - level) / len(quantities) if simultaneous else level
         method = method_for(quantities, interval, simultaneous and len(quantities) > 1)
         named = self.view.outcomes == self.view.options and self.has_report_names
-        limits = intervals(quantities, method, each, resampling)
+        limits = intervals(quantities, method, each_level, resampling)
         estimates = tuple(
             with_interval(
                 share,
                 limit,
                 self.labels[k],
                 int(self.counts[k]) if named else None,
-                each,
+                each_level,
                 limits_at=limits_by(share, method, resampling),
             )
             for k, share, limit in zip(self.entries, quantities, limits, strict=True)
@@ -232,19 +232,19 @@ def read_share_sample(
     """Check report counts against a mechanism whose reports speak of one option each."""
     channel, view = analysis_channel(mechanism), channel_view(mechanism)
     labels, entries = _labels(options, view)
-    whole = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
+    report_counts = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
     shares: Floats | None
     try:
-        shares = view.shares(whole / whole.sum())
+        shares = view.shares(report_counts / report_counts.sum())
     except NotIdentifiedError:
         shares = None
     bare = isinstance(mechanism, Channel)
     return ShareSample(
         view,
-        whole,
+        report_counts,
         shares,
         estimated_decoy(mechanism),
-        _fraction(population, whole),
+        _fraction(population, report_counts),
         name=channel.form if bare else mechanism.name,
         channel=channel,
         source=mechanism,
@@ -317,9 +317,9 @@ def functional(
     check_level(level)
     sample = read_share_sample(counts, mechanism)
     numbers = finite_numbers(target, "target")
-    wanted = sample.quantity(numbers)
+    quantity = sample.quantity(numbers)
     refuse_constant(numbers, "target")
-    return linear_estimate(wanted, label, None, interval, level, Resampling(replicates, seed))
+    return linear_estimate(quantity, label, None, interval, level, Resampling(replicates, seed))
 
 
 def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str, ...], range]:
@@ -352,7 +352,7 @@ def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
 
 
 def _notes(
-    found: Sequence[Estimate],
+    estimates: Sequence[Estimate],
     method: IntervalMethod,
     interval: str,
     sample: ShareSample,
@@ -384,12 +384,12 @@ def _notes(
                 "All reports are in one cell, so the standard error is 0 and says nothing; the likelihood interval is "
                 "shown."
             )
-            if any(entry.low == entry.high for entry in found)
+            if any(entry.low == entry.high for entry in estimates)
             else msg("All reports are in one cell, so the standard error is 0 and says nothing.")
         )
     # No and Yes say the same, and of several answers somebody gave one: that one is not at its edge.
-    tests = max(len(found) - 1, 1)
-    outside = [entry for entry in found if is_no_chance(entry.misfit, tests, level)]
+    tests = max(len(estimates) - 1, 1)
+    outside = [entry for entry in estimates if is_no_chance(entry.misfit, tests, level)]
     if outside:
         names = [
             msg("{option} (p = {misfit:.2g})", option=entry.option, misfit=tests * (entry.misfit or 0.0))
@@ -402,14 +402,14 @@ def _notes(
                 names=joined(", ", names),
             )
         )
-    elif any(not 0 <= entry.estimate <= 1 for entry in found):
+    elif any(not 0 <= entry.estimate <= 1 for entry in estimates):
         notes.append(
             msg(
                 "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided "
                 "than expected. Shown values are cut to the possible ones; compute with the unclipped ones."
             )
         )
-    if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in found):
+    if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in estimates):
         notes.append(
             msg(
                 "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its "

@@ -14,19 +14,19 @@ from .quantity import Quantity
 __all__ = ["fallback", "is_no_chance", "misfit", "outside"]
 
 
-def outside(quantity: Quantity, found: Interval) -> bool:
+def outside(quantity: Quantity, interval: Interval) -> bool:
     """Whether an interval lies wholly outside the possible values."""
     low, high = quantity.bounds
     slack = 1e-12 * max(1.0, high - low)
-    return found.high < low - slack or found.low > high + slack
+    return interval.high < low - slack or interval.low > high + slack
 
 
-def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | None:
+def fallback(quantity: Quantity, interval: Interval, level: float) -> Interval | None:
     """Return the likelihood interval inside the bounds, where the interval found cannot be shown.
 
     That is where it lies wholly outside the bounds, or has no width because all reports are in one cell.
     """
-    if quantity.certain or (found.high > found.low and not outside(quantity, found)):
+    if quantity.certain or (interval.high > interval.low and not outside(quantity, interval)):
         return None
     method = LikelihoodRatio()
     return Interval(*method.limits(quantity, level, Resampling()), method)
@@ -63,8 +63,8 @@ def _spread_at(quantity: Quantity, edge: float) -> float:
     values, weights = quantity.target, quantity.weights
     there = np.abs(values - edge) <= 1e-9 * max(1.0, float(np.abs(values).max()))
     variances = quantity.view.backward(weights**2) - quantity.view.backward(weights) ** 2
-    found = math.sqrt(max(float(variances[there].max(initial=0.0)), 0.0) / quantity.size)
-    return found if quantity.decoy is None else max(found, quantity.se)
+    error = math.sqrt(max(float(variances[there].max(initial=0.0)), 0.0) / quantity.size)
+    return error if quantity.decoy is None else max(error, quantity.se)
 
 
 def _tail(successes: float, trials: float, probability: float, less: bool) -> float:

@@ -79,10 +79,10 @@ def _with_decoy(quantity: Quantity, limit: float) -> Limits:
 
     best = (quantity.estimate - no) / (yes - no)
     if not 0 <= best <= 1:
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda p: -value(p), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}
         )
-        best = max([0.0, 1.0, float(found.x)], key=value)
+        best = max([0.0, 1.0, float(minimum.x)], key=value)
     low, high = crossings(value, best, 0.0, 1.0, limit)
     return no + (yes - no) * low, no + (yes - no) * high
 

@@ -123,7 +123,9 @@ class DecoyError:
         """Read it from the decoy's poll and dh/dq."""
         bend = 0.0
         if decoy.without.shape == (2, 2):
-            at_none, at_full = (float(one[1, 1] - one[0, 1]) for one in (decoy.without, decoy.within))
+            at_none, at_full = (
+                float(channel[1, 1] - channel[0, 1]) for channel in (decoy.without, decoy.within)
+            )
             here = at_none + decoy.share * (at_full - at_none)
             bend = (at_full - at_none) / here if here else 0.0
         return cls(BoundedEstimate(decoy.share, *frequency_limits(decoy.yes, decoy.of, level)), slope, bend)
@@ -165,21 +167,21 @@ def difference_limits(first: BoundedEstimate, second: BoundedEstimate, correlati
     return gap - low, gap + high
 
 
-def _joined(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(one * one + other * other - 2.0 * correlation * one * other, 0.0))
+def _joined(first: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(first * first + other * other - 2.0 * correlation * first * other, 0.0))
 
 
 def linear_limits(estimate: float, parts: Sequence[tuple[float, BoundedEstimate]]) -> Limits:
     """Limits of a sum of independent parts, each times its slope."""
-    down = [slope * (part.below if slope > 0.0 else part.above) for slope, part in parts]
-    up = [slope * (part.above if slope > 0.0 else part.below) for slope, part in parts]
+    down = [slope * (estimate.below if slope > 0.0 else estimate.above) for slope, estimate in parts]
+    up = [slope * (estimate.above if slope > 0.0 else estimate.below) for slope, estimate in parts]
     return estimate - math.hypot(*down), estimate + math.hypot(*up)
 
 
 def sum_limits(parts: Sequence[BoundedEstimate], correlation: Floats) -> Limits:
     """Limits of a sum of estimates with these correlations; Zou, Huang, Zhang (2009)."""
-    below, above = (np.array([getattr(one, side) for one in parts]) for side in ("below", "above"))
-    estimate = math.fsum(one.estimate for one in parts)
+    below, above = (np.array([getattr(estimate, side) for estimate in parts]) for side in ("below", "above"))
+    estimate = math.fsum(part_estimate.estimate for part_estimate in parts)
     down, up = (math.sqrt(max(float(side @ correlation @ side), 0.0)) for side in (below, above))
     return estimate - down, estimate + up
 
@@ -187,9 +189,9 @@ def sum_limits(parts: Sequence[BoundedEstimate], correlation: Floats) -> Limits:
 def correlations(covariance: Floats, errors: Floats) -> Floats:
     """Return the correlations of estimates: 1 with one that shows no variance, which is the widest."""
     scale = np.outer(errors, errors)
-    found = np.where(scale > 0.0, covariance / np.where(scale > 0.0, scale, 1.0), 1.0)
-    np.fill_diagonal(found, 1.0)
-    return np.clip(found, -1.0, 1.0)
+    correlation = np.where(scale > 0.0, covariance / np.where(scale > 0.0, scale, 1.0), 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return np.clip(correlation, -1.0, 1.0)
 
 
 def ratio_limits(first: BoundedEstimate, second: BoundedEstimate, correlation: float = 0.0) -> Limits:

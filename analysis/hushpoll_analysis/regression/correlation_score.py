@@ -59,8 +59,8 @@ class CorrelationTest:
         """Return frequencies to start from: those that came at the estimate, independent ones at 0 and beyond it."""
         if self.independent is None:
             return self.frequencies
-        part = min(max(rho / self.estimate, 0.0), 1.0) if self.estimate else 0.0
-        return np.asarray(part * self.frequencies + (1.0 - part) * self.independent, dtype=np.float64)
+        fraction = min(max(rho / self.estimate, 0.0), 1.0) if self.estimate else 0.0
+        return np.asarray(fraction * self.frequencies + (1.0 - fraction) * self.independent, dtype=np.float64)
 
     def p_value(self, rho: float = 0.0) -> float:
         """Return the two-sided p-value of a value: the level at which the interval reaches it."""

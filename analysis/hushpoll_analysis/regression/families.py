@@ -147,7 +147,7 @@ def _binary_by_rows(
     elif event not in (None, 1):
         raise AnalysisError(f"{name}: designs with an unknown share model 1, Yes", "leave event= out")
     tables = [_own_table(design, options, variable, event) for design in source.designs]
-    slopes = [_own_slope(one, table) for one, table in zip(source.designs, tables, strict=True)]
+    slopes = [_own_slope(design, table) for design, table in zip(source.designs, tables, strict=True)]
     sizes = np.array([table.shape[1] for table in tables])[source.rows]
     codes = report_codes(column, int(sizes.max()))
     if np.any(codes >= sizes):
@@ -157,7 +157,7 @@ def _binary_by_rows(
             f"{source.names[source.rows[row]]!r} cannot give",
             "check that rows and designs belong together",
         )
-    names = tuple(dict.fromkeys(one.unknown for one in source.unknown))
+    names = tuple(dict.fromkeys(parameter.unknown for parameter in source.unknown))
     owners = np.array(
         [names.index(design.unknown) if isinstance(design, PartlyKnown) else -1 for design in source.designs]
     )
@@ -265,14 +265,14 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
         yes = 1 if event is None else variable.position(event)
         return table[[1 - yes, yes]]
     if event is None:
-        known = ", ".join(map(str, variable.labels))
+        answers = ", ".join(map(str, variable.labels))
         raise AnalysisError(
             f"{variable.name} has several answers",
-            f"name the one to model with event= ({known}), or use multinomial",
+            f"name the one to model with event= ({answers}), or use multinomial",
         )
     yes = variable.position(event)
-    others = np.delete(table[:, yes], yes)
-    if table.shape[0] != table.shape[1] or np.ptp(others) > 1e-12:
+    other_rows = np.delete(table[:, yes], yes)
+    if table.shape[0] != table.shape[1] or np.ptp(other_rows) > 1e-12:
         raise AnalysisError(
             f"{variable.name}: its channel does not let you model {event!r} against the rest, because the other "
             "answers are reported as it with different chances",
@@ -280,7 +280,7 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
         )
     # Each report is reduced to "the event's own report or not"; its chance is shared out over the other reports.
     result = np.empty((2, table.shape[1]))
-    for row, chance in enumerate((others[0], table[yes, yes])):
+    for row, chance in enumerate((other_rows[0], table[yes, yes])):
         result[row] = (1.0 - chance) / (table.shape[1] - 1)
         result[row, yes] = chance
     return result

@@ -260,9 +260,9 @@ class ModelFit(Coefficients):
         """Test a smaller model of the same reports, whose terms are all in this one."""
         if not isinstance(smaller, ModelFit):
             raise AnalysisError(f"smaller is a {type(smaller).__name__}", "give a fit of the same reports")
-        for one in (self, smaller):
-            one._need_likelihood()
-            if one.penalized:
+        for fit in (self, smaller):
+            fit._need_likelihood()
+            if fit.penalized:
                 raise AnalysisError(
                     "a penalized fit has no likelihood-ratio test", "fit both with penalty='none'"
                 )
@@ -292,8 +292,8 @@ class ModelFit(Coefficients):
     def likelihood_intervals(self, level: float | None = None) -> pd.DataFrame:
         """Return profile likelihood intervals of the outcome's coefficients; an open end is infinite."""
         self._need_likelihood()
-        wanted = self.level if level is None else check_level(level)
-        drop = float(stats.chi2.isf(1.0 - wanted, 1)) / 2.0
+        requested_level = self.level if level is None else check_level(level)
+        drop = float(stats.chi2.isf(1.0 - requested_level, 1)) / 2.0
         rows = [
             (self.names[k], self._profile_end(k, -1, drop), self._profile_end(k, 1, drop))
             for k in range(self.outcome_size)

@@ -127,11 +127,11 @@ def logit(
     Statist. Med. 34 (2015); Murphy, Topel, J. Bus. Econ. Statist. 3 (1985).
     """
     _check(level, information, penalty)
-    known: Any = channels if designs is not None else _with_designs(formula, data, channels, None)
+    known_channels: Any = channels if designs is not None else _with_designs(formula, data, channels, None)
 
     def fitted(formula: str, event: Any) -> ModelFit:
         family = families.binary(link, event)
-        model, design = _read(formula, data, known, designs, family, predictors, sample)
+        model, design = _read(formula, data, known_channels, designs, family, predictors, sample)
         if model.random is None:
             return fit_model(formula, model, family, level, information, design, penalty)
         if design is not None:
@@ -140,11 +140,11 @@ def logit(
             refuse_random(model, f"the {information} information")
         return fit_mixed(formula, model, family, level, points, penalty)
 
-    if designs is not None or not outcome_options(formula, known):
+    if designs is not None or not outcome_options(formula, known_channels):
         return fitted(formula, event)
     if event is not None:
-        return fitted(option_formula(formula, known, event), None)
-    return fit_options(formula, known, lambda one: fitted(one, None))  # type: ignore[return-value]
+        return fitted(option_formula(formula, known_channels, event), None)
+    return fit_options(formula, known_channels, lambda option: fitted(option, None))  # type: ignore[return-value]
 
 
 @takes_streams("data", "channels")
@@ -249,10 +249,10 @@ def linear(
     if isinstance(data, pd.DataFrame):
         data, keys = sample.in_frame(data)
         sample = SampleKeys(**keys)
-    found = unbiased_outcome(formula, data, channels, designs)
-    family = families.number(found[1] if found is not None else None)
-    if found is not None:
-        data, channels, designs = found[0], {}, None
+    outcome_of_mean = unbiased_outcome(formula, data, channels, designs)
+    family = families.number(outcome_of_mean[1] if outcome_of_mean is not None else None)
+    if outcome_of_mean is not None:
+        data, channels, designs = outcome_of_mean[0], {}, None
         if not sample.given:
             sample = SampleKeys(weights=times_of(data))
     model, design = _read(formula, data, channels, designs, family, predictors, sample)
@@ -310,7 +310,7 @@ def _alike(
     columns = [
         find_column(check_frame(data), name, is_randomized(name, channels)) for name in dict.fromkeys(names)
     ]
-    other = next((one for one in map(needs_all_rows, parts) if one is not None), None)
+    other = next((reason for reason in map(needs_all_rows, parts) if reason is not None), None)
     if other is not None and TIMES in data.columns:
         raise AnalysisError(
             f"{other} in the formula may need all respondents at once, and these are put together while they are read",
@@ -328,12 +328,12 @@ def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Desi
     if designs is None and isinstance(channels, Mechanism | Channel):
         return {parse_formula(formula)[0]: channels}
     outcome = parse_formula(formula)[0] if designs is not None else None
-    found: Mechanisms = with_designs(channels, designs, data, outcome)
+    mechanisms: Mechanisms = with_designs(channels, designs, data, outcome)
     if designs is not None and is_column(channels):
         # One column serves every question of the surveys; the formula says which are meant.
         named = {outcome, *variables_of(parse_formula(formula)[1])}
-        found = {name: one for name, one in found.items() if name in named}  # type: ignore[union-attr]
-    return found
+        mechanisms = {name: mechanism for name, mechanism in mechanisms.items() if name in named}  # type: ignore[union-attr]
+    return mechanisms
 
 
 def _check(level: float, information: str, penalty: str) -> None:

@@ -43,11 +43,11 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
     """
     terms, model = fit.data.terms, fit.data.likelihood.outcome
     hidden = [name for name, _ in terms.randomized]
-    told = [name for name in hidden if name in frame.columns]
-    if told and told != hidden:
+    answered = [name for name in hidden if name in frame.columns]
+    if answered and answered != hidden:
         raise AnalysisError(f"give the true answers of all of {', '.join(hidden)}, or of none")
-    matrices = terms.given(frame) if told else terms.matrix(frame)
-    covariates = terms.covariates(frame if people is None else people) if hidden and not told else None
+    matrices = terms.given(frame) if answered else terms.matrix(frame)
+    covariates = terms.covariates(frame if people is None else people) if hidden and not answered else None
 
     def chances(theta: Floats) -> Floats:
         beta, gamma, extra = _plain(fit).split(theta)
@@ -59,7 +59,9 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
         lines = covariates @ (gamma / class_scale).T
         classes = special.softmax(np.concatenate([np.zeros((len(frame), 1)), lines], axis=1), axis=1)
         parts = [model.chances(matrix @ beta.T, extra) for matrix in matrices]
-        return np.asarray(sum(classes[:, j : j + 1] * part for j, part in enumerate(parts)), dtype=np.float64)
+        return np.asarray(
+            sum(classes[:, j : j + 1] * chance for j, chance in enumerate(parts)), dtype=np.float64
+        )
 
     return chances
 
@@ -80,14 +82,16 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
     if not isinstance(data, pd.DataFrame):
         raise AnalysisError(f"data: expected a pandas DataFrame, got {type(data).__name__}")
     _refuse_forgetful(fit, None)
-    needed = [name for name in terms.frame.columns if name not in hidden]
-    missing = [name for name in needed if name not in data.columns]
+    columns = [name for name in terms.frame.columns if name not in hidden]
+    missing = [name for name in columns if name not in data.columns]
     if missing:
-        raise AnalysisError(f"there is no column {missing[0]!r} to predict from", f"the model needs {needed}")
+        raise AnalysisError(
+            f"there is no column {missing[0]!r} to predict from", f"the model needs {columns}"
+        )
     if data.empty:
         raise AnalysisError("the table has no rows to predict for")
-    kept = [*needed, *(name for name in hidden if name in data.columns)]
-    frame = data[kept]
+    copied = [*columns, *(name for name in hidden if name in data.columns)]
+    frame = data[copied]
     if frame.isna().to_numpy().any():
         raise AnalysisError("some rows have missing values", "drop them, or fill them, first")
     return frame
@@ -96,12 +100,12 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
 def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
     """Return a statistic (flat) and its standard errors by the delta method, with central differences."""
     value = statistic(fit.theta)
-    free = [place for place in range(len(fit.theta)) if place not in fit.held]
+    free = [position for position in range(len(fit.theta)) if position not in fit.held]
     slopes = np.zeros((value.size, len(free)))
-    for column, place in enumerate(free):
+    for column, position in enumerate(free):
         up, down = fit.theta.copy(), fit.theta.copy()
-        up[place] += _STEP
-        down[place] -= _STEP
+        up[position] += _STEP
+        down[position] -= _STEP
         slopes[:, column] = (statistic(up) - statistic(down)).reshape(-1) / (2.0 * _STEP)
     # From the scale that people read back to that of the search.
     back = np.linalg.inv(fit.slope[np.ix_(free, free)])
@@ -151,9 +155,9 @@ def marginal_effects(
     """Average over the data of dP/dx, or of P(one value) - P(the first value)."""
     terms = fit.data.terms
     columns = list(terms.frame.columns)
-    wanted = columns if variables is None else list(one_or_more(variables, "variables"))
+    chosen_variables = columns if variables is None else list(one_or_more(variables, "variables"))
     discrete = one_or_more(discrete, "discrete")
-    unknown = [name for name in [*wanted, *discrete] if name not in columns]
+    unknown = [name for name in [*chosen_variables, *discrete] if name not in columns]
     if unknown:
         raise AnalysisError(f"{unknown[0]!r} is not a predictor of the model", f"it has {', '.join(columns)}")
     names: list[tuple[Any, ...]] = []
@@ -161,7 +165,7 @@ def marginal_effects(
     limits: list[Floats] = []
     z = fit.quantile(fit.level if level is None else check_level(level))
     faint = _is_faint(fit)
-    for name in wanted:
+    for name in chosen_variables:
         # One at a time: each holds the model's matrix of the whole data, twice.
         for label, effect in _effects(fit, name, name in discrete):
             names.append((name, label))
@@ -172,7 +176,7 @@ def marginal_effects(
             )
     if not parts:
         raise AnalysisError("the model has no predictors, so there are no marginal effects")
-    value, se = (np.concatenate(one) for one in zip(*parts, strict=True))
+    value, se = (np.concatenate(values) for values in zip(*parts, strict=True))
     wide = [fit.data.outcome.labels[k] for k in list(fit.data.outcome.shown)]
     low, high = np.concatenate(limits, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -240,10 +244,10 @@ def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Sta
 
 def _refuse_forgetful(fit: ModelFit, name: str | None) -> None:
     """Refuse other rows for parts of a formula that would mean something else with them."""
-    found = forgets_rows(fit.formula, name)
-    if found is not None:
+    effect = forgets_rows(fit.formula, name)
+    if effect is not None:
         raise AnalysisError(
-            f"{found} in the formula depends on all rows, so it means something else for other values",
+            f"{effect} in the formula depends on all rows, so it means something else for other values",
             "use what remembers the rows of the fit, such as center(...) or scale(...), or compute a column before",
         )
 
@@ -267,9 +271,9 @@ def _constant(column: pd.Series[Any], value: Any) -> Any:
 def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]:
     """Everybody's true answer set to one value, the other randomized predictors as their own model has them."""
     terms = fit.data.terms
-    place = [one for one, _ in terms.randomized].index(name)
+    position = [hidden for hidden, _ in terms.randomized].index(name)
     variable = dict(terms.randomized)[name]
-    base = terms.frame.drop(columns=[one for one, _ in terms.randomized])
+    base = terms.frame.drop(columns=[hidden for hidden, _ in terms.randomized])
     weights, matrix = _plain(fit).weights, terms.matrix(base)
 
     def average(theta: Floats, k: int) -> Floats:
@@ -281,7 +285,7 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]
         chosen = list(fit.data.outcome.shown)
         result = np.zeros((len(base), len(chosen)))
         for j, level in enumerate(terms.levels):
-            moved = terms.levels.index((*level[:place], k, *level[place + 1 :]))
+            moved = terms.levels.index((*level[:position], k, *level[position + 1 :]))
             result += classes[:, j : j + 1] * model.chances(matrix[moved] @ beta.T, extra)[:, chosen]
         return np.asarray(weights @ result / weights.sum(), dtype=np.float64)
 

@@ -24,8 +24,8 @@ TITLES = {
 def summary_text(fit: Any) -> str:
     """Return a fit (`ModelFit`, or `MomentFit`, which has no likelihood) as text for a terminal."""
     blocks = [_head(fit), _table(fit.to_frame(), fit)]
-    whole = fit.to_frame(everything=True) if hasattr(fit, "outcome_size") else fit.to_frame()
-    rest = whole.iloc[len(fit.to_frame()) :]
+    frame = fit.to_frame(everything=True) if hasattr(fit, "outcome_size") else fit.to_frame()
+    rest = frame.iloc[len(fit.to_frame()) :]
     if len(rest):
         blocks += ["Also estimated:", _table(rest, fit)]
     if fit.notes:

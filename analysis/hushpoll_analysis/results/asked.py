@@ -25,7 +25,7 @@ def asked_facts(survey: Survey, entry: Question | Block) -> dict[str, Any]:
     if isinstance(entry, Block):
         return {
             "read": block_reading(entry),
-            "questions": [_member(one) for one in block_questions(survey, entry)],
+            "questions": [_member(question) for question in block_questions(survey, entry)],
         }
     return _own(entry) | ({"decoy": entry.decoy} if entry.decoy else {})
 

@@ -45,9 +45,9 @@ def complete_rows(
     if na_action != OMIT or not isinstance(data, pd.DataFrame | Mapping | str | Path):
         return data, tuple(beside), 0
     frame = rows_of_file(survey, Path(data)) if isinstance(data, str | Path) else pd.DataFrame(data)
-    kept = complete(frame, _used(survey, frame.columns, beside), beside)
-    rest = frame[kept].reset_index(drop=True)
-    return rest, tuple(chosen_rows(one, frame, kept) for one in beside), int((~kept).sum())
+    is_complete = complete(frame, _used(survey, frame.columns, beside), beside)
+    rest = frame[is_complete].reset_index(drop=True)
+    return rest, tuple(chosen_rows(value, frame, is_complete) for value in beside), int((~is_complete).sum())
 
 
 def _of_engine(
@@ -95,5 +95,5 @@ def _needs_rows(beside: Sequence[Any]) -> bool:
     *design, (by, margins) = beside
     population = design[3]
     alone = isinstance(population, Real) and by is None
-    given = [*design[:3], design[4], margins, *([] if alone else [population])]
-    return any(one is not None for one in given)
+    keywords = [*design[:3], design[4], margins, *([] if alone else [population])]
+    return any(keyword is not None for keyword in keywords)

@@ -64,8 +64,8 @@ def _claims(
     means = table.mean_differences
     supported_means = _supported(means, table.level)
     return (
-        [_Claim(gap, place in supported) for place, gap in enumerate(differences)],
-        [_Claim(gap, place in supported_means) for place, gap in enumerate(means)],
+        [_Claim(gap, number in supported) for number, gap in enumerate(differences)],
+        [_Claim(gap, number in supported_means) for number, gap in enumerate(means)],
     )
 
 
@@ -76,13 +76,13 @@ def _supported(gaps: Sequence[GroupDifference | GroupMeanDifference], level: flo
     ----------
     Holm (1979), Scand. J. Statist. 6, 65-70.
     """
-    order = sorted(range(len(gaps)), key=lambda place: gaps[place].p_value)
-    places = set()
-    for rank, place in enumerate(order):
-        if not gaps[place].p_value * (len(gaps) - rank) < 1.0 - level:
+    order = sorted(range(len(gaps)), key=lambda number: gaps[number].p_value)
+    supported = set()
+    for rank, number in enumerate(order):
+        if not gaps[number].p_value * (len(gaps) - rank) < 1.0 - level:
             break
-        places.add(place)
-    return places
+        supported.add(number)
+    return supported
 
 
 def _names(

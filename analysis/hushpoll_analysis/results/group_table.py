@@ -157,7 +157,7 @@ class GroupTable:
             untested = "" if self.cross is None else self.cross.untested
             return msg("not tested: {reason}.", reason=constant(untested)) if untested else ""
         rare = test.p_value < 1e-4
-        given: dict[str, Any] = {
+        values: dict[str, Any] = {
             "method": test.method,
             "statistic": test.statistic,
             "p_value": msg("p < {least:.4f}", least=1e-4)
@@ -167,11 +167,11 @@ class GroupTable:
             "df": test.df[0],
         }
         if len(test.df) == 1:
-            return msg("{method} χ² = {statistic:.2f}, df = {df:g}, {p_value} ({note}).", **given)
+            return msg("{method} χ² = {statistic:.2f}, df = {df:g}, {p_value} ({note}).", **values)
         return msg(
             "{method} χ² = {statistic:.2f}, df = {df:g}, {second:g}, {p_value} ({note}).",
             second=test.df[1],
-            **given,
+            **values,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class GroupTable:
             return {}
         return {
             "means": [_finite_only(vars(mean)) for mean in self.means],
-            "mean_differences": [_finite_only(vars(one)) for one in self.mean_differences],
+            "mean_differences": [_finite_only(vars(difference)) for difference in self.mean_differences],
         }
 
 

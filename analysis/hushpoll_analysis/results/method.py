@@ -126,26 +126,26 @@ def question_note(question: Question | Block) -> str:
     note = _plain_note(mechanism)
     if math.isinf(mechanism.epsilon):
         return msg("ε is {note}.", note=constant(note) if note else msg("unbounded"))
-    given = {"epsilon": epsilon_text(mechanism.epsilon, 2), "factor": factor_text(mechanism.epsilon)}
+    values = {"epsilon": epsilon_text(mechanism.epsilon, 2), "factor": factor_text(mechanism.epsilon)}
     if note:
         return msg(
             "ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor} ({note}).",
             note=constant(note),
-            **given,
+            **values,
         )
-    return msg("ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor}.", **given)
+    return msg("ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor}.", **values)
 
 
 def total_note(survey: Survey) -> str:
     """Return what the whole survey promises."""
     unbounded = [entry.id for entry in survey.entries if math.isinf(entry.epsilon)]
-    given = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
+    count = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
     if not unbounded:
         total = epsilon_text(survey.epsilon_total, 2)
         return (
             msg(
                 "The {count} answers of one person add up to ε = {total} (sequential composition).",
-                count=given,
+                count=count,
                 total=total,
             )
             if len(survey.entries) > 1
@@ -169,17 +169,19 @@ def _plain_note(mechanism: Mechanism) -> str:
     if mechanism.epsilon_conditional is None:
         return mechanism.epsilon_note
     # A conditional figure never stands without its condition.
-    known = msg("unconditional") if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
+    condition = msg("unconditional") if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
     return msg(
         "{known}; a conditional ε = {epsilon} {condition}",
-        known=known,
+        known=condition,
         epsilon=epsilon_text(mechanism.epsilon_conditional, 2),
         condition=CONDITION,
     )
 
 
 def _randomized(survey: Survey, used: Iterable[Used]) -> str:
-    designs = [joined("", [constant(one.design), *([FLIPPED] if flip else [])]) for one, flip in used]
+    designs = [
+        joined("", [constant(mechanism.design), *([FLIPPED] if flip else [])]) for mechanism, flip in used
+    ]
     total = (
         msg(
             "The total privacy loss per respondent is ε = {epsilon}",
@@ -285,16 +287,18 @@ def _decoys(survey: Survey) -> str:
 
 
 def _formulas(designs: list[Used], estimated: bool, by: str | None) -> Iterable[Formula]:
-    for one, flip in designs:
+    for mechanism, flip in designs:
         if flip:
-            undone = one.formula.replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
+            undone = mechanism.formula.replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
             words = msg(
                 "{symbols}; s: the share before the flip; φ: probability that the device does not flip",
-                symbols=constant(one.symbols),
+                symbols=constant(mechanism.symbols),
             )
-            yield Formula(msg("Estimate ({name}, then flipped)", name=one.name), undone, words)
+            yield Formula(msg("Estimate ({name}, then flipped)", name=mechanism.name), undone, words)
         else:
-            yield Formula(msg("Estimate ({name})", name=one.name), one.formula, constant(one.symbols))
+            yield Formula(
+                msg("Estimate ({name})", name=mechanism.name), mechanism.formula, constant(mechanism.symbols)
+            )
     yield Formula(
         msg("Standard error, sampling and privacy"),
         "SE² = (Σ_z b_z² f_z − (Σ_z b_z f_z)²) / (n − 1)",
@@ -358,7 +362,7 @@ def _among_asked(survey: Survey) -> Iterable[Formula]:
 
 
 def _references(designs: list[Used], by: str | None, quantiles: bool) -> Iterable[str]:
-    works = [one.citation for one, _ in designs]
+    works = [mechanism.citation for mechanism, _ in designs]
     works += [Warner.citation] if any(flip for _, flip in designs) else []
     works += [Matrix.citation] if by else []
     works += [WOODRUFF] if quantiles else []

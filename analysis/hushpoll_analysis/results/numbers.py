@@ -82,8 +82,8 @@ class Numbers:
         value: dict[str, Any] = {"unit": self.unit} if self.unit else {}
         if self.mean is not None:
             entry = self.mean.to_dict()
-            kept = ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")
-            value["mean"] = {key: entry[key] for key in kept}
+            keys = ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")
+            value["mean"] = {key: entry[key] for key in keys}
         if self.quantiles is not None:
             value["cumulative"] = self.quantiles.cumulative.to_dict()
             if self.upward:
@@ -113,13 +113,13 @@ class Numbers:
         if self.mean is not None:
             rows.append(entry_row("mean", "", self.mean, None))
         if self.quantiles is not None:
-            found = self.quantiles.cumulative
+            cumulative = self.quantiles.cumulative
             rows += [
-                entry_row("cumulative", one.option, one, both)
-                for one, both in zip(found.estimates, found.band, strict=True)
+                entry_row("cumulative", alone.option, alone, both)
+                for alone, both in zip(cumulative.estimates, cumulative.band, strict=True)
             ]
-            for one in self.quantiles.entries:
-                rows.append({"quantity": "quantile", "option": f"{one.p:g}", **_limits(one)})
+            for quantile in self.quantiles.entries:
+                rows.append({"quantity": "quantile", "option": f"{quantile.p:g}", **_limits(quantile)})
             rows.append({"quantity": "iqr", "option": "", **_limits(self.quantiles.iqr)})
         return rows
 
@@ -143,8 +143,8 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
             mean = None
     determined = answers.ordered and sample.shares is not None
     if determined:
-        whole = cumulative_of(sample, question.options, level, interval)
-        quantiles = quantiles_of(whole, _places(question))
+        cumulative = cumulative_of(sample, question.options, level, interval)
+        quantiles = quantiles_of(cumulative, _places(question))
     if determined and answers.edges is not None:
         histogram = density_of(sample, _histogram_edges(question), level=level, interval=interval)
     only = "" if determined else _only(question)
@@ -213,9 +213,9 @@ def entry_row(quantity: str, option: str, entry: Estimate, both: Estimate | None
     }
 
 
-def _limits(one: Any) -> dict[str, float]:
-    shown = {f"shown_{name}": getattr(one, name) for name in ("estimate", "low", "high")}
-    return {"estimate": one.estimate, "low": one.low, "high": one.high, **shown}
+def _limits(estimate: Any) -> dict[str, float]:
+    clipped = {f"shown_{name}": getattr(estimate, name) for name in ("estimate", "low", "high")}
+    return {"estimate": estimate.estimate, "low": estimate.low, "high": estimate.high, **clipped}
 
 
 def quantile_name(p: float) -> str:

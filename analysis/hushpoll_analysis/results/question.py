@@ -66,9 +66,9 @@ class ReportedShare(Estimate):
         cls, entry: Estimate, simultaneous: Estimate, *, constrained: float, dishonest_shift: float, z: float
     ) -> ReportedShare:
         """Return an estimate as a row of a question's table."""
-        own = {name.name: getattr(entry, name.name) for name in fields(Estimate)}
+        values = {name.name: getattr(entry, name.name) for name in fields(Estimate)}
         return cls(
-            **own, simultaneous=simultaneous, constrained=constrained, dishonest_shift=dishonest_shift, z=z
+            **values, simultaneous=simultaneous, constrained=constrained, dishonest_shift=dishonest_shift, z=z
         )
 
     @property
@@ -175,11 +175,11 @@ class QuestionResults(PlottedResult):
     @property
     def released(self) -> int:
         """Among how many reports a person hides, at the least: all, those of a group, or those released together."""
-        found = [self.n, *([] if self.smallest is None else [self.smallest])]
+        sizes = [self.n, *([] if self.smallest is None else [self.smallest])]
         if self.batch is not None and self.batch != AT_ONCE:
             # Of a batch chance decides how many were asked a question of a block: nothing is certain.
-            found.append(int(self.batch) if self.question.block is None else 1)
-        return min(found)
+            sizes.append(int(self.batch) if self.question.block is None else 1)
+        return min(sizes)
 
     @property
     def design_effect(self) -> float | None:
@@ -302,7 +302,7 @@ class QuestionResults(PlottedResult):
             **(
                 {}
                 if self.question.after is None
-                else {"among_asked": [one.to_dict() for one in self.among_asked]}
+                else {"among_asked": [share.to_dict() for share in self.among_asked]}
             ),
             **({"top": [line.to_dict() for line in self.top]} if self.top else {}),
             **({} if self.ticked is None else {"ticked": figures(self.ticked)}),
@@ -431,8 +431,8 @@ def _with_among_asked(
     return replace(results, among_asked=shares)
 
 
-def _shift(found: ShareEstimates | PartsEstimate, entry: Estimate) -> float:
-    possible = found.report_weights(entry.option)
+def _shift(table: ShareEstimates | PartsEstimate, entry: Estimate) -> float:
+    possible = table.report_weights(entry.option)
     share = entry.shown.estimate
     return DISHONEST * max(float(np.max(possible)) - share, share - float(np.min(possible)))
 

@@ -88,8 +88,8 @@ def _group_lines(report: SurveyResults) -> list[dict[Any, Any]]:
             "epsilon": table.question.epsilon,
         }
         for share in table.shares:
-            shown = {"shown_estimate": share.shown_estimate, "quantity": "share"}
-            lines.append(common | vars(share) | shown)
+            common_values = {"shown_estimate": share.shown_estimate, "quantity": "share"}
+            lines.append(common | vars(share) | common_values)
         lines += [common | vars(mean) | {"quantity": "mean"} for mean in table.means]
     return lines
 
@@ -125,8 +125,8 @@ def as_method(
     report: SurveyResults, heading: int = 2, language: str = "en", speech: Speech = ENGLISH
 ) -> Markup:
     """Only the method, for a page that puts something before it."""
-    part = _part("method.html", report, heading, language, speech)
-    return Markup('<div class="report">{}</div>').format(part)
+    method = _part("method.html", report, heading, language, speech)
+    return Markup('<div class="report">{}</div>').format(method)
 
 
 def as_groups(

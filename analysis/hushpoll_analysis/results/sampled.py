@@ -62,9 +62,9 @@ class SampleEstimate(ShareEstimates):
         """Shares that make the weighted reports likeliest: never negative, summing to one."""
         counts = self.frequencies * self.n
         start = np.full(self.view.options, 1.0 / self.view.options)
-        found = maximise(counts, self.view.forward, self.view.backward, start)
+        maximum = maximise(counts, self.view.forward, self.view.backward, start)
         return ConstrainedEstimate(
-            self.counts, found.shares, found.log_likelihood, float("nan"), found.gap, found.converged
+            self.counts, maximum.shares, maximum.log_likelihood, float("nan"), maximum.gap, maximum.converged
         )
 
     def _covariance(self) -> Floats:
@@ -217,25 +217,25 @@ class SampledQuestion:
     @cached_property
     def _options(self) -> list[WeightedQuestion]:
         question, keys = self.question, SampleKeys(**self.rows[1])
-        whole = sampler(analysis_channel(question.mechanism))
-        rows_of = option_rows(self.rows[0], question.id, whole)
+        design = sampler(analysis_channel(question.mechanism))
+        rows_of = option_rows(self.rows[0], question.id, design)
         options = []
-        for part, option in zip(whole.parts, question.labels, strict=True):
-            rows, codes = rows_of(part)
-            name, others = f"{question.id}[{option}]", len(question.labels) - 1
-            options.append(weighted_option(rows, part, codes, name, keys, others))
+        for marginal, option in zip(design.parts, question.labels, strict=True):
+            rows, codes = rows_of(marginal)
+            name, other_options = f"{question.id}[{option}]", len(question.labels) - 1
+            options.append(weighted_option(rows, marginal, codes, name, keys, other_options))
         return options
 
     def option_table(self, *, simultaneous: bool) -> SampleParts:
         """Return the shares of options that are estimated one by one."""
         question = self.question
-        options, whole = question.labels, sampler(analysis_channel(question.mechanism))
+        options, design = question.labels, sampler(analysis_channel(question.mechanism))
         counts = self.counted.counts[question.id]
         plain = estimate_parts(
             counts, question.mechanism, self.level, simultaneous=simultaneous, options=options
         )
-        each = self._each(len(options), simultaneous=simultaneous)
-        tables = [option.estimate(each, self.interval) for option in self._options]
+        each_level = self._each(len(options), simultaneous=simultaneous)
+        tables = [option.estimate(each_level, self.interval) for option in self._options]
         first = tables[0]
         notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
         values = {entry.name: getattr(plain, entry.name) for entry in fields(plain)} | {
@@ -244,56 +244,56 @@ class SampledQuestion:
             "estimates": tuple(
                 replace(table.shares[1], option=option) for table, option in zip(tables, options, strict=True)
             ),
-            "notes": (_worth(first), *asked_notes(whole), *_left_out(question, whole), *notes),
+            "notes": (_worth(first), *asked_notes(design), *_left_out(question, design), *notes),
             "worth": tuple(option.reports.worth(1, self.level) for option in self._options),
             "degrees_of_freedom": first.degrees_of_freedom,
         }
         return SampleParts(**values)
 
 
-def _plainly(found: Numbers, sample: DesignSample) -> Numbers:
+def _plainly(numbers: Numbers, sample: DesignSample) -> Numbers:
     """Take the factor t/z out of the standard errors; limits keep it."""
-    mean = None if found.mean is None else sample.plainly(found.mean)
-    quantiles, histogram = found.quantiles, found.histogram
+    mean = None if numbers.mean is None else sample.plainly(numbers.mean)
+    quantiles, histogram = numbers.quantiles, numbers.histogram
     if quantiles is not None:
-        whole = quantiles.cumulative
+        cumulative = quantiles.cumulative
         plain = replace(
-            whole,
-            estimates=tuple(sample.plainly(estimate) for estimate in whole.estimates),
-            band=tuple(sample.plainly(one) for one in whole.band),
+            cumulative,
+            estimates=tuple(sample.plainly(estimate) for estimate in cumulative.estimates),
+            band=tuple(sample.plainly(estimate) for estimate in cumulative.band),
         )
         quantiles = replace(quantiles, cumulative=plain)
     if histogram is not None:
         histogram = sample.plainly(histogram)
     freedom = sample.reports.design.degrees_of_freedom
-    return replace(found, mean=mean, quantiles=quantiles, histogram=histogram, freedom=freedom)
+    return replace(numbers, mean=mean, quantiles=quantiles, histogram=histogram, freedom=freedom)
 
 
 def _largest(
     entries: Sequence[Estimate], worth: Sequence[Quantity], k: int, level: float
 ) -> tuple[Estimate, ...]:
     # Rounded, so that equal shares keep the order of the question.
-    order = sorted(range(len(entries)), key=lambda place: -round(entries[place].estimate, 12))
+    order = sorted(range(len(entries)), key=lambda position: -round(entries[position].estimate, 12))
     order = order[: whole_number(k, "k", 1)]
-    found = []
-    for place in order:
-        limits = listed_interval(worth[place], len(entries), len(order), level)
-        listed = with_interval(worth[place], limits, entries[place].option, None, level)
-        found.append(
+    largest = []
+    for position in order:
+        limits = listed_interval(worth[position], len(entries), len(order), level)
+        listed = with_interval(worth[position], limits, entries[position].option, None, level)
+        largest.append(
             replace(
-                entries[place],
+                entries[position],
                 low=limits.low,
                 high=limits.high,
                 shown=listed.shown,
                 interval=limits.method.name,
             )
         )
-    return tuple(found)
+    return tuple(largest)
 
 
-def _left_out(question: Question, whole: Sampler) -> tuple[str, ...]:
+def _left_out(question: Question, design: Sampler) -> tuple[str, ...]:
     """Return what reports without a design have beside the shares."""
-    if not whole.pairs or not question.channel.several:
+    if not design.pairs or not question.channel.several:
         return ()
     return (
         msg(
@@ -303,11 +303,11 @@ def _left_out(question: Question, whole: Sampler) -> tuple[str, ...]:
     )
 
 
-def _worth(found: WeightedEstimate) -> str:
+def _worth(table: WeightedEstimate) -> str:
     return msg(
         "Sample design: {n:,} respondents are worth {effective:,.0f} with equal weights; intervals use t with "
         "{freedom:,} degrees of freedom.",
-        n=found.n,
-        effective=found.effective_n,
-        freedom=found.degrees_of_freedom,
+        n=table.n,
+        effective=table.effective_n,
+        freedom=table.degrees_of_freedom,
     )

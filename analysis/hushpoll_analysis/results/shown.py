@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["number", "p_text", "points", "reported_words"]
 
 
-def _reported(part: QuestionResults) -> list[tuple[str, int]]:
+def _reported(question: QuestionResults) -> list[tuple[str, int]]:
     """List reports as they came in, by what they say: reported, not true."""
-    return list(zip(part.question.report_labels, part.counts, strict=True))
+    return list(zip(question.question.report_labels, question.counts, strict=True))
 
 
-def reported_words(part: QuestionResults) -> str:
+def reported_words(question: QuestionResults) -> str:
     """Return what the devices sent: counts of what can be named, or why a report by itself names no answer."""
-    mechanism = part.question.mechanism
+    mechanism = question.question.mechanism
     if mechanism.reports_answers or mechanism.report_words:
-        counts = [msg("{label} {count:,}", label=label, count=count) for label, count in _reported(part)]
+        counts = [msg("{label} {count:,}", label=label, count=count) for label, count in _reported(question)]
         return msg("Reported, not true: {counts}.", counts=joined(", ", counts))
     return msg(
         "Reports are not answers: each could come from any answer, and is at most {factor} times likelier from one "

@@ -74,8 +74,12 @@ class SurveyResults:
 
     def __getitem__(self, question: str) -> QuestionResults:
         """Return the part of one question, by its id."""
-        wanted = question_of(self.survey, question)
-        return next(part for part in self.questions if part.question is wanted)
+        asked_question = question_of(self.survey, question)
+        return next(
+            question_results
+            for question_results in self.questions
+            if question_results.question is asked_question
+        )
 
     @property
     def is_shown(self) -> bool:
@@ -157,7 +161,7 @@ class SurveyResults:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data; null stands for unbounded."""
-        found = {
+        findings = {
             finding.id: {
                 "finding": finding.text,
                 **({"margin": finding.verdict.to_dict()} if finding.verdict else {}),
@@ -172,7 +176,7 @@ class SurveyResults:
             "minimum": self.minimum,
             "note": self.too_few,
             **({"left_out": self.left_out} if self.left_out else {}),
-            "questions": [question.to_dict() | found.get(question.id, {}) for question in self.questions],
+            "questions": [question.to_dict() | findings.get(question.id, {}) for question in self.questions],
             "epsilon_total": finite(self.survey.epsilon_total),
             "epsilon_total_note": self.privacy,
             "method": self.method.paragraph,
@@ -189,7 +193,9 @@ class SurveyResults:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per estimate, unclipped and shown, as a pandas table."""
-        rows = [{"level": self.level, **row} for part in self.questions for row in question_rows(part)]
+        rows = [
+            {"level": self.level, **row} for question in self.questions for row in question_rows(question)
+        ]
         return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
     def to_json(self, indent: int | None = None) -> str:
@@ -336,8 +342,8 @@ def report(
     )
     by_groups = strata is None or (isinstance(strata, str) and strata == FIELD)
     if survey.groups and isinstance(population, Mapping) and by_groups:
-        data, told = group_rows(survey, data, least)
-        strata, population = FIELD, folded_population(survey, population, told)
+        data, rows_of_groups = group_rows(survey, data, least)
+        strata, population = FIELD, folded_population(survey, population, rows_of_groups)
     sample = SampleKeys(weights, strata, clusters, margins, population, replicates)
     sample.refuse_reports(survey)
     respondents, alone = None, None
@@ -362,15 +368,15 @@ def report(
     groups: tuple[GroupTable, ...] = ()
     # A page that shows the grouping question alone has nothing to group.
     if by is not None and enough and (questions is None or set(questions) - {by}):
-        shown = max(minimum, fewest) if by_link(survey, by) else minimum
+        least_shown = max(minimum, fewest) if by_link(survey, by) else minimum
         chosen = questions if only is None else [only]
         groups = tuple(
             table
-            for one in counted.by_option or (counted,)
-            for table in group_tables(one, level, shown, chosen, reference, respondents)
+            for table_counts in counted.by_option or (counted,)
+            for table in group_tables(table_counts, level, least_shown, chosen, reference, respondents)
         )
-        parts = tuple(_beside_groups(part, counted) for part in parts)
-    parts = tuple(replace(part, batch=batch) for part in parts)
+        parts = tuple(_beside_groups(results, counted) for results in parts)
+    parts = tuple(replace(results, batch=batch) for results in parts)
     checked = None
     if joint is not None and enough:
         checked = validity_of(survey, anchor, joint, level, respondents)
@@ -414,12 +420,12 @@ def _check_asked(survey: Survey, questions: Sequence[str] | None, only: str | No
         question_of(survey, name)
 
 
-def _beside_groups(part: QuestionResults, counted: Tally) -> QuestionResults:
+def _beside_groups(results: QuestionResults, counted: Tally) -> QuestionResults:
     """Note how small the smallest group is that is shown beside a question's totals, where groups are known exactly."""
-    if not by_link(counted.survey, counted.by) or part.id not in counted.joint:
-        return part
-    sizes = [total_of(part.question, row) for row in counted.joint[part.id]]
-    return replace(part, smallest=min((size for size in sizes if size), default=None))
+    if not by_link(counted.survey, counted.by) or results.id not in counted.joint:
+        return results
+    sizes = [total_of(results.question, row) for row in counted.joint[results.id]]
+    return replace(results, smallest=min((size for size in sizes if size), default=None))
 
 
 def _with_anchor(
@@ -428,16 +434,16 @@ def _with_anchor(
     """Count jointly with the anchor too; give the data in a form that can be read again."""
     if anchor is None:
         return data, None
-    asked, *_ = anchor_of(survey, anchor)
+    anchor_question, *_ = anchor_of(survey, anchor)
     if not (isinstance(data, _COUNTED_AGAIN) or is_engine_table(data)) and isinstance(data, Iterable):
-        counted, joint = tally_records(survey, data, [by, asked.id], progress, fewest)
+        counted, joint = tally_records(survey, data, [by, anchor_question.id], progress, fewest)
         return counted, joint
-    if isinstance(data, Tally) and data.by != asked.id:
+    if isinstance(data, Tally) and data.by != anchor_question.id:
         raise AnalysisError(
             "an anchor needs the reports, or counts joint with it",
-            msg("count with by={asked!r}", asked=asked.id),
+            msg("count with by={asked!r}", asked=anchor_question.id),
         )
-    joint = count_reports(survey, data, asked.id)
+    joint = count_reports(survey, data, anchor_question.id)
     return (replace(joint, by=None, joint={}) if isinstance(data, Tally) and by is None else data), joint
 
 

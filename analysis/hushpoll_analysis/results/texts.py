@@ -103,16 +103,16 @@ class Texts:
         """Return what made the groups of a table."""
         if table.by_link:
             return self.say("by_link")
-        asked = self._asked(table.by)
-        return table.by_text if asked is None else self.question(asked)
+        grouping = self._asked(table.by)
+        return table.by_text if grouping is None else self.question(grouping)
 
     def group(self, table: GroupTable, name: str) -> str:
         """Return the name of a group, which is an option where a question made the groups."""
         if table.by_link:
             return self.say("other_groups") if name == OTHER else name
-        asked = self._asked(table.by)
-        if asked is not None:
-            return self.option(asked, name)
+        grouping = self._asked(table.by)
+        if grouping is not None:
+            return self.option(grouping, name)
         # Those who ticked an option of a list, and those who did not.
         return self.say(_TICKED[name]) if name in _TICKED else name
 

@@ -35,7 +35,7 @@ def read_sample_design(
     known shares, keeps their sum (numbers of people: has theirs), and takes the raking into account in the variances.
     `replicates` are `Replicates`, or columns of bootstrap weights.
     """
-    if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
+    if all(value is None for value in (weights, strata, clusters, margins, population, replicates)):
         return None
     check_frame(data)
     _check_together(population, replicates, strata, clusters, margins)
@@ -79,7 +79,7 @@ def _check_together(
 ) -> None:
     if replicates is None:
         return
-    if any(one is not None for one in (population, strata, clusters, margins)):
+    if any(value is not None for value in (population, strata, clusters, margins)):
         raise AnalysisError(
             "replicate weights carry the whole design", "leave strata, clusters, margins and population out"
         )
@@ -91,8 +91,10 @@ def _of_population(
     """Add the fractions sampled; `expand` makes weights of them."""
     names = [None] if strata is None else list(read_groups(data, strata, "strata")[1])
     fractions = sampling_fractions(data, population, design.strata, names, design.units)
-    found = replace(design, fractions=fractions)
-    return found.multiplied(1.0 / fractions[design.strata]) if expand else found
+    design_with_fractions = replace(design, fractions=fractions)
+    return (
+        design_with_fractions.multiplied(1.0 / fractions[design.strata]) if expand else design_with_fractions
+    )
 
 
 def _check_people(design: SampleDesign, data: pd.DataFrame, population: Population, margins: Margins) -> None:

@@ -58,16 +58,16 @@ class DesignSample(Sample):
 
     def quantity(self, target: npt.ArrayLike) -> Quantity:
         """Estimate a.h; the standard error is larger by t/z, and `plainly` takes that out again."""
-        wanted = self.reports.quantity(np.asarray(target, dtype=np.float64))
+        quantity = self.reports.quantity(np.asarray(target, dtype=np.float64))
         shrunk = self.shrink**2
-        line = wanted.line
+        line = quantity.line
         if line is not None:
             line = replace(line, successes=line.successes * shrunk, trials=line.trials * shrunk)
         return replace(
-            wanted,
-            counts=np.asarray(wanted.counts * shrunk, dtype=np.float64),
+            quantity,
+            counts=np.asarray(quantity.counts * shrunk, dtype=np.float64),
             line=line,
-            se=wanted.se / self.shrink,
+            se=quantity.se / self.shrink,
         )
 
     def rounding_error(self, rounding: float) -> float:
@@ -128,8 +128,8 @@ def _design_sets(
     level: float,
     rounding: float,
 ) -> DesignSample:
-    whole = sampler(analysis_channel(mechanism))
-    held = np.stack([part_codes(frame, name, part, whole) for part in whole.parts], axis=1)
+    sampler_of = sampler(analysis_channel(mechanism))
+    held = np.stack([part_codes(frame, name, marginal, sampler_of) for marginal in sampler_of.parts], axis=1)
     reports = WeightedSets(sets, held, design, None, rounding, sets=sets)
     times = times_of(frame).astype(np.int64)
     inside = times @ held

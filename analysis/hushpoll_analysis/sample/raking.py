@@ -65,11 +65,11 @@ def raking_factors(
     """Return what raking multiplies the weight of each row by: it is the same for all who are alike in the margins."""
     total = float(weights.sum())
     people = people_of(data, margins)
-    known = [_dummies(data, name, shares) for name, shares in margins.items()]
+    margin_columns = [_dummies(data, name, shares) for name, shares in margins.items()]
     factors = np.ones(len(data))
     for _ in range(rounds):
         worst = 0.0
-        for dummies, target in known:
+        for dummies, target in margin_columns:
             current = (weights * factors) @ dummies / total
             worst = max(worst, float(np.max(np.abs(current - target))))
             factors = factors * (dummies @ (target / current))

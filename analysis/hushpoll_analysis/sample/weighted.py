@@ -192,9 +192,9 @@ def weighted_estimate(
     if not options:
         return read_weighted(reports, mechanisms, name, sample, designs).estimate(level, interval)
     tables = [
-        read_weighted(reports, mechanisms, f"{name}[{option}]", sample, others=len(options) - 1).estimate(
-            level, interval
-        )
+        read_weighted(
+            reports, mechanisms, f"{name}[{option}]", sample, other_options=len(options) - 1
+        ).estimate(level, interval)
         for option in options
     ]
     shares = [replace(table.shares[1], option=option) for table, option in zip(tables, options, strict=True)]
@@ -212,57 +212,68 @@ def read_weighted(
     name: str,
     keys: SampleKeys,
     designs: Designs | None = None,
-    others: int = 0,
+    other_options: int = 0,
 ) -> WeightedQuestion:
     """Read the reports of a question, or of one of its options, with their design."""
-    whole = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
+    everybody = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
     reports, keys = keys.among_asked(reports, mechanisms, [name])
     people = int(times_of(reports).sum())
     if people < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {people}")
     option = option_of(name, mechanisms)
     if option is not None:
-        question, part, read = option
-        codes = part_codes(reports, question, part, read)
-        return weighted_option(reports, part, codes, name, keys, others)
+        question, marginal, design_of_reports = option
+        codes = part_codes(reports, question, marginal, design_of_reports)
+        return weighted_option(reports, marginal, codes, name, keys, other_options)
     try:
-        known = with_designs(mechanisms, designs, reports, name)
-        variable, codes = read_variable(reports, name, known, with_yes_no([name], known).get(name))
+        mechanisms_of_rows = with_designs(mechanisms, designs, reports, name)
+        variable, codes = read_variable(
+            reports, name, mechanisms_of_rows, with_yes_no([name], mechanisms_of_rows).get(name)
+        )
     except NotIdentifiedError as error:
         raise NotIdentifiedError(
             f"{name}: {error.problem}",
             f"its mean may be determined: linear('{name} ~ 1', ...), or report(..., weights=...)",
         ) from None
     design, simple = keys.design_or_simple(reports)
-    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=whole)
+    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=everybody)
     return WeightedQuestion(name=name, labels=variable.labels, reports=sample, n=design.n, simple=simple)
 
 
 def weighted_option(
-    reports: pd.DataFrame, part: Marginal, codes: Codes, name: str, keys: SampleKeys, others: int = 0
+    reports: pd.DataFrame,
+    marginal: Marginal,
+    codes: Codes,
+    name: str,
+    keys: SampleKeys,
+    other_options: int = 0,
 ) -> WeightedQuestion:
     """Read what reports say of one option; respondents who were not asked about it (code -1) weigh nothing.
 
     `others` is how many options of the question are estimated as well.
     """
     design, simple = keys.design_or_simple(reports)
-    asked = codes >= 0
-    among = design.among(asked, part.asked)
-    whole = Everybody(replace(design, fractions=among.fractions), asked)
-    sample = WeightedReports(channel_view(part.channel), np.maximum(codes, 0), among, None, whole=whole)
-    return WeightedQuestion(name=name, labels=YES_NO, reports=sample, n=whole.n, simple=simple, others=others)
+    is_asked = codes >= 0
+    among = design.among(is_asked, marginal.asked)
+    everybody = Everybody(replace(design, fractions=among.fractions), is_asked)
+    sample = WeightedReports(
+        channel_view(marginal.channel), np.maximum(codes, 0), among, None, whole=everybody
+    )
+    return WeightedQuestion(
+        name=name, labels=YES_NO, reports=sample, n=everybody.n, simple=simple, others=other_options
+    )
 
 
 def _everybody(
     reports: pd.DataFrame, mechanisms: Mechanisms, name: str, keys: SampleKeys
 ) -> Everybody | None:
     """Read the design of all respondents, where some were not asked a question of a block."""
-    told = asked_in_block(reports, mechanisms, name)
-    if told is None:
+    block = asked_in_block(reports, mechanisms, name)
+    if block is None:
         return None
     design, _ = keys.design_or_simple(reports)
-    asked, share = told
-    return Everybody(replace(design, fractions=design.among(asked, share).fractions), asked)
+    is_asked, share = block
+    return Everybody(replace(design, fractions=design.among(is_asked, share).fractions), is_asked)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -368,9 +379,9 @@ class WeightedReports:
         if self.whole is not None and design.adjusted is not None and len(values) == len(self.whole.asked):
             # All people were raked to the margins, not those who were asked.
             chosen = self.whole.asked[:, None] * (self.whole.design.total / design.total)
-            whole = replace(self.whole.design, fractions=design.fractions)
+            design_of_all = replace(self.whole.design, fractions=design.fractions)
             noise = None if noise is None else noise * chosen[:, None] ** 2
-            return max(float(whole.covariance(centred * chosen, noise)[0, 0]), 0.0)
+            return max(float(design_of_all.covariance(centred * chosen, noise)[0, 0]), 0.0)
         return max(float(design.covariance(centred, noise)[0, 0]), 0.0)
 
     def privacy(self, target: Floats) -> float:
@@ -386,7 +397,7 @@ class WeightedReports:
             plain = self.variance(target, design.without_population)
             # A finite population makes each answer worth more, whatever the weights are.
             kish *= max(plain / variance, 1.0) if variance > 0.0 else 1.0
-        found = effective_quantity(
+        quantity = effective_quantity(
             self.view,
             self.frequencies,
             target,
@@ -396,18 +407,18 @@ class WeightedReports:
             plain=plain,
             sampling_fraction=design.sampling_fraction,
         )
-        drift = max(found.se**2 - variance, 0.0)
-        return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))
+        drift = max(quantity.se**2 - variance, 0.0)
+        return replace(quantity, se_privacy=math.sqrt(self.privacy(target) + drift))
 
     def worth(self, option: int, level: float) -> Quantity:
         """Return a share at the size that its interval uses, t in place of z."""
-        wanted = self.quantity(self.view.unit(option))
-        return effective_interval(wanted, Wald.name, level, self.design.degrees_of_freedom)[1]
+        quantity = self.quantity(self.view.unit(option))
+        return effective_interval(quantity, Wald.name, level, self.design.degrees_of_freedom)[1]
 
-    def interval(self, wanted: Quantity, method: DesignMethod, level: float) -> tuple[Interval, Quantity]:
+    def interval(self, quantity: Quantity, method: DesignMethod, level: float) -> tuple[Interval, Quantity]:
         """Return the interval of a share, and the quantity at the size that the interval used."""
         design = self.design
-        share = SampledShare(wanted, design.n, design.degrees_of_freedom, self._reported_share)
+        share = SampledShare(quantity, design.n, design.degrees_of_freedom, self._reported_share)
         return method.interval(share, level)
 
     def _reported_share(self) -> tuple[float, float]:
@@ -416,55 +427,55 @@ class WeightedReports:
         mean = float(self.design.mean(second[:, None])[0])
         return mean, float(self.design.covariance((second - mean)[:, None])[0, 0])
 
-    def total(self, wanted: Quantity) -> tuple[float, float]:
+    def total(self, quantity: Quantity) -> tuple[float, float]:
         """Return the number of people in the population, with its standard error.
 
         Who was not asked stands for people too: the total is N p, with N the weights of all and p from those asked. Its
         linearised value of a respondent is p, and of who was asked N / N_asked (b - p) more.
         """
-        design, values, noise = self.design, self.values(wanted.target), self.noise(wanted.target)
+        design, values, noise = self.design, self.values(quantity.target), self.noise(quantity.target)
         if self.whole is not None:
-            asked, people = self.whole.asked, self.whole.design
-            each = people.total / float(people.weights[asked].sum())
+            is_asked, people = self.whole.asked, self.whole.design
+            expansion = people.total / float(people.weights[is_asked].sum())
             # Rows of who was not asked are still here, or were left out.
-            inside = asked if len(values) == len(asked) else np.ones(len(values), dtype=bool)
-            centred = each * (values[inside] - wanted.estimate)
-            values, noise_of_all = np.full(len(asked), wanted.estimate), np.zeros(len(asked))
-            values[asked] += centred
-            noise_of_all[asked] = each**2 * noise[inside]
+            inside = is_asked if len(values) == len(is_asked) else np.ones(len(values), dtype=bool)
+            centred = expansion * (values[inside] - quantity.estimate)
+            values, noise_of_all = np.full(len(is_asked), quantity.estimate), np.zeros(len(is_asked))
+            values[is_asked] += centred
+            noise_of_all[is_asked] = expansion**2 * noise[inside]
             design, noise = people, noise_of_all
         added = None if design.fractions is None else noise[:, None, None]
-        drift = wanted.se**2 - self.variance(wanted.target)
+        drift = quantity.se**2 - self.variance(quantity.target)
         variance = design.total_covariance(values[:, None], added)[0, 0] + drift * design.total**2
-        return wanted.estimate * design.total, math.sqrt(max(float(variance), 0.0))
+        return quantity.estimate * design.total, math.sqrt(max(float(variance), 0.0))
 
-    def share(self, option: object, wanted: Quantity, method: DesignMethod, level: float) -> WeightedShare:
-        found, scaled = self.interval(wanted, method, level)
-        visible = fallback(scaled, found, level) or found
-        target, design = wanted.target, self.design
+    def share(self, option: object, quantity: Quantity, method: DesignMethod, level: float) -> WeightedShare:
+        interval, scaled = self.interval(quantity, method, level)
+        visible = fallback(scaled, interval, level) or interval
+        target, design = quantity.target, self.design
         values = self.values(target)
-        plain = wanted.estimate * (1.0 - wanted.estimate) / (design.positive - 1)
-        spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
-        total, total_se = self.total(wanted)
-        effect = wanted.se**2 / plain if plain > 0.0 else None
-        asked = design.n if self.whole is None else self.whole.n
+        plain = quantity.estimate * (1.0 - quantity.estimate) / (design.positive - 1)
+        spread = float(design.mean(((values - quantity.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
+        total, total_se = self.total(quantity)
+        effect = quantity.se**2 / plain if plain > 0.0 else None
+        respondents = design.n if self.whole is None else self.whole.n
         # People who were not asked weigh nothing, and send no report about it.
         heaviest = design.heaviest * design.positive / design.total
         return WeightedShare(
             option=option,
             reported=None,
-            estimate=wanted.estimate,
-            se=wanted.se,
-            low=found.low,
-            high=found.high,
-            shown=shown_share(wanted.estimate, visible.low, visible.high),
-            se_privacy=wanted.se_privacy,
+            estimate=quantity.estimate,
+            se=quantity.se,
+            low=interval.low,
+            high=interval.high,
+            shown=shown_share(quantity.estimate, visible.low, visible.high),
+            se_privacy=quantity.se_privacy,
             interval=method.name,
-            misfit=misfit(scaled) if outside(scaled, found) else None,
+            misfit=misfit(scaled) if outside(scaled, interval) else None,
             total=total,
             total_se=total_se,
-            weight=heaviest * wanted.heaviest,
+            weight=heaviest * quantity.heaviest,
             design_effect=effect,
-            n_effective=asked / effect if effect else None,
-            sampling_effect=wanted.se**2 / spread if spread > 0.0 else math.nan,
+            n_effective=respondents / effect if effect else None,
+            sampling_effect=quantity.se**2 / spread if spread > 0.0 else math.nan,
         )

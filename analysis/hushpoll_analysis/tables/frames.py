@@ -209,10 +209,10 @@ def compare(
     labels = by_name(labels, "labels")
     mechanisms, reports = in_columns(mechanisms, designs, reports)
     keys = (option, reference, labels, level, simultaneous, sample, designs)
-    whole = whole_lists(mechanisms, [by, outcome], labels)
-    if by in whole:
+    lists = whole_lists(mechanisms, [by, outcome], labels)
+    if by in lists:
         return compare_by_options(compare, reports, mechanisms, outcome, by, *keys)
-    if outcome in whole:
+    if outcome in lists:
         return compare_options(_read, reports, mechanisms, outcome, by, *keys)
     number = _only_mean(mechanisms, outcome)
     if number is not None:
@@ -258,10 +258,10 @@ def _only_mean(mechanisms: Mechanisms, outcome: str) -> Question | None:
     """Find the question whose answers are numbers of which the reports tell the mean and not the shares."""
     if not isinstance(mechanisms, Survey):
         return None
-    found = mechanisms.questions_by_id.get(outcome)
-    if found is None or found.answers.values is None or tells_shares(found):
+    question = mechanisms.questions_by_id.get(outcome)
+    if question is None or question.answers.values is None or tells_shares(question):
         return None
-    return found
+    return question
 
 
 def _compare_numbers(
@@ -281,13 +281,13 @@ def _compare_numbers(
             reports, survey, question, by, sample, labels, level, reference, simultaneous
         )
     sample.design_of(reports)
-    whole = sampler(question.channel)
-    reports, known, named = _with_options(reports, survey, [by], labels)
-    given = (named or {}).get(by)
+    design = sampler(question.channel)
+    reports, channels, named = _with_options(reports, survey, [by], labels)
+    group_labels = (named or {}).get(by)
     if isinstance(reports, pd.DataFrame):
-        groups, codes = read_variable(reports, by, known, given)
+        groups, codes = read_variable(reports, by, channels, group_labels)
         column = read_column(reports, question.id, True)
-        outcome, wrong = whole.read(column.to_numpy())
+        outcome, wrong = design.read(column.to_numpy())
         if wrong is not None:
             raise AnalysisError(
                 f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of it",
@@ -296,14 +296,16 @@ def _compare_numbers(
         outcomes = groups.view.outcomes if groups.randomized else len(groups.labels)
         if TIMES in reports.columns:
             times = reports[TIMES].to_numpy(dtype=np.int64)
-            each = [(outcome[codes == code], times[codes == code]) for code in range(outcomes)]
-            counts = np.stack([whole.tally_counted(*one) for one in each])
+            rows_of_group = [(outcome[codes == code], times[codes == code]) for code in range(outcomes)]
+            counts = np.stack([design.tally_counted(*group) for group in rows_of_group])
         else:
-            counts = np.stack([whole.tally(outcome[codes == code]) for code in range(outcomes)])
+            counts = np.stack([design.tally(outcome[codes == code]) for code in range(outcomes)])
     else:
         counts = np.asarray(reports)
-        found = randomized_variable(by, known, given)
-        groups = found or Variable(by, tuple(given or range(len(counts))), ExactView(len(counts)), False)
+        variable = randomized_variable(by, channels, group_labels)
+        groups = variable or Variable(
+            by, tuple(group_labels or range(len(counts))), ExactView(len(counts)), False
+        )
     values = np.array([float(value) for value in question.answers.values or ()])
     rounding = float(question.answers.spacing)
     return compare_means(counts, groups, question.mechanism, values, level, reference, rounding, simultaneous)

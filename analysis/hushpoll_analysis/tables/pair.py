@@ -83,11 +83,11 @@ class PairReports(JointReports):
 
     def functional(self, rows: Sequence[Floats | None]) -> Floats:
         """Return the weights of the joint reports that estimate the product of what `rows` estimate, one a variable."""
-        wanted = []
+        tables = []
         for row, variable in zip(rows, self.variables, strict=True):
             answers = np.ones(variable.view.options) if row is None else variable.view.backward(row)
-            wanted.append(answers)
-        return self._weights(np.multiply.outer(*wanted))
+            tables.append(answers)
+        return self._weights(np.multiply.outer(*tables))
 
     def constrained(self) -> Maximum:
         """Maximum likelihood table on the simplex."""
@@ -105,11 +105,13 @@ def _variables(
     """Return each of the two as it looks in the reports that asked both."""
     sizes = [len(label) for label in labels]
     weight = channel.row(0)[1]
-    found = []
-    for name, own, other in zip(names, labels, reversed(sizes), strict=True):
-        made = Channel.krr(len(own), weight * other)
-        found.append(Variable(name, tuple(own), channel_view(made), True, None, made))
-    return tuple(found)
+    variables = []
+    for name, labels_of_question, other in zip(names, labels, reversed(sizes), strict=True):
+        pair_channel = Channel.krr(len(labels_of_question), weight * other)
+        variables.append(
+            Variable(name, tuple(labels_of_question), channel_view(pair_channel), True, None, pair_channel)
+        )
+    return tuple(variables)
 
 
 def pair_reports(

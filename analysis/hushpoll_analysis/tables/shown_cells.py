@@ -84,7 +84,7 @@ class Cells(Tidy, Summary, ABC):
             f"{' by '.join(self.names)}: joint shares, n = {self.n:,}, {100 * self.level:g} % {self.interval} intervals"
         ]
         if self.test is not None:
-            df = ", ".join(f"{one:g}" for one in self.test.df)
+            df = ", ".join(f"{degrees:g}" for degrees in self.test.df)
             lines.append(
                 f"Independence: {self.test.method} {self.test.statistic:.3f}, df = {df}, p = {self.test.p_value:.4f}"
             )

@@ -169,11 +169,11 @@ def anchored(
     if options:
         chosen = options if option is None else (_one_of(option, options, question),)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
-        each = _of_options(mechanisms, question, options)
+        option_chances = _of_options(mechanisms, question, options)
         if chances is not None:
-            each = _checked(chances, options, question).tolist()
-        wanted = [each[options.index(one)] for one in chosen]
-        return anchored_parts(parts, question, share, anchor_option, level, wanted)
+            option_chances = _checked(chances, options, question).tolist()
+        chosen_chances = [option_chances[options.index(name)] for name in chosen]
+        return anchored_parts(parts, question, share, anchor_option, level, chosen_chances)
     if isinstance(reports, pd.DataFrame):
         reports, sample = sample.among_asked(reports, mechanisms, [question, anchor])
     design = sample.design_of(reports)
@@ -188,13 +188,13 @@ def anchored(
 
 def careless_chances(survey: Survey, question: Question) -> list[Fraction]:
     """Return how often careless people give each true answer, "does not apply" last where there is a rule."""
-    own = question.answers.chances
+    chances_if_shown = question.answers.chances
     if question.after is None:
-        return list(own)
+        return list(chances_if_shown)
     before = survey.question(question.after.question)
     chances = dict(zip(before.labels, careless_chances(survey, before), strict=True))
-    shown = sum((chances[answer] for answer in question.after.answers), Fraction(0))
-    return [*(shown * one for one in own), 1 - shown]
+    chance_shown = sum((chances[answer] for answer in question.after.answers), Fraction(0))
+    return [*(chance_shown * chance for chance in chances_if_shown), 1 - chance_shown]
 
 
 def _read_parts(
@@ -210,11 +210,13 @@ def _read_parts(
     if isinstance(reports, pd.DataFrame):
         reports, keys = sample.in_frame(reports)
         sample = SampleKeys(**keys)
-    found = []
-    for option, told, known, given in each_option(reports, mechanisms, question, names, labels, options):
+    joints = []
+    for option, rows, channels, labels_of_option in each_option(
+        reports, mechanisms, question, names, labels, options
+    ):
         pair = [f"{question}[{option}]", anchor]
-        found.append((option, read_joint(told, known, pair, sample.design_of(told), given)))
-    return found
+        joints.append((option, read_joint(rows, channels, pair, sample.design_of(rows), labels_of_option)))
+    return joints
 
 
 def _of_options(mechanisms: Mechanisms, question: str, options: Sequence[str]) -> list[float]:
@@ -227,15 +229,19 @@ def _of_options(mechanisms: Mechanisms, question: str, options: Sequence[str]) -
 
 def _checked(chances: Any, options: Sequence[Any], name: str, total: float | None = None) -> Floats:
     """Read how often careless people give each answer; of answers that exclude each other this has a total."""
-    found = finite_numbers(chances, "chances")
-    if len(found) != len(options):
+    proportions = finite_numbers(chances, "chances")
+    if len(proportions) != len(options):
         raise AnalysisError(
-            f"chances: {len(found)} given for the {len(options)} answers of {name}", "give one for each"
+            f"chances: {len(proportions)} given for the {len(options)} answers of {name}", "give one for each"
         )
-    if found.min() < 0.0 or found.max() > 1.0 or (total is not None and abs(found.sum() - total) > ROUNDED):
+    if (
+        proportions.min() < 0.0
+        or proportions.max() > 1.0
+        or (total is not None and abs(proportions.sum() - total) > ROUNDED)
+    ):
         together = "" if total is None else f" that sum to {total:g}"
-        raise AnalysisError(f"chances: {found.tolist()}", f"give proportions of 0 to 1{together}")
-    return found
+        raise AnalysisError(f"chances: {proportions.tolist()}", f"give proportions of 0 to 1{together}")
+    return proportions
 
 
 def _one_of(option: Any, options: Sequence[str], name: str) -> str:
@@ -256,16 +262,16 @@ def anchored_joint(
 
     `chances` says how often careless people give each answer; by default all of them alike.
     """
-    asked, known = joint.variables
-    anchor = read_anchor(known, share, anchor_option)
+    question, anchor_variable = joint.variables
+    anchor = read_anchor(anchor_variable, share, anchor_option)
     if option is not None:
-        options = [asked.position(option)]
+        options = [question.position(option)]
     else:
-        options = [1] if len(asked.labels) == 2 else list(range(len(asked.labels)))
-    known_chances = None if chances is None else _checked(chances, asked.labels, asked.name, 1.0)
+        options = [1] if len(question.labels) == 2 else list(range(len(question.labels)))
+    known_chances = None if chances is None else _checked(chances, question.labels, question.name, 1.0)
     shares = []
     for k in options:
-        chance = 1.0 / len(asked.labels) if known_chances is None else float(known_chances[k])
+        chance = 1.0 / len(question.labels) if known_chances is None else float(known_chances[k])
         careless, corrected = corrected_share(joint, k, anchor, chance, level)
         shares.append(corrected)
     return _result(joint, anchor, level, careless, shares)
@@ -309,9 +315,11 @@ def anchored_mean(
 def _result(
     joint: JointReports, anchor: Anchor, level: float, careless: Careless, shares: Sequence[AnchoredShare]
 ) -> Anchored:
-    asked, known = joint.variables
+    question, anchor_variable = joint.variables
     notes = (*joint.notes(), *_notes(careless, shares))
-    return Anchored(asked.name, known.name, anchor.share, joint.n, level, careless, tuple(shares), notes)
+    return Anchored(
+        question.name, anchor_variable.name, anchor.share, joint.n, level, careless, tuple(shares), notes
+    )
 
 
 def _notes(careless: Careless, shares: Sequence[AnchoredShare]) -> list[str]:

@@ -129,8 +129,8 @@ class TwoGroupEstimate(Summary):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
-        shown = [parameter.shown for parameter in self.parameters]
-        limits = [[getattr(one, end) for one in shown] for end in ("estimate", "low", "high")]
+        clipped = [parameter.shown for parameter in self.parameters]
+        limits = [[getattr(values, end) for values in clipped] for end in ("estimate", "low", "high")]
         names = [parameter.name for parameter in self.parameters]
         words = f"share, {self.level:.0%} interval"
         return draw_whiskers(names, limits[0], limits[1], limits[2], words, axes)
@@ -348,12 +348,12 @@ def _solution(
     parameters = tuple(
         _parameter(unknown, theta, covariance, fit, level, method, rare=rare) for unknown in unknowns
     )
-    known = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
-    possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in known)
-    whole = tuple((int(no), int(yes)) for no, yes in counts)
+    determined = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
+    possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in determined)
+    group_counts = tuple((int(no), int(yes)) for no, yes in counts)
     return TwoGroupEstimate(
         name,
-        (whole[0], whole[1]),
+        (group_counts[0], group_counts[1]),
         probabilities,
         level,
         method.name,
@@ -467,16 +467,16 @@ def _group(group: npt.ArrayLike, number: int) -> npt.NDArray[np.int64]:
 
 def _probabilities(values: Pair, what: str) -> tuple[float, float]:
     numbers = []
-    for place, value in enumerate(_two(values, what), 1):
+    for position, value in enumerate(_two(values, what), 1):
         try:
             number = float(Fraction(value) if isinstance(value, str) else value)
         except (ValueError, TypeError, ZeroDivisionError):
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is not a number", "write 0.75 or 3/4"
+                f"{what}: {value!r} for group {position} is not a number", "write 0.75 or 3/4"
             ) from None
         if not 0 <= number <= 1:
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is not a probability", "it lies between 0 and 1"
+                f"{what}: {value!r} for group {position} is not a probability", "it lies between 0 and 1"
             )
         numbers.append(number)
     return numbers[0], numbers[1]

@@ -43,11 +43,11 @@ class Wording:
         """Write a number with so many decimals."""
         scale = 10.0**digits
         # Rounded here, as everywhere else; the library would round halves to even.
-        shown = math.floor(abs(value) * scale + 0.5) / scale
-        sign = "−" if value < 0 and shown else ""
+        magnitude = math.floor(abs(value) * scale + 0.5) / scale
+        sign = "−" if value < 0 and magnitude else ""
         pattern = "#,##0" + ("." + "0" * digits if digits else "")
         # Plain digits in every language: the figures and tables beside have them too.
-        return sign + format_decimal(shown, format=pattern, locale=self.language, numbering_system="latn")
+        return sign + format_decimal(magnitude, format=pattern, locale=self.language, numbering_system="latn")
 
     def percent(self, share: float, digits: int = 1) -> str:
         """Write a share in percent."""
