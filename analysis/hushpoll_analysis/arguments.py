@@ -19,7 +19,9 @@ def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise AnalysisError(f"{what} is {value!r}", "give a number")
     if not low <= float(value) <= high:
-        most = f" to {high:g}" if math.isfinite(high) else " or more"
+        most = " or more"
+        if math.isfinite(high):
+            most = f" to {high:g}"
         raise AnalysisError(f"{what} is {value!r}", f"give a number of {low:g}{most}")
     return float(value)
 
@@ -47,7 +49,9 @@ def listed(values: Any, what: str) -> tuple[Any, ...]:
 
 def one_or_more(values: Any, what: str) -> tuple[Any, ...]:
     """Read a list of names; a single one will do."""
-    return (values,) if isinstance(values, str) else listed(values, what)
+    if isinstance(values, str):
+        return (values,)
+    return listed(values, what)
 
 
 def by_name(values: Any, what: str) -> dict[str, tuple[Any, ...]]:

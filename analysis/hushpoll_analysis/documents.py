@@ -58,13 +58,17 @@ def _loaded(data: bytes) -> Any:
 
 
 def _to_be_resolved(value: Any) -> bool:
-    questions = value.get("questions") if isinstance(value, Mapping) else None
+    questions = None
+    if isinstance(value, Mapping):
+        questions = value.get("questions")
     return isinstance(questions, list) and any(map(_lacks_channel, questions))
 
 
 def _lacks_channel(question: Any) -> bool:
     """Return whether a question may need a channel that has to be computed."""
-    mechanism = question.get("mechanism") if isinstance(question, Mapping) else None
+    mechanism = None
+    if isinstance(question, Mapping):
+        mechanism = question.get("mechanism")
     if not isinstance(mechanism, Mapping) or "channel" in question:
         return False
     name, kind = mechanism.get("name"), question.get("kind")

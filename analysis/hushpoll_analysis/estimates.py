@@ -76,7 +76,9 @@ class IntervalEstimate(BoundedEstimate):
     def row(self) -> dict[str, Any]:
         """Return the fields in the order of a table's columns."""
         names = [entry.name for entry in fields(self) if entry.repr and entry.name not in FIGURES]
-        position = names.index(self.figures_follow) + 1 if self.figures_follow else 0
+        position = 0
+        if self.figures_follow:
+            position = names.index(self.figures_follow) + 1
         return {name: getattr(self, name) for name in (*names[:position], *FIGURES, *names[position:])}
 
     @property
@@ -225,13 +227,18 @@ class EstimateTable(Tidy, PlottedResult):
         )
 
     def _at_level(self, level: float) -> EstimateTable:
-        each_level = 1 - (1 - level) / len(self.estimates) if self.simultaneous else level
+        if self.simultaneous:
+            each_level = 1 - (1 - level) / len(self.estimates)
+        else:
+            each_level = level
         return replace(
             self, level=level, estimates=tuple(entry._at_level(each_level) for entry in self.estimates)
         )
 
     def _title(self) -> str:
-        together = ", all together" if self.simultaneous else ""
+        together = ""
+        if self.simultaneous:
+            together = ", all together"
         return (
             f"{self.mechanism}, n = {self.n:,} reports, {100 * self.level:g} % {self.interval} intervals{together}; "
             "reported counts are not true ones"
@@ -315,4 +322,6 @@ def _misfit(quantity: Quantity, interval: Interval, level: float) -> float | Non
     if not interval.method.bounded or low <= quantity.estimate <= high:
         return None
     p_value = misfit(quantity)
-    return p_value if p_value < (1 - level) / 2 else None
+    if p_value < (1 - level) / 2:
+        return p_value
+    return None

@@ -39,7 +39,10 @@ def draw_whiskers(
 ) -> Any:
     """Draw one row an estimate and give the axes; `zero` marks no effect."""
     middle, left, right = (np.asarray(values, dtype=np.float64) for values in (estimates, low, high))
-    axes = new_axes(len(middle)) if axes is None else axes
+    if axes is None:
+        axes = new_axes(len(middle))
+    else:
+        axes = axes
     rows = np.arange(len(middle))
     for row, a, b in zip(rows, left, right, strict=True):
         if np.isfinite(a) and np.isfinite(b):
@@ -76,18 +79,25 @@ def names_of(labels: Iterable[Any]) -> list[str]:
     """Write labels, long ones cut where they stay different."""
     entries = list(labels)
     cut = [plain(label) for label in entries]
-    return cut if len(set(cut)) == len(set(entries)) else [plain(label, None) for label in entries]
+    if len(set(cut)) == len(set(entries)):
+        return cut
+    return [plain(label, None) for label in entries]
 
 
 def plain(label: Any, most: int | None = LONGEST) -> str:
     """Write a label, each part cut; matplotlib would read a dollar sign as the beginning of a formula."""
     parts = [str(level) for level in (label if isinstance(label, tuple) else (label,))]
-    room = None if most is None else most // len(parts)
+    if most is None:
+        room = None
+    else:
+        room = most // len(parts)
     return " / ".join(_cut(text, room) for text in parts).replace("$", r"\$")
 
 
 def _cut(text: str, most: int | None) -> str:
-    return text if most is None or len(text) <= most else text[: most - 1] + "…"
+    if most is None or len(text) <= most:
+        return text
+    return text[: most - 1] + "…"
 
 
 def finish(axes: Any) -> None:

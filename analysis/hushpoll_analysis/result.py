@@ -27,8 +27,12 @@ def as_json(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [as_json(entry) for entry in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)
+        if math.isfinite(value):
+            return value
+        return None
+    if value is None or isinstance(value, str | int):
+        return value
+    return str(value)
 
 
 def rows_as_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -40,7 +44,10 @@ def rows_as_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def flat(row: dict[str, Any]) -> dict[str, Any]:
     """Put what is shown beside the rest, in columns of its own."""
     clipped = row.pop("shown", None)
-    values = clipped if isinstance(clipped, dict) or clipped is None else vars(clipped)
+    if isinstance(clipped, dict) or clipped is None:
+        values = clipped
+    else:
+        values = vars(clipped)
     return row | {f"shown_{key}": value for key, value in (values or {}).items()}
 
 
@@ -62,7 +69,9 @@ class PlottedResult(Summary):
 
         frame = pd.DataFrame([flat(self.row())])
         key = next((name for name in ("option", "name") if name in frame), None)
-        return frame.rename({0: type(self).plotted_column}) if key is None else frame.set_index(key)
+        if key is None:
+            return frame.rename({0: type(self).plotted_column})
+        return frame.set_index(key)
 
     def row(self) -> dict[str, Any]:
         """Return the fields in the order of a table's columns."""
@@ -78,7 +87,9 @@ class PlottedResult(Summary):
         from .plotting import draw_whiskers
 
         frame = self._picture()
-        before = "shown_" if f"shown_{self.plotted_column}" in frame else ""
+        before = ""
+        if f"shown_{self.plotted_column}" in frame:
+            before = "shown_"
         middle = frame[before + self.plotted_column]
         low, high = (frame.get(before + end, middle) for end in ("low", "high"))
         axes = draw_whiskers(frame.index, middle, low, high, self._words(), axes)
@@ -99,9 +110,13 @@ class PlottedResult(Summary):
 
     def _words(self) -> str:
         level = getattr(self, "level", None)
-        return self.words if level is None else f"{self.words}, {level:.0%} interval"
+        if level is None:
+            return self.words
+        return f"{self.words}, {level:.0%} interval"
 
     def _repr_html_(self) -> str:
         caption = self._caption()
         table: str = self.to_frame().to_html(float_format=lambda value: f"{value:.4f}", na_rep="")
-        return f"<p>{escape(caption)}</p>{table}" if caption else table
+        if caption:
+            return f"<p>{escape(caption)}</p>{table}"
+        return table

@@ -82,13 +82,19 @@ class Study:
         replicates: Any = None,
     ) -> None:
         if is_database_url(data):
-            name = survey.hash if isinstance(survey, Survey) else str(survey)
+            if isinstance(survey, Survey):
+                name = survey.hash
+            else:
+                name = str(survey)
             stored = read_database(data, name)
             self.survey = stored.survey
             self._stored_batch: float | None = stored.batch
             self.data: Any = read_frame(stored.survey, stored.records, stored.fewest)
         else:
-            self.survey = survey if isinstance(survey, Survey) else load_survey(survey)
+            if isinstance(survey, Survey):
+                self.survey = survey
+            else:
+                self.survey = load_survey(survey)
             self.data = _checked(self.survey, data)
             self._stored_batch = None
         self.sample = SampleKeys(
@@ -197,7 +203,10 @@ class Study:
 
     def report(self, by: str | None = None, **options: Any) -> SurveyResults:
         """Return what the results page shows. Options are those of `hushpoll_analysis.report`."""
-        data = self._counted if by is None and self._counts_suffice(options) else self._rows
+        if by is None and self._counts_suffice(options):
+            data = self._counted
+        else:
+            data = self._rows
         options = {"batch": self._batch} | options
         return report(self.survey, data, by, **self._keywords(options))
 

@@ -211,7 +211,10 @@ def cumulative(
     >>> [round(one.estimate, 3) for one in found.estimates]
     [0.447, 0.695, 0.902, 1.0]
     """
-    labels = () if options is None else listed(options, "options")
+    if options is None:
+        labels = ()
+    else:
+        labels = listed(options, "options")
     return cumulative_of(read_sample(counts, mechanism, labels), labels, level, interval)
 
 

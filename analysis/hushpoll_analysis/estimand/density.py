@@ -188,12 +188,14 @@ def _kernel(sample: Sample, edges: Floats, covariance: Floats, smoothing: float 
         raise AnalysisError(
             f"smoothing: {smoothing!r} is not a bandwidth", f"give more than 0 and up to {width:g}"
         )
-    relative_bandwidth = None if smoothing is None else smoothing / width
-    candidates = (
-        np.geomspace(0.5 / (len(edges) - 1), 0.5, 16).tolist()
-        if relative_bandwidth is None
-        else (relative_bandwidth,)
-    )
+    if smoothing is None:
+        relative_bandwidth = None
+    else:
+        relative_bandwidth = smoothing / width
+    if relative_bandwidth is None:
+        candidates = np.geomspace(0.5 / (len(edges) - 1), 0.5, 16).tolist()
+    else:
+        candidates = (relative_bandwidth,)
     at, bandwidth = _smoothest(sample, edges, covariance, _bumps, candidates)
     return *at, float(bandwidth * width)
 
@@ -233,9 +235,10 @@ def _smoothest(
     """Return the smoother of least estimated risk, as heights per share on a fine grid."""
     start, width = float(edges[0]), float(edges[-1] - edges[0])
     inner = (edges - start) / width
-    best = (
-        candidates[0] if len(candidates) == 1 else _least_risk(sample, inner, covariance, heights, candidates)
-    )
+    if len(candidates) == 1:
+        best = candidates[0]
+    else:
+        best = _least_risk(sample, inner, covariance, heights, candidates)
     grid = np.linspace(0.0, 1.0, GRID)
     return (start + width * grid, heights(grid, inner, best) / width), best
 

@@ -112,7 +112,9 @@ class PartsEstimate(EstimateTable):
 
         Where one option is chosen also summing to one (nearest point of the simplex).
         """
-        return nearest_on_simplex(self.shares) if self.one_choice else np.clip(self.shares, 0.0, 1.0)
+        if self.one_choice:
+            return nearest_on_simplex(self.shares)
+        return np.clip(self.shares, 0.0, 1.0)
 
     def report_weights(self, option: str) -> Floats:
         """Return the weights b of the reports about an option: one report moves its estimate by b/n."""
@@ -160,7 +162,10 @@ class PartsEstimate(EstimateTable):
         sample = read_sample(matching.counts(np.asarray(self.counts)), matching.channel)
         quantities = [sample.quantity(sample.view.unit(cell)) for cell in range(4)]
         method = method_for(quantities, self.interval_requested)
-        order = (0, 1, 2, 3) if positions == [low, high] else (0, 2, 1, 3)
+        if positions == [low, high]:
+            order = (0, 1, 2, 3)
+        else:
+            order = (0, 2, 1, 3)
         return tuple(
             linear_estimate(quantities[cell], names[cell], None, method.name, self.level, self.resampling)
             for cell in order
@@ -281,7 +286,10 @@ class OptionReports:
     ) -> tuple[tuple[Estimate, ...], str]:
         """Return the share of each option, and the method of its interval."""
         count = len(self.quantities)
-        each_level = 1 - (1 - level) / count if simultaneous else level
+        if simultaneous:
+            each_level = 1 - (1 - level) / count
+        else:
+            each_level = level
         method = method_for(self.quantities, interval, simultaneous and count > 1)
         limits = intervals(self.quantities, method, each_level, resampling)
         return tuple(
@@ -334,7 +342,10 @@ def read_option_reports(
     channel = analysis_channel(mechanism)
     design = sampler(channel)
     cells = design.from_counts(whole_numbers(counts, "counts"))
-    labels = tuple(str(k) for k in range(len(design.parts))) if options is None else tuple(options)
+    if options is None:
+        labels = tuple(str(k) for k in range(len(design.parts)))
+    else:
+        labels = tuple(options)
     if len(labels) != len(design.parts):
         raise AnalysisError(
             f"options: {len(design.parts)} labels expected, one per option, got {len(labels)}"

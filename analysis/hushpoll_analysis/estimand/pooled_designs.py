@@ -62,7 +62,9 @@ class Mixed:
     @property
     def view(self) -> ChannelView:
         """What the estimate inverts."""
-        return self.stacked if self.pooling == RESPONDENTS else TableView(self._table)
+        if self.pooling == RESPONDENTS:
+            return self.stacked
+        return TableView(self._table)
 
     @property
     def _table(self) -> npt.NDArray[np.float64]:
@@ -93,11 +95,9 @@ class Mixed:
     @property
     def notes(self) -> tuple[str, ...]:
         """How the designs were put together, and whether they agree."""
-        how = (
-            "Every respondent counts alike, whatever the design."
-            if self.pooling == RESPONDENTS
-            else "The designs are weighted by their precision, which takes their people to be alike."
-        )
+        how = "The designs are weighted by their precision, which takes their people to be alike."
+        if self.pooling == RESPONDENTS:
+            how = "Every respondent counts alike, whatever the design."
         test = agreement(self.stacked, self.counts)
         if test is None:
             return (how,)

@@ -69,9 +69,13 @@ class Places:
     def at(self, curve: Floats, p: float) -> float:
         """Return the smallest number with a cumulative share of at least p, spread evenly within its bin."""
         position = int(np.flatnonzero(curve >= p - 1e-12)[0])
-        below = float(curve[position - 1]) if position else 0.0
+        below = 0.0
+        if position:
+            below = float(curve[position - 1])
         inside = float(curve[position]) - below
-        fraction = min(max((p - below) / inside, 0.0), 1.0) if inside > 0.0 else 1.0
+        fraction = 1.0
+        if inside > 0.0:
+            fraction = min(max((p - below) / inside, 0.0), 1.0)
         first, width = float(self.first[position]), float(self.last[position] - self.first[position])
         if self.step is None:
             return first + fraction * width

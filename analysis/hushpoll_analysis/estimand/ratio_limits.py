@@ -66,7 +66,9 @@ class Ratios:
         """
         if interval(self.whole, self.method.name, level).low <= 0.0:
             return np.tile([-math.inf, math.inf], (len(self.tops), 1))
-        return self._fieller(level) if self.method.normal else self._score(level)
+        if self.method.normal:
+            return self._fieller(level)
+        return self._score(level)
 
     def _score(self, level: float) -> Floats:
         view = self.sample.view

@@ -101,7 +101,10 @@ def _unbounded(
         estimate = numerator.estimate / denominator.estimate
         gap = table.functional(_target(table, of) - estimate * _target(table, among), interval="wald")
         se = gap.se / denominator.estimate
-    middle = 0.5 if math.isnan(estimate) else min(max(estimate, 0.0), 1.0)
+    if math.isnan(estimate):
+        middle = 0.5
+    else:
+        middle = min(max(estimate, 0.0), 1.0)
     return RatioEstimate(
         of=of,
         among=among,

@@ -183,7 +183,10 @@ class ShareSample(Sample):
     ) -> ShareEstimates:
         """Return the table of shares with intervals of a level, each alone or all together."""
         quantities = self.quantities
-        each_level = 1 - (1 - level) / len(quantities) if simultaneous else level
+        if simultaneous:
+            each_level = 1 - (1 - level) / len(quantities)
+        else:
+            each_level = level
         method = method_for(quantities, interval, simultaneous and len(quantities) > 1)
         named = self.view.outcomes == self.view.options and self.has_report_names
         limits = intervals(quantities, method, each_level, resampling)
@@ -344,11 +347,9 @@ def _reports_have_names(mechanism: Channel | Mechanism) -> bool:
 def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
     if not isinstance(mechanism, Channel):
         return mechanism.epsilon_note
-    return (
-        ""
-        if math.isfinite(epsilon)
-        else msg("unbounded: some report is impossible for one true answer, not for another")
-    )
+    if math.isfinite(epsilon):
+        return ""
+    return msg("unbounded: some report is impossible for one true answer, not for another")
 
 
 def _notes(

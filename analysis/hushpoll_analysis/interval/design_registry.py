@@ -58,4 +58,6 @@ def quantity_method(requested: str) -> str:
     """Return the name of the method for other weighted quantities, which only methods of simple samples fit."""
     if requested == AUTO:
         return Wilson.name
-    return requested if requested in METHODS else Wald.name
+    if requested in METHODS:
+        return requested
+    return Wald.name

@@ -46,7 +46,9 @@ def misfit(quantity: Quantity) -> float:
         less = below == (line.slope > 0)
         return _tail(line.successes, line.trials, line.probability(edge), less)
     spread = _spread_at(quantity, edge)
-    return float(ndtr(-abs(quantity.estimate - edge) / spread)) if spread > 0.0 else 0.0
+    if spread > 0.0:
+        return float(ndtr(-abs(quantity.estimate - edge) / spread))
+    return 0.0
 
 
 def is_no_chance(chance: float | None, tests: int, level: float) -> bool:
@@ -64,7 +66,9 @@ def _spread_at(quantity: Quantity, edge: float) -> float:
     there = np.abs(values - edge) <= 1e-9 * max(1.0, float(np.abs(values).max()))
     variances = quantity.view.backward(weights**2) - quantity.view.backward(weights) ** 2
     error = math.sqrt(max(float(variances[there].max(initial=0.0)), 0.0) / quantity.size)
-    return error if quantity.decoy is None else max(error, quantity.se)
+    if quantity.decoy is None:
+        return error
+    return max(error, quantity.se)
 
 
 def _tail(successes: float, trials: float, probability: float, less: bool) -> float:
@@ -72,4 +76,6 @@ def _tail(successes: float, trials: float, probability: float, less: bool) -> fl
     if not less:
         successes, probability = trials - successes, 1.0 - probability
     failures = trials - successes
-    return float(betainc(failures, successes + 1.0, 1.0 - probability)) if failures > 0 else 1.0
+    if failures > 0:
+        return float(betainc(failures, successes + 1.0, 1.0 - probability))
+    return 1.0

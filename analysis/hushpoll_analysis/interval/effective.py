@@ -43,7 +43,10 @@ def effective_quantity(
     """
     weights = view.solution(target)
     spread = float((weights - weights @ frequencies) ** 2 @ frequencies)
-    size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else min(kish, n)
+    if variance > 0.0 and spread > 0.0:
+        size = min(spread / variance, kish)
+    else:
+        size = min(kish, n)
     if plain is not None and plain > 0.0 and spread > 0.0:
         size = max(size, min(spread / plain, kish))
     shares = known_shares(view, frequencies)

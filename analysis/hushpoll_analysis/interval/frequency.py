@@ -103,11 +103,10 @@ class FrequencyMethod(IntervalMethod):
 
         def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
             yes, of = successes * shrink**2, trials * shrink**2
-            limits = (
-                self.of_each(yes, of, levels)
-                if population is None
-                else self.of_population(yes, of, levels, population)
-            )
+            if population is None:
+                limits = self.of_each(yes, of, levels)
+            else:
+                limits = self.of_population(yes, of, levels, population)
             ends = [intercept + slope * np.where(certain, yes / of, end) for end in limits]
             return np.minimum(*ends), np.maximum(*ends)
 

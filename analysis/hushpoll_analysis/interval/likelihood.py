@@ -101,8 +101,14 @@ def crossings(
     def short(point: float) -> float:
         return min(max(top - value(point), 0.0), 1e9) - limit
 
-    low = left if best <= left or short(left) <= 0 else float(brentq(short, left, best, xtol=1e-13))
-    high = right if best >= right or short(right) <= 0 else float(brentq(short, best, right, xtol=1e-13))
+    if best <= left or short(left) <= 0:
+        low = left
+    else:
+        low = float(brentq(short, left, best, xtol=1e-13))
+    if best >= right or short(right) <= 0:
+        high = right
+    else:
+        high = float(brentq(short, best, right, xtol=1e-13))
     return low, high
 
 

@@ -96,8 +96,14 @@ def decoy_limits(quantity: Quantity, reports: BoundedEstimate, level: float) -> 
         """How far 0 lies inside the interval of z - A(p) - B(p) q; negative outside."""
         slope = float(move[0] + share * (move[1] - move[0]))
         gap = reports.estimate - float(base[0] + share * (base[1] - base[0])) - slope * q.estimate
-        side = reports.below if gap > 0.0 else reports.above
-        other = q.above if (gap > 0.0) == (slope > 0.0) else q.below
+        if gap > 0.0:
+            side = reports.below
+        else:
+            side = reports.above
+        if (gap > 0.0) == (slope > 0.0):
+            other = q.above
+        else:
+            other = q.below
         return math.hypot(side, slope * other) - abs(gap)
 
     no, yes = (float(value) for value in quantity.target)
@@ -127,7 +133,9 @@ class DecoyError:
                 float(channel[1, 1] - channel[0, 1]) for channel in (decoy.without, decoy.within)
             )
             here = at_none + decoy.share * (at_full - at_none)
-            bend = (at_full - at_none) / here if here else 0.0
+            bend = 0.0
+            if here:
+                bend = (at_full - at_none) / here
         return cls(BoundedEstimate(decoy.share, *frequency_limits(decoy.yes, decoy.of, level)), slope, bend)
 
     def side(self, gap: float) -> float:
@@ -141,7 +149,10 @@ def with_decoys(reports: BoundedEstimate, decoys: Sequence[DecoyError]) -> Limit
 
     def room(value: float) -> float:
         gap = reports.estimate - value
-        side = reports.below if gap > 0.0 else reports.above
+        if gap > 0.0:
+            side = reports.below
+        else:
+            side = reports.above
         return math.hypot(side, *(decoy.side(gap) for decoy in decoys)) - abs(gap)
 
     return _edge(room, reports.estimate, -1.0), _edge(room, reports.estimate, 1.0)
@@ -156,7 +167,9 @@ def _edge(room: Callable[[float], float], best: float, side: float) -> float:
             return float(brentq(room, inner, outer, xtol=1e-12))
         inner, step = outer, 2.0 * step
     possible = 0.0 if side < 0.0 else 1.0
-    return min(best, possible) if side < 0.0 else max(best, possible)
+    if side < 0.0:
+        return min(best, possible)
+    return max(best, possible)
 
 
 def difference_limits(first: BoundedEstimate, second: BoundedEstimate, correlation: float = 0.0) -> Limits:
@@ -208,14 +221,21 @@ def least_ratio(first: BoundedEstimate, second: BoundedEstimate, correlation: fl
 
     A ratio of shares is not negative, so 0 where the first part may be 0 too.
     """
-    return _lowest(first, second, correlation) if first.low > 0.0 else 0.0
+    if first.low > 0.0:
+        return _lowest(first, second, correlation)
+    return 0.0
 
 
 def _lowest(first: BoundedEstimate, second: BoundedEstimate, correlation: float) -> float:
     """Solve first - R second = sqrt(below^2 + R^2 other^2 - 2 R rho below other), a quadratic in R."""
     a, b, below = first.estimate, second.estimate, first.below
-    other = second.above if first.low >= 0.0 else second.below
+    if first.low >= 0.0:
+        other = second.above
+    else:
+        other = second.below
     square, half, free = b * b - other**2, a * b - correlation * below * other, a * a - below**2
     root = math.sqrt(max(half * half - square * free, 0.0))
     # Two forms of the same root; each is the stable one where the other divides by nearly 0.
-    return free / (half + root) if half > 0.0 else (half - root) / square
+    if half > 0.0:
+        return free / (half + root)
+    return (half - root) / square

@@ -60,7 +60,10 @@ class OneFrequency:
     @property
     def reports(self) -> tuple[float, float]:
         """Successes and trials that came in, where the others are worth more in a finite population."""
-        growth = 1.0 if self.finite is None else self.finite.growth
+        if self.finite is None:
+            growth = 1.0
+        else:
+            growth = self.finite.growth
         return self.successes / growth, self.trials / growth
 
     def worth(self, probability: float) -> float:
@@ -70,7 +73,11 @@ class OneFrequency:
         p, (low, high) = np.array([probability]), (np.array([end]) for end in self.finite.chances)
         variance = population_variance(p, np.array([self.finite.fraction]), low, high).item()
         total_variance = probability * (1.0 - probability)
-        return total_variance / variance if variance > 0.0 else math.inf if total_variance > 0.0 else 1.0
+        if variance > 0.0:
+            return total_variance / variance
+        if total_variance > 0.0:
+            return math.inf
+        return 1.0
 
     def at(self, probability: float) -> float:
         """Return the quantity that belongs to a probability of the frequency."""
@@ -155,7 +162,11 @@ class Quantity:
         total_variance = float((self.weights - self.weights @ expected) ** 2 @ expected)
         noise = min(float(self.view.noise(self.weights) @ shares), total_variance)
         variance = (1.0 - self.sampling_fraction) * total_variance + self.sampling_fraction * noise
-        return total_variance / variance if variance > 0.0 else math.inf if total_variance > 0.0 else 1.0
+        if variance > 0.0:
+            return total_variance / variance
+        if total_variance > 0.0:
+            return math.inf
+        return 1.0
 
     @property
     def heaviest(self) -> float:
@@ -303,4 +314,6 @@ def _design_effect(target: Floats, shares: Floats | None, variance: float, n: fl
     if shares is None:
         return None
     plain = float(target**2 @ shares - (target @ shares) ** 2) / (n - 1)
-    return variance / plain if plain > 0 else None
+    if plain > 0:
+        return variance / plain
+    return None

@@ -102,7 +102,10 @@ def _least(target: Floats, slope: Floats, floor: float) -> float:
     The log-likelihood is concave, so its tangent encloses the likelihood set and this bounds a.h from below.
     """
     enough = slope >= floor
-    least = float(target[enough].min()) if np.any(enough) else np.inf
+    if np.any(enough):
+        least = float(target[enough].min())
+    else:
+        least = np.inf
     inside, outside = np.flatnonzero(enough), np.flatnonzero(~enough)
     if inside.size and outside.size:
         weight = (floor - slope[outside])[None, :] / (slope[inside][:, None] - slope[outside][None, :])

@@ -172,7 +172,10 @@ def correlate(
         for column in report_columns
         if column.decoy is not None
     ]
-    df = None if simple else design.degrees_of_freedom
+    if simple:
+        df = None
+    else:
+        df = design.degrees_of_freedom
     size = len(columns)
     r, low, high, se, p_value = (
         *(np.eye(size) for _ in range(3)),

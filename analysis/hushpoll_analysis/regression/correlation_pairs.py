@@ -49,7 +49,9 @@ class ReportColumn:
     @property
     def decoy(self) -> EstimatedShare | None:
         """The decoy share that was counted; None where there is none."""
-        return None if self.variable is None else self.variable.decoy
+        if self.variable is None:
+            return None
+        return self.variable.decoy
 
     def moved(self, step: float) -> ReportColumn:
         """Return the column if the decoy's share were another by a bit: the weights move with it."""
@@ -136,7 +138,10 @@ class ColumnPair:
     def figures(self, design: SampleDesign, level: float, df: int | None) -> PairFigures:
         """Return the correlation with its standard error, interval and p-value."""
         r = float(design.mean(self.products[:, None])[0])
-        noise = None if design.fractions is None else self.noise(r)[:, None, None]
+        if design.fractions is None:
+            noise = None
+        else:
+            noise = self.noise(r)[:, None, None]
         variance = max(float(design.covariance(self.influence(r)[:, None], noise)[0, 0]), 0.0)
         decoys = _decoy_variance(design, (self.first, self.second))
         se = float(np.sqrt(variance + decoys))

@@ -102,7 +102,10 @@ def binary(link: str, event: Any) -> Family:
     chance_of(link)
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
-        source = None if not hasattr(channels, "get") else channels.get(name)
+        if not hasattr(channels, "get"):
+            source = None
+        else:
+            source = channels.get(name)
         if isinstance(source, RowDesigns):
             return _binary_by_rows(column, name, source, link, event)
         variable = randomized_variable(name, channels)
@@ -186,14 +189,19 @@ def _binary_by_rows(
     if variable is not None:
         assert isinstance(variable.view, StackedView)
         through = variable.view.codes(codes, source.rows)
-    labels = (0, 1) if variable is None else _event_labels(variable, event)
+    if variable is None:
+        labels = (0, 1)
+    else:
+        labels = _event_labels(variable, event)
     return ReadOutcome(model, labels, True, variable, through)
 
 
 def _honest(source: RowDesigns, yes: Floats) -> Floats | None:
     """Return the chances of reports from a Yes where the unknown share stands aside; None where it never does."""
     aside = np.array([isinstance(design, PartlyKnown) and design.aside for design in source.designs])
-    return np.where(aside[source.rows], yes, np.nan) if aside.any() else None
+    if aside.any():
+        return np.where(aside[source.rows], yes, np.nan)
+    return None
 
 
 def _check_determined(
@@ -250,7 +258,10 @@ def _table(variable: Variable) -> Floats:
 
 def _event_labels(variable: Variable, event: Any) -> tuple[Any, ...]:
     if len(variable.labels) == 2:
-        yes = 1 if event is None else variable.position(event)
+        if event is None:
+            yes = 1
+        else:
+            yes = variable.position(event)
         return variable.labels[1 - yes], variable.labels[yes]
     return "not", event
 
@@ -262,7 +273,10 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
     in K-ary and forced response: then the event's own report is all that matters.
     """
     if len(variable.labels) == 2:
-        yes = 1 if event is None else variable.position(event)
+        if event is None:
+            yes = 1
+        else:
+            yes = variable.position(event)
         return table[[1 - yes, yes]]
     if event is None:
         answers = ", ".join(map(str, variable.labels))
@@ -291,7 +305,10 @@ def multinomial(reference: Any) -> Family:
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
-        first = 0 if reference is None else variable.position(reference)
+        if reference is None:
+            first = 0
+        else:
+            first = variable.position(reference)
         order = [first, *(k for k in range(len(variable.labels)) if k != first)]
         seen = seen_chances(variable, codes, name)[:, order]
         tables, table_of = report_tables(variable)

@@ -167,7 +167,9 @@ def _is_call_by_row(function: ast.expr, besides: Collection[str] = ()) -> bool:
 
 def _refuse_other_effects(formula: Any) -> None:
     """Refuse random slopes and nested groups by name: the formula's grammar would only call them odd."""
-    effect = re.search(r"\([^()|]*\|[^()]*\)", formula) if isinstance(formula, str) else None
+    effect = None
+    if isinstance(formula, str):
+        effect = re.search(r"\([^()|]*\|[^()]*\)", formula)
     if effect is not None:
         raise AnalysisError(
             f"the formula has the random effect {effect[0]}, and only a random intercept of one column is fitted",
@@ -276,7 +278,9 @@ def stacked_frame(
         }
         copies.append(frame.assign(**values))
     # Categories survive a concatenation of equal categoricals.
-    return pd.concat(copies, ignore_index=True) if len(copies) > 1 else copies[0]
+    if len(copies) > 1:
+        return pd.concat(copies, ignore_index=True)
+    return copies[0]
 
 
 def _constant(variable: Variable, k: int, n: int) -> Any:
@@ -401,7 +405,10 @@ def check_rank(matrix: Floats, names: tuple[str, ...], people: int) -> None:
         raise NotIdentifiedError(f"{people} respondents cannot determine {matrix.shape[1]} coefficients")
     for width in range(1, matrix.shape[1] + 1):
         if np.linalg.matrix_rank(scaled[:, :width], tol=1e-9) < width:
-            name = names[width - 1] if names else str(width - 1)
+            if names:
+                name = names[width - 1]
+            else:
+                name = str(width - 1)
             raise NotIdentifiedError(
                 f"the column {name!r} of the model is a combination of the ones before it, so its coefficient is not "
                 "identified",

@@ -61,12 +61,17 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
 def _everybodys(fit: ModelFit, joint: Floats) -> Floats:
     """Return every respondent the chances of their row."""
     of_row = fit.data.rows.of_row
-    return joint if of_row is None else joint[of_row]
+    if of_row is None:
+        return joint
+    return joint[of_row]
 
 
 def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
     """Return the chance of each true answer of one randomized column, one row per respondent."""
-    name = fit.data.outcome_name if column is None else column
+    if column is None:
+        name = fit.data.outcome_name
+    else:
+        name = column
     joint = _everybodys(fit, _joint(fit, fit.theta))
     index = fit.data.rows.index
     if name == fit.data.outcome_name:

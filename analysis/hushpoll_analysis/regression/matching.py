@@ -46,7 +46,10 @@ def _agrees(fit: ModelFit, data: pd.DataFrame, name: str) -> bool:
     fitted_name, given_name = (find_column(frame, name, randomized) for frame in (rows.frame, data))
     if fitted_name is None or fitted_name != given_name:
         return False
-    fitted = rows.frame[fitted_name] if rows.of_row is None else rows.frame[fitted_name].iloc[rows.of_row]
+    if rows.of_row is None:
+        fitted = rows.frame[fitted_name]
+    else:
+        fitted = rows.frame[fitted_name].iloc[rows.of_row]
     fitted, column = (values.reset_index(drop=True) for values in (fitted, data[given_name]))
     if len(fitted) != len(column):
         return False

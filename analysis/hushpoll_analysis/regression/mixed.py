@@ -119,9 +119,15 @@ class MixedFit(ModelFit):
         REML does. Where the relative standard error is below 5 % the interval is normal on the logarithm, which is the
         same then.
         """
-        requested_level = self.level if level is None else check_level(level)
+        if level is None:
+            requested_level = self.level
+        else:
+            requested_level = check_level(level)
         z = float(stats.norm.isf((1.0 - requested_level) / 2.0))
-        error = float(self.se[-1]) / self.sd if self.sd > 0.0 else math.inf
+        if self.sd > 0.0:
+            error = float(self.se[-1]) / self.sd
+        else:
+            error = math.inf
         if error < _SHARP:
             return self.sd * math.exp(-z * error), self.sd * math.exp(z * error)
         assert self.random is not None
@@ -206,7 +212,9 @@ def fit_mixed(
         random = replace(random, prior=True, memory={})
         if not plain.penalized and penalty != NEVER:
             plain = fit_model(formula, data, family, level, "observed", None, ALWAYS)
-        settled = _settled(random, plain) if plain.penalized else None
+        settled = None
+        if plain.penalized:
+            settled = _settled(random, plain)
         notes.append(ASKED if penalty == ALWAYS else PENALIZED)
     if settled is None:
         raise NotIdentifiedError(
@@ -271,7 +279,10 @@ def _highest(random: RandomIntercept, plain: ModelFit) -> tuple[Floats, float, d
             if height >= top - 1e-6:
                 theta, top, held = moved, height, edge
     last = len(theta) - 1
-    alone = plain._top if random.prior else plain.log_likelihood
+    if random.prior:
+        alone = plain._top
+    else:
+        alone = plain.log_likelihood
     if theta[last] < LEAST or top <= alone + 1e-9:
         return np.append(plain.theta, -30.0), alone, {**plain.held, last: -30.0}
     return theta, top, held
@@ -313,7 +324,10 @@ def _finished(
 ) -> MixedFit:
     theta, top, covariance, held = maximum
     last = len(theta) - 1
-    sd = 0.0 if last in held else math.exp(theta[-1])
+    if last in held:
+        sd = 0.0
+    else:
+        sd = math.exp(theta[-1])
     scale = np.append(data.scale, 1.0)
     coef, inner = natural_scale(data, theta[:-1])
     slope = np.zeros((len(theta), len(theta)))

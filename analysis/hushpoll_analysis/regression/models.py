@@ -283,7 +283,10 @@ def _read(
     channels = _with_designs(formula, data, channels, designs)
     design = sample.design(data)
     rows = each_row(check_frame(data))
-    together = rows if designs is not None else _alike(formula, data, channels, predictors, design)
+    if designs is not None:
+        together = rows
+    else:
+        together = _alike(formula, data, channels, predictors, design)
     added_up = put_design_together(design, together)
     if TIMES in data.columns:
         together = replace(together, of_row=None)
@@ -327,7 +330,9 @@ def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Desi
     """Put designs in the place of their names; a mechanism by itself is the outcome's."""
     if designs is None and isinstance(channels, Mechanism | Channel):
         return {parse_formula(formula)[0]: channels}
-    outcome = parse_formula(formula)[0] if designs is not None else None
+    outcome = None
+    if designs is not None:
+        outcome = parse_formula(formula)[0]
     mechanisms: Mechanisms = with_designs(channels, designs, data, outcome)
     if designs is not None and is_column(channels):
         # One column serves every question of the surveys; the formula says which are meant.

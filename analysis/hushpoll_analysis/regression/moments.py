@@ -98,7 +98,10 @@ class MomentFit(Coefficients):
         if data is None:
             assert self.people is not None
             of_row = self.people.of_row
-            frame = self.terms.frame if of_row is None else self.terms.frame.iloc[of_row]
+            if of_row is None:
+                frame = self.terms.frame
+            else:
+                frame = self.terms.frame.iloc[of_row]
             return frame.set_axis(self.people.index)
         data = check_frame(data)
         missing = [name for name in self.terms.frame.columns if name not in data.columns]
@@ -174,7 +177,10 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
         covariance = design.replicates.spread(np.stack(again), coef)
     else:
         covariance = _spread(moments.influence(weights, coef), data, design)
-    df = None if design is None else design.degrees_of_freedom + 1 - width
+    if design is None:
+        df = None
+    else:
+        df = design.degrees_of_freedom + 1 - width
     if df is not None and df < 1:
         raise AnalysisError(f"{width} coefficients are too many for the clusters and strata of this design")
     scale = data.scale[:width]
@@ -200,7 +206,9 @@ def _few(data: ModelData) -> tuple[str, ...]:
     if not data.randomized:
         return ()
     rarest = float(np.min(data.rows.times @ data.members()))
-    return () if rarest >= _ENOUGH else (FEW.format(people=max(round(rarest), 0)),)
+    if rarest >= _ENOUGH:
+        return ()
+    return (FEW.format(people=max(round(rarest), 0)),)
 
 
 def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
@@ -225,7 +233,9 @@ def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
         return (DISAGREE.format(p=p),)
     if design is None:
         times = float(np.sqrt(np.max(np.diag(_spread(influence, data, None)) / np.diag(inverse)[:width])))
-        return (TOO_SMALL.format(times=times),) if times > _WIDER else ()
+        if times > _WIDER:
+            return (TOO_SMALL.format(times=times),)
+        return ()
     return ()
 
 

@@ -76,7 +76,10 @@ def _reports(
             f"more than {MOST_REPORTS:,}",
             "use fewer randomized predictors, or leave population= out (standard errors are then a little too large)",
         )
-    outcomes = range(model.reports) if data.outcome.randomized else range(1)
+    if data.outcome.randomized:
+        outcomes = range(model.reports)
+    else:
+        outcomes = range(1)
     hidden = [report_tables(variable) for _, variable in data.terms.randomized]
     for report, *hidden_reports in product(outcomes, *map(range, sizes[: len(hidden)])):
         seen = np.ones(likelihood.seen.shape)

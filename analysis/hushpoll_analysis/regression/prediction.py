@@ -46,8 +46,13 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
     answered = [name for name in hidden if name in frame.columns]
     if answered and answered != hidden:
         raise AnalysisError(f"give the true answers of all of {', '.join(hidden)}, or of none")
-    matrices = terms.given(frame) if answered else terms.matrix(frame)
-    covariates = terms.covariates(frame if people is None else people) if hidden and not answered else None
+    if answered:
+        matrices = terms.given(frame)
+    else:
+        matrices = terms.matrix(frame)
+    covariates = None
+    if hidden and not answered:
+        covariates = terms.covariates(frame if people is None else people)
 
     def chances(theta: Floats) -> Floats:
         beta, gamma, extra = _plain(fit).split(theta)
@@ -117,7 +122,10 @@ def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
 def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> pd.DataFrame:
     """One row a respondent, and for several answers one block an answer."""
     frame = _frame(fit, data)
-    index = frame.index if data is not None else fit.data.rows.index
+    if data is not None:
+        index = frame.index
+    else:
+        index = fit.data.rows.index
     z = fit.quantile(fit.level if level is None else check_level(level))
     chosen = list(fit.data.outcome.shown)
     chances = answer_chances(fit, frame)
@@ -128,7 +136,9 @@ def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> 
     value, se = with_slopes(fit, statistic)
     low, high = _limits(fit, value, se, z)
     result = pd.DataFrame({"estimate": value, "se": se, "low": low, "high": high})
-    of_row = fit.data.rows.of_row if data is None else None
+    of_row = None
+    if data is None:
+        of_row = fit.data.rows.of_row
     blocks = []
     for number in range(len(chosen)):
         block = result.iloc[number * len(frame) : (number + 1) * len(frame)]
@@ -136,7 +146,10 @@ def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> 
     if len(chosen) == 1:
         return blocks[0]
     labels: list[Any] = [fit.data.outcome.labels[k] for k in chosen]
-    inner = list(index.names) if isinstance(index, pd.MultiIndex) else [index.name or "row"]
+    if isinstance(index, pd.MultiIndex):
+        inner = list(index.names)
+    else:
+        inner = [index.name or "row"]
     return pd.concat(blocks, keys=labels, names=["answer", *inner])
 
 
@@ -155,7 +168,10 @@ def marginal_effects(
     """Average over the data of dP/dx, or of P(one value) - P(the first value)."""
     terms = fit.data.terms
     columns = list(terms.frame.columns)
-    chosen_variables = columns if variables is None else list(one_or_more(variables, "variables"))
+    if variables is None:
+        chosen_variables = columns
+    else:
+        chosen_variables = list(one_or_more(variables, "variables"))
     discrete = one_or_more(discrete, "discrete")
     unknown = [name for name in [*chosen_variables, *discrete] if name not in columns]
     if unknown:
@@ -186,7 +202,10 @@ def marginal_effects(
     rows = pd.DataFrame({"effect": value, "se": se, "z": ratio, "p_value": p, "low": low, "high": high})
     keys = [(*pair, answer) for pair in names for answer in wide]
     index = pd.MultiIndex.from_tuples(keys, names=["variable", "contrast", "answer"])
-    rows.index = index.droplevel("answer") if len(wide) == 1 else index
+    if len(wide) == 1:
+        rows.index = index.droplevel("answer")
+    else:
+        rows.index = index
     return rows
 
 

@@ -50,7 +50,9 @@ def profile_limits(fit: ModelFit, statistic: Callable[[Floats], Floats], se: Flo
         )
         value = float(statistic(minimum.x)[k])
         usable = np.isfinite(value) and room(minimum.x) > -0.05
-        return value if usable else float(middle[k]) + side * z * float(se[k])
+        if usable:
+            return value
+        return float(middle[k]) + side * z * float(se[k])
 
     for k in range(len(middle)):
         limits[0, k] = min(limits[0, k], end(k, -1.0))

@@ -94,7 +94,9 @@ def _by_rows(
     outcome: str, right: Any, channels: Any, designs: Designs, data: pd.DataFrame
 ) -> tuple[pd.DataFrame, HiddenNumber] | None:
     """Return the same where each row has its own design; None unless surveys say which number an answer stands for."""
-    rows = channels.get(outcome) if isinstance(channels, dict) else None
+    rows = None
+    if isinstance(channels, dict):
+        rows = channels.get(outcome)
     if not isinstance(rows, RowDesigns):
         return None
     surveys = [design for design in (designs[name] for name in rows.names) if isinstance(design, Survey)]

@@ -115,4 +115,6 @@ class StandardDeviationProfile:
         if len(set(three)) < 3:
             return three[0]
         second, first, _ = np.polyfit(three, [self(point) for point in three], 2)
-        return float(-first / (2.0 * second)) if second < 0.0 else None
+        if second < 0.0:
+            return float(-first / (2.0 * second))
+        return None

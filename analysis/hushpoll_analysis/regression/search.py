@@ -143,4 +143,6 @@ def _polished(likelihood: Evaluable, point: Floats, free: npt.NDArray[np.bool_])
     nearer[free] += step
     nearer_evaluation = likelihood.evaluate(nearer)
     better = np.max(np.abs((likelihood.weights @ nearer_evaluation.scores)[free])) <= np.max(np.abs(gradient))
-    return (nearer, nearer_evaluation) if better else (point, evaluation)
+    if better:
+        return (nearer, nearer_evaluation)
+    return (point, evaluation)

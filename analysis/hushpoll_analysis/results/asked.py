@@ -82,4 +82,6 @@ def are_numbers(names: tuple[str, ...]) -> bool:
 
 
 def _written(value: object) -> str:
-    return " … ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return " … ".join(map(str, value))
+    return str(value)

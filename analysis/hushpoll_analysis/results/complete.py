@@ -44,7 +44,10 @@ def complete_rows(
             data = rows_of_file(survey, Path(data), _texts(beside))
     if na_action != OMIT or not isinstance(data, pd.DataFrame | Mapping | str | Path):
         return data, tuple(beside), 0
-    frame = rows_of_file(survey, Path(data)) if isinstance(data, str | Path) else pd.DataFrame(data)
+    if isinstance(data, str | Path):
+        frame = rows_of_file(survey, Path(data))
+    else:
+        frame = pd.DataFrame(data)
     is_complete = complete(frame, _used(survey, frame.columns, beside), beside)
     rest = frame[is_complete].reset_index(drop=True)
     return rest, tuple(chosen_rows(value, frame, is_complete) for value in beside), int((~is_complete).sum())
@@ -87,7 +90,9 @@ def _names(beside: Sequence[Any]) -> Iterator[str]:
 def _texts(beside: Sequence[Any]) -> list[str]:
     """Name the column of the groups, which is text in counting too, unless the sample design needs what it holds."""
     *design, (by, margins) = beside
-    return [] if by is None or by in set(_names([*design, (None, margins)])) else [by]
+    if by is None or by in set(_names([*design, (None, margins)])):
+        return []
+    return [by]
 
 
 def _needs_rows(beside: Sequence[Any]) -> bool:

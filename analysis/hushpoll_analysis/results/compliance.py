@@ -127,7 +127,9 @@ def careless_panel(question: QuestionResults) -> Panel | None:
 
 def _own_word(question: QuestionResults, option: str) -> str:
     """Return an answer as it is, or as a word of the page's own where the kind has those."""
-    return constant(option) if question.question.kind.fixed_words else option
+    if question.question.kind.fixed_words:
+        return constant(option)
+    return option
 
 
 def protective_panel(question: QuestionResults) -> Panel | None:

@@ -145,7 +145,9 @@ def report_files() -> tuple[str, ...]:
 
 def reports_name() -> str:
     """Return the name of the file of reports that an export's scripts read."""
-    return "reports.parquet" if has_arrow() else "reports.csv"
+    if has_arrow():
+        return "reports.parquet"
+    return "reports.csv"
 
 
 def write_reports(

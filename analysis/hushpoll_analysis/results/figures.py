@@ -120,10 +120,16 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
 
 def draw_question(question: QuestionResults, axes: Any = None) -> Any:
     """Draw one question and give the axes: its shares, or its mean where the reports determine nothing else."""
-    mean = None if question.numbers is None else question.numbers.mean
+    if question.numbers is None:
+        mean = None
+    else:
+        mean = question.numbers.mean
     if question.shares:
         assert question.estimate is not None
-        panel = new_axes(len(question.all_shares)) if axes is None else axes
+        if axes is None:
+            panel = new_axes(len(question.all_shares))
+        else:
+            panel = axes
         _draw_shares(question, panel, question.estimate.level)
         return panel
     if mean is None:
@@ -154,7 +160,9 @@ def _draw_shares(question: Any, panel: Any, level: float) -> None:
 def _short(text: str, limit: int = 40) -> str:
     # matplotlib would read a dollar sign as the beginning of a formula.
     text = text.replace("$", r"\$")
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) <= limit:
+        return text
+    return text[: limit - 1] + "…"
 
 
 def _pyplot() -> Any:

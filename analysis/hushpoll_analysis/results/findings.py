@@ -89,7 +89,10 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
     """Read the margins that were needed, one for all questions or by question id, as proportions."""
     if needed is None:
         return {}
-    margins = needed if isinstance(needed, Mapping) else dict.fromkeys(known, needed)
+    if isinstance(needed, Mapping):
+        margins = needed
+    else:
+        margins = dict.fromkeys(known, needed)
     for name, value in margins.items():
         if name not in known:
             raise AnalysisError(
@@ -146,9 +149,10 @@ def _everybody_found(question: QuestionResults, texts: Texts) -> str:
 
 def _named(question: QuestionResults, lines: Sequence[ReportedShare] | None = None) -> list[ReportedShare]:
     """Return the shares worth a sentence: Yes of a yes/no question, never "does not apply"."""
-    options = (
-        question.question.options[-1:] if question.question.kind.yes_or_no else question.question.options
-    )
+    if question.question.kind.yes_or_no:
+        options = question.question.options[-1:]
+    else:
+        options = question.question.options
     return [line for line in (question.shares if lines is None else lines) if line.option in options]
 
 
@@ -174,7 +178,9 @@ def _numbers_said(question: QuestionResults, texts: Texts) -> list[str]:
         middle, low, high = (
             say.number(value, digits) for value in (median.estimate, median.low, median.high)
         )
-        key = "median" if low != high else "median_alone"
+        key = "median_alone"
+        if low != high:
+            key = "median"
         sentences.append(say(key, median=in_unit(middle, unit), low=low, high=high))
         if question.question.answers.upward:
             sentences.append(say("sentence", text=_upper_half(question, numbers.quantiles.cumulative, texts)))
@@ -244,7 +250,12 @@ def _verdict(report: SurveyResults, question: QuestionResults, texts: Texts) -> 
     more = 0
     if reached > margin * 1.0005:
         more = max(_two_digits(report.n * ((reached / margin) ** 2 - 1.0)), FEWEST_MORE)
-    phrase = "enough" if not more else "short_far" if more > MOST_MORE else "short"
+    if not more:
+        phrase = "enough"
+    elif more > MOST_MORE:
+        phrase = "short_far"
+    else:
+        phrase = "short"
     values = {
         "needed": _needed_margin(question, margin, texts),
         "reached": _reached_margin(question, reached, texts),
@@ -289,7 +300,10 @@ def _points(value: float, texts: Texts) -> str:
 
 
 def _measured(question: QuestionResults, value: float, digits: int, texts: Texts) -> str:
-    unit = "" if question.numbers is None else texts.unit(question.question, question.numbers.unit)
+    if question.numbers is None:
+        unit = ""
+    else:
+        unit = texts.unit(question.question, question.numbers.unit)
     return in_unit(texts.say("measured", value=texts.say.number(value, digits)), unit)
 
 
@@ -304,15 +318,21 @@ def _two_digits(value: float) -> int:
 
 def _outward(value: float, digits: int, up: bool | int) -> float:
     scale = 10.0**digits
-    return math.ceil(value * scale - _DUST) / scale if up else math.floor(value * scale + _DUST) / scale
+    if up:
+        return math.ceil(value * scale - _DUST) / scale
+    return math.floor(value * scale + _DUST) / scale
 
 
 def _digits_of(se: float) -> int:
     """Return the decimals that a standard error makes sense of: two digits of it."""
-    return 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
+    if not se > 0.0:
+        return 2
+    return min(max(1 - math.floor(math.log10(se)), 0), 6)
 
 
 def _decimals(value: float) -> int:
     """Return the decimals that a number of the answers' own scale is written with."""
     text = f"{value:.6g}"
-    return len(text.partition(".")[2]) if "e" not in text else 0
+    if "e" not in text:
+        return len(text.partition(".")[2])
+    return 0

@@ -60,7 +60,9 @@ def _entry(ratios: Ratios, position: int, label: str, limits: Floats) -> Estimat
     low, high = (float(end) for end in limits)
     se = gap.se / denominator
     direct = ratio * (1.0 - ratio) / max(denominator * (sample.n - 1), 1.0)
-    effect = se**2 / direct if direct > 0.0 else None
+    effect = None
+    if direct > 0.0:
+        effect = se**2 / direct
     entry = Estimate(
         option=label,
         reported=None,

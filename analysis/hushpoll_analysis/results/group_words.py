@@ -88,8 +88,8 @@ def methods(comparison: Comparison) -> str:
 def many(comparison: Comparison) -> str:
     """Return the note that several intervals hold one by one only."""
     tests = sum(not math.isnan(difference.difference) for difference in comparison.differences)
-    return (
-        msg("the {count} intervals and p-values of differences hold one by one, not together", count=tests)
-        if tests > 1
-        else ""
-    )
+    if tests > 1:
+        return msg(
+            "the {count} intervals and p-values of differences hold one by one, not together", count=tests
+        )
+    return ""

@@ -115,12 +115,16 @@ def _r_text(labels: Labels) -> str:
     """Keep bitmaps as text, also where all their digits are decimal ones."""
     text = [question for question, _ in labels if sampler(question.channel).digits]
     named = ", ".join(f'{_r(column_of(question.id))} = "character"' for question in text)
-    return f", colClasses = c({named})" if text else ""
+    if text:
+        return f", colClasses = c({named})"
+    return ""
 
 
 def _spss_format(question: Question | Block) -> str:
     digits = sampler(question.channel).digits
-    return f"A{digits}" if digits else f"F{len(str(question.channel.outcomes - 1))}.0"
+    if digits:
+        return f"A{digits}"
+    return f"F{len(str(question.channel.outcomes - 1))}.0"
 
 
 def _label(question: Question | Block) -> str:

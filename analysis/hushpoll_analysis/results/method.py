@@ -142,15 +142,13 @@ def total_note(survey: Survey) -> str:
     count = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
     if not unbounded:
         total = epsilon_text(survey.epsilon_total, 2)
-        return (
-            msg(
+        if len(survey.entries) > 1:
+            return msg(
                 "The {count} answers of one person add up to ε = {total} (sequential composition).",
                 count=count,
                 total=total,
             )
-            if len(survey.entries) > 1
-            else msg("One person's report has ε = {total}.", total=total)
-        )
+        return msg("One person's report has ε = {total}.", total=total)
     bounded = sum(entry.epsilon for entry in survey.entries if math.isfinite(entry.epsilon))
     names = ", ".join(unbounded)
     if not bounded:
@@ -169,7 +167,10 @@ def _plain_note(mechanism: Mechanism) -> str:
     if mechanism.epsilon_conditional is None:
         return mechanism.epsilon_note
     # A conditional figure never stands without its condition.
-    condition = msg("unconditional") if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
+    if math.isfinite(mechanism.epsilon):
+        condition = msg("unconditional")
+    else:
+        condition = UNBOUNDED_IF_KNOWN
     return msg(
         "{known}; a conditional ε = {epsilon} {condition}",
         known=condition,
@@ -182,14 +183,13 @@ def _randomized(survey: Survey, used: Iterable[Used]) -> str:
     designs = [
         joined("", [constant(mechanism.design), *([FLIPPED] if flip else [])]) for mechanism, flip in used
     ]
-    total = (
-        msg(
+    if math.isfinite(survey.epsilon_total):
+        total = msg(
             "The total privacy loss per respondent is ε = {epsilon}",
             epsilon=epsilon_text(survey.epsilon_total, 2),
         )
-        if math.isfinite(survey.epsilon_total)
-        else msg("The privacy loss per respondent is unbounded for the questions marked so")
-    )
+    else:
+        total = msg("The privacy loss per respondent is unbounded for the questions marked so")
     return msg(
         "Answers were randomized on the respondents' devices before transmission (local differential privacy) by "
         "{designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition with "
@@ -230,14 +230,12 @@ def _weighted(sample: Collection[str]) -> bool:
 
 
 def _errors(sample: Collection[str]) -> str:
-    finite = (
-        msg(
+    finite = ""
+    if "population" in sample:
+        finite = msg(
             ", in a finite population: the part of the sampling shrinks by the fraction that was asked, that of the "
             "randomization stays"
         )
-        if "population" in sample
-        else ""
-    )
     if not _weighted(sample):
         return msg(
             "Standard errors contain sampling and randomization (n − 1 in the denominator){finite}",

@@ -62,7 +62,9 @@ class Numbers:
     @property
     def cumulative(self) -> Cumulative | None:
         """The cumulative shares."""
-        return None if self.quantiles is None else self.quantiles.cumulative
+        if self.quantiles is None:
+            return None
+        return self.quantiles.cumulative
 
     def need(self, question: str, what: str) -> Quantiles:
         """Return the quantiles, or refuse what needs them."""
@@ -159,7 +161,9 @@ def has_numbers(question: Question) -> bool:
 def values_of(question: Question) -> Floats | None:
     """Return the number that each true answer stands for; None where answers are not numbers."""
     values = question.answers.values
-    return None if values is None else np.array([float(value) for value in values])
+    if values is None:
+        return None
+    return np.array([float(value) for value in values])
 
 
 def unit_of(question: Question) -> str:
@@ -231,10 +235,15 @@ def measure(value: float) -> str:
 
 def in_unit(text: str, unit: str) -> str:
     """Add the unit, where there is one."""
-    return msg("{text} {unit}", text=text, unit=unit) if unit else text
+    if unit:
+        return msg("{text} {unit}", text=text, unit=unit)
+    return text
 
 
 def rounded(value: float, se: float, sign: str = "") -> str:
     """Write a number with as many decimals as its standard error makes sense of, two digits of it."""
-    digits = 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
+    if not se > 0.0:
+        digits = 2
+    else:
+        digits = min(max(1 - math.floor(math.log10(se)), 0), 6)
     return number_text(value, f"{sign},.{digits}f", plain_zero=True)

@@ -99,11 +99,10 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         "row_height": ROW,
         "panel_height": PANEL,
     }
-    mean = (
-        ""
-        if rows or question_results.numbers is None
-        else report.findings(language)[_place(report, question_results)].text
-    )
+    if rows or question_results.numbers is None:
+        mean = ""
+    else:
+        mean = report.findings(language)[_place(report, question_results)].text
     bottom = y + (30 if mean else 0)
     height = bottom + 18 * len(caption) + EDGE
     template = environment().get_template("picture.svg")
@@ -188,4 +187,6 @@ def _caption(report: SurveyResults, texts: Texts) -> str:
 
 
 def _cut(text: str, most: int = LABEL_LETTERS) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "…"

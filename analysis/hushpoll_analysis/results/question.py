@@ -187,13 +187,17 @@ class QuestionResults(PlottedResult):
         if self.estimate is None:
             return None
         direct = sum(line.constrained * (1 - line.constrained) for line in self.shares) / (self.n - 1)
-        return sum(line.se**2 for line in self.shares) / direct if direct > 1e-12 else None
+        if direct > 1e-12:
+            return sum(line.se**2 for line in self.shares) / direct
+        return None
 
     @property
     def n_effective(self) -> float | None:
         """How many direct answers would be as precise."""
         effect = self.design_effect
-        return None if effect is None else self.n / effect
+        if effect is None:
+            return None
+        return self.n / effect
 
     @property
     def is_estimated(self) -> bool:
@@ -218,12 +222,16 @@ class QuestionResults(PlottedResult):
         lines = self.among_asked
         if self.is_ranked:
             lines = tuple(sorted(lines, key=lambda line: -line.estimate))
-        return lines[: len(self.top)] if self.top else lines
+        if self.top:
+            return lines[: len(self.top)]
+        return lines
 
     @cached_property
     def ticked(self) -> Estimate | None:
         """The mean number of options that a person ticks; None where the reports do not tell it."""
-        return self.estimate.number_ticked() if isinstance(self.estimate, PartsEstimate) else None
+        if isinstance(self.estimate, PartsEstimate):
+            return self.estimate.number_ticked()
+        return None
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
@@ -241,7 +249,9 @@ class QuestionResults(PlottedResult):
         """The method of the intervals."""
         if self.estimate is not None:
             return self.estimate.interval
-        return None if self.numbers is None or self.numbers.mean is None else self.numbers.mean.interval
+        if self.numbers is None or self.numbers.mean is None:
+            return None
+        return self.numbers.mean.interval
 
     def quantile(self, p: float) -> Quantile:
         """Estimate a quantile; refused where answers have no order or the reports do not determine it."""
@@ -260,7 +270,9 @@ class QuestionResults(PlottedResult):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know beside the numbers, one sentence each."""
-        return tuple(remarks(self)) if self.is_estimated else ()
+        if self.is_estimated:
+            return tuple(remarks(self))
+        return ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per estimate, in the columns of the whole report's table."""
@@ -280,7 +292,10 @@ class QuestionResults(PlottedResult):
         """Return the question in the JSON contract."""
         mechanism = self.question.mechanism
         # Whoever reads a number reads no condition beside it.
-        shuffled = None if self.batch is None else self.shuffled
+        if self.batch is None:
+            shuffled = None
+        else:
+            shuffled = self.shuffled
         return {
             "id": self.id,
             "text": self.question.text,
@@ -344,7 +359,10 @@ def _of_counts(
 ) -> QuestionResults:
     """Estimate from counts of reports that name one answer each."""
     question = results.question
-    labels = None if question.kind.yes_or_no and question.after is None else question.labels
+    if question.kind.yes_or_no and question.after is None:
+        labels = None
+    else:
+        labels = question.labels
     sample = read_share_sample(results.counts, question.mechanism, labels, population)
     results = replace(results, numbers=numbers_of(question, sample, level, interval))
     # Where numbers were rounded at random, the rows are not answers whose shares anybody asked for.
@@ -456,4 +474,6 @@ def _normal_quantile(level: float) -> float:
 
 def finite(value: float) -> float | None:
     """Return a number for JSON: null where it is unbounded."""
-    return value if math.isfinite(value) else None
+    if math.isfinite(value):
+        return value
+    return None

@@ -24,7 +24,10 @@ DISHONEST = 0.01
 
 def remarks(question: QuestionResults) -> list[str]:
     """Return of one question what to know beside its numbers, one sentence each."""
-    sentences = [] if question.estimate is None else [*question.estimate.notes, *_share_remarks(question)]
+    if question.estimate is None:
+        sentences = []
+    else:
+        sentences = [*question.estimate.notes, *_share_remarks(question)]
     sentences += _number_remarks(question)
     shuffled = question.shuffled
     if shuffled is not None and shuffled.epsilon is not None:
@@ -49,11 +52,9 @@ def _as_read(question: QuestionResults) -> str:
         return msg(", read while reports come, {batch:,} or more at a time,", batch=question.batch)
     if question.smallest is None:
         # Whoever may read results before, the owner at least, could have followed them.
-        return (
-            msg(", if they were released once, after the last report,")
-            if question.batch is None
-            else msg(", read once, after the last report,")
-        )
+        if question.batch is None:
+            return msg(", if they were released once, after the last report,")
+        return msg(", read once, after the last report,")
     if question.batch is None:
         return msg(
             ", if they were released once, after the last report, by group with {smallest:,} reports in the smallest,",
@@ -88,7 +89,9 @@ def _share_remarks(question: QuestionResults) -> list[str]:
         first = msg(
             "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
         )
-    share = float(question.question.mechanism.asked) if question.question.block is not None else 1.0
+    share = 1.0
+    if question.question.block is not None:
+        share = float(question.question.mechanism.asked)
     if share < 1.0:
         note = msg(
             "{n:,} people were asked this: the device draws, by an open coin, {percent:.0f} % of the people for it.",
@@ -98,7 +101,10 @@ def _share_remarks(question: QuestionResults) -> list[str]:
         first = joined(" ", [note, first])
     # Rounded, so that of equal shifts the first option of the question is named.
     worst = max(question.shares, key=lambda line: round(line.dishonest_shift, 12))
-    whose = msg("this figure") if len(question.shares) == 1 else msg("“{option}”", option=worst.option)
+    if len(question.shares) == 1:
+        whose = msg("this figure")
+    else:
+        whose = msg("“{option}”", option=worst.option)
     second = _dishonest(question, whose, at_most(100 * worst.dishonest_shift))
     third = open_question(question)
     return [first, second, *([third] if third else [])]
@@ -107,8 +113,14 @@ def _share_remarks(question: QuestionResults) -> list[str]:
 def _dishonest(question: QuestionResults, whose: str, points: str) -> str:
     """Return how far dishonest people can move a share; of the heaviest 1 % of respondents no bound is known."""
     weight = at_most(question.dishonest_weight)
-    honest = msg("an honest one") if weight == "1" else msg("{weight} honest ones", weight=weight)
-    moved = msg("1 percentage point") if points == "1" else msg("{points} percentage points", points=points)
+    if weight == "1":
+        honest = msg("an honest one")
+    else:
+        honest = msg("{weight} honest ones", weight=weight)
+    if points == "1":
+        moved = msg("1 percentage point")
+    else:
+        moved = msg("{points} percentage points", points=points)
     if question.weighted:
         return msg(
             "If dishonest respondents carried 1 % of the weights, {whose} could move by {moved}; one dishonest report "

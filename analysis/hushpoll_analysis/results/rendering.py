@@ -176,7 +176,10 @@ def as_notebook(report: SurveyResults) -> str:
 @cache
 def stylesheet(alone: bool = False) -> str:
     """Return the rules of the report; `alone` adds the palette that pages bring themselves."""
-    names = ["palette.css", "report.css"] if alone else ["report.css"]
+    if alone:
+        names = ["palette.css", "report.css"]
+    else:
+        names = ["report.css"]
     folder = files(__package__) / "templates"
     return "\n".join((folder / name).read_text("utf-8") for name in names)
 
@@ -228,7 +231,9 @@ def _thousands(value: float) -> str:
 
 def _spoken(text: str, say: Callable[[str], str]) -> str:
     """Return what is a sentence of ours; a survey's own words stay as they are."""
-    return say(text) if isinstance(text, Message) else text
+    if isinstance(text, Message):
+        return say(text)
+    return text
 
 
 def _cell(value: Any) -> object:
@@ -236,5 +241,9 @@ def _cell(value: Any) -> object:
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, float):
-        return "" if math.isnan(value) else "unbounded" if math.isinf(value) else float(value)
+        if math.isnan(value):
+            return ""
+        if math.isinf(value):
+            return "unbounded"
+        return float(value)
     return int(value)

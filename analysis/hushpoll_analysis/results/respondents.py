@@ -89,7 +89,10 @@ class _InEngine(Respondents):
             if isinstance(column, str)
         ]
         beside = list(dict.fromkeys([*columns, *(sample.margins or {})]))
-        weights = None if sample.weights is None else str(sample.weights)
+        if sample.weights is None:
+            weights = None
+        else:
+            weights = str(sample.weights)
         rows = self.reports.alike(names, beside, weights, self.fewest)
         return rows, sample.given | ({} if weights is None else {"weights": WEIGHTS})
 

@@ -158,7 +158,9 @@ class SampledQuestion:
         if not has_numbers(self.question):
             return None
         numbers = numbers_of(self.question, self.sample, self.level, quantity_method(self.interval))
-        return None if numbers is None else _plainly(numbers, self.sample)
+        if numbers is None:
+            return None
+        return _plainly(numbers, self.sample)
 
     @cached_property
     def _weighted(self) -> WeightedQuestion:
@@ -172,7 +174,9 @@ class SampledQuestion:
         )
 
     def _each(self, entries: int, *, simultaneous: bool) -> float:
-        return 1.0 - (1.0 - self.level) / entries if simultaneous else self.level
+        if simultaneous:
+            return 1.0 - (1.0 - self.level) / entries
+        return self.level
 
     def table(self, *, simultaneous: bool) -> SampleEstimate:
         """Return the shares of answers, of which each report names one."""
@@ -253,7 +257,10 @@ class SampledQuestion:
 
 def _plainly(numbers: Numbers, sample: DesignSample) -> Numbers:
     """Take the factor t/z out of the standard errors; limits keep it."""
-    mean = None if numbers.mean is None else sample.plainly(numbers.mean)
+    if numbers.mean is None:
+        mean = None
+    else:
+        mean = sample.plainly(numbers.mean)
     quantiles, histogram = numbers.quantiles, numbers.histogram
     if quantiles is not None:
         cumulative = quantiles.cumulative

@@ -35,16 +35,22 @@ def reported_words(question: QuestionResults) -> str:
 def points(value: float) -> str:
     """Write a difference of shares in percentage points with its sign."""
     share = 100 * value
-    return number_text(0.0, ".1f") if float(f"{share:+.1f}") == 0 else number_text(share, "+.1f")
+    if float(f"{share:+.1f}") == 0:
+        return number_text(0.0, ".1f")
+    return number_text(share, "+.1f")
 
 
 def p_text(value: float) -> str:
     """Write a p-value as people read it."""
     if math.isnan(value):
         return ""
-    return msg("< {least:.4f}", least=1e-4) if value < 1e-4 else number_text(value, ".4f")
+    if value < 1e-4:
+        return msg("< {least:.4f}", least=1e-4)
+    return number_text(value, ".4f")
 
 
 def number(value: float | None, digits: int = 4) -> str:
     """Write a number, or a dash where there is none."""
-    return "–" if value is None or math.isnan(value) else number_text(value, f".{digits}f")
+    if value is None or math.isnan(value):
+        return "–"
+    return number_text(value, f".{digits}f")

@@ -140,8 +140,12 @@ class SurveyResults:
     def snippet(self) -> str:
         """Python that repeats this report from the export."""
         by = f", by={self.by!r}" if self.by else ""
-        interval = f", interval={self.interval!r}" if self.interval != "auto" else ""
-        minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
+        interval = ""
+        if self.interval != "auto":
+            interval = f", interval={self.interval!r}"
+        minimum = ""
+        if self.minimum != MINIMUM:
+            minimum = f", minimum={self.minimum}"
         minimum += f", na_action={OMIT!r}" if self.left_out else ""
         for key, value in self.sample.items():
             # Values that stood beside the data are named; whoever repeats the report has to have them too.
@@ -149,7 +153,10 @@ class SurveyResults:
                 f", {key}={value!r}" if isinstance(value, str | int | float | dict) else f", {key}={key}"
             )
         if self.validity is not None:
-            answer = "" if self.validity.answer is None else f", {self.validity.answer!r}"
+            if self.validity.answer is None:
+                answer = ""
+            else:
+                answer = f", {self.validity.answer!r}"
             minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g}{answer})"
         return (
             "from hushpoll_analysis import report\n"

@@ -67,7 +67,10 @@ def as_text(report: SurveyResults) -> str:
 def _validity_text(validity: Validity) -> list[str]:
     rows = [["", "answer", "as reported", "corrected"], *(list(row) for row in validity.rows())]
     lines = [line for note in validity.notes for line in _wrapped(note)]
-    table = _aligned(rows) if len(rows) > 1 else []
+    if len(rows) > 1:
+        table = _aligned(rows)
+    else:
+        table = []
     return ["Careless answers", "----------------", *_wrapped(validity.sentence), *table, *lines, ""]
 
 
@@ -116,7 +119,9 @@ def _asked_text(question: QuestionResults, level: str) -> list[str]:
 
 
 def _share_text(question: QuestionResults, level: str) -> list[str]:
-    title = "of everybody" if question.among_asked else ""
+    title = ""
+    if question.among_asked:
+        title = "of everybody"
     rows = [[title, "estimate", f"{level} interval", "SE", "SE privacy"]]
     rows[0] += ["reported*"] if question.reports_are_options else []
     for line in question.shares:
@@ -155,7 +160,9 @@ def _tick_text(question: QuestionResults, level: str) -> list[str]:
 
 def _number_text(numbers: Numbers, level: str) -> list[str]:
     rows = []
-    unit = f" ({numbers.unit})" if numbers.unit else ""
+    unit = ""
+    if numbers.unit:
+        unit = f" ({numbers.unit})"
     if numbers.mean is not None:
         se, clipped = numbers.mean.se, numbers.mean.shown
         limits = f"{rounded(clipped.low, se)} – {rounded(clipped.high, se)}"
@@ -172,7 +179,10 @@ def _number_text(numbers: Numbers, level: str) -> list[str]:
         iqr = numbers.quantiles.iqr
         limits = f"{measure(iqr.low)} – {measure(iqr.high)}"
         rows.append([f"interquartile range{unit}", measure(iqr.estimate), limits])
-    lines = _aligned([["", "estimate", f"{level} interval"], *rows]) if rows else []
+    if rows:
+        lines = _aligned([["", "estimate", f"{level} interval"], *rows])
+    else:
+        lines = []
     if numbers.cumulative is not None:
         cumulative, heading = numbers.cumulative, "this or less"
         entries, band_entries = cumulative.estimates, cumulative.band
@@ -265,4 +275,6 @@ def _wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]
 
 
 def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) <= limit:
+        return text
+    return text[: limit - 1] + "…"

@@ -81,7 +81,10 @@ class Trend(Summary):
     notes: tuple[str, ...]
 
     def _title(self) -> str:
-        bent = "" if self.bent_p is None else f", bent p = {self.bent_p:.4f}"
+        if self.bent_p is None:
+            bent = ""
+        else:
+            bent = f", bent p = {self.bent_p:.4f}"
         return (
             f"{self.option} over {len(self.waves)} waves, {100 * self.level:g} % intervals\n"
             f"Slope {self.slope:.4f} ({self.slope_low:.4f} to {self.slope_high:.4f}), p = {self.slope_p:.4f}; "
@@ -104,7 +107,10 @@ class Trend(Summary):
         """Draw the result with matplotlib and give the axes."""
         frame = self.to_frame()
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        words = MEAN if self.option == MEAN else f"share of {self.option}"
+        if self.option == MEAN:
+            words = MEAN
+        else:
+            words = f"share of {self.option}"
         return draw_line(frame["time"], *limits, ("time", words), axes)
 
     def _repr_html_(self) -> str:
@@ -160,7 +166,10 @@ def trend(
     values = [read_wave(wave, option, question) for wave in _values(waves)]
     if len(values) < 2:
         raise AnalysisError(f"a trend needs at least two waves, got {len(values)}")
-    names = [_plain(name) for name in waves] if isinstance(waves, Mapping) else list(range(len(values)))
+    if isinstance(waves, Mapping):
+        names = [_plain(name) for name in waves]
+    else:
+        names = list(range(len(values)))
     when, spaced = _times(names, times, isinstance(waves, Mapping))
     requested_level = check_level(values[0].level if level is None else level)
     labels = {wave.option for wave in values}
@@ -197,13 +206,17 @@ def _is_follow_up(wave: Any, question: str | None) -> bool:
 
 def _plain(name: Any) -> Any:
     """Return a name that JSON can hold: 2024, not np.int64(2024)."""
-    return name.item() if isinstance(name, np.generic) else name
+    if isinstance(name, np.generic):
+        return name.item()
+    return name
 
 
 def _as_json(name: Any) -> Any:
     if isinstance(name, date):
         return name.isoformat()
-    return str(name) if isinstance(name, pd.Period) else name
+    if isinstance(name, pd.Period):
+        return str(name)
+    return name
 
 
 def _values(waves: Any) -> list[Any]:
@@ -221,7 +234,10 @@ def _times(names: list[Any], times: Sequence[float] | None, named: bool) -> tupl
     if times is None and named:
         times = _times_of_names(names)
     spaced = times is None
-    when = np.arange(len(names), dtype=np.float64) if times is None else finite_numbers(times, "times")
+    if times is None:
+        when = np.arange(len(names), dtype=np.float64)
+    else:
+        when = finite_numbers(times, "times")
     if len(when) != len(names):
         raise AnalysisError(f"{len(when)} times for {len(names)} waves", "give one for each")
     if np.any(np.diff(when) <= 0.0):
@@ -244,10 +260,14 @@ def _number(name: Any) -> float | None:
     if isinstance(name, bool):
         return None
     try:
-        value = float(name) if isinstance(name, int | float | str) else None
+        value = None
+        if isinstance(name, int | float | str):
+            value = float(name)
     except ValueError:
         return None
-    return value if value is not None and math.isfinite(value) else None
+    if value is not None and math.isfinite(value):
+        return value
+    return None
 
 
 def _are_dates(names: list[Any]) -> bool:
@@ -255,7 +275,9 @@ def _are_dates(names: list[Any]) -> bool:
 
 
 def _date(name: Any) -> Any:
-    return name.to_timestamp() if isinstance(name, pd.Period) else name
+    if isinstance(name, pd.Period):
+        return name.to_timestamp()
+    return name
 
 
 def _row(name: object, when: float, wave: WaveValue, before: WaveValue | None, level: float) -> TrendWave:

@@ -62,24 +62,25 @@ class Validity:
             "low": percent(clipped.low),
             "high": percent(clipped.high),
         }
-        statement = (
-            msg(
+        if self.answer is None:
+            statement = msg(
                 "“{anchor}” has a true share of {share}. Its estimate says that {estimate} ({low} – {high}) of the "
                 "respondents answered at random.",
                 **figures,
             )
-            if self.answer is None
-            else msg(
+        else:
+            statement = msg(
                 "The answer “{answer}” to “{anchor}” has a true share of {share}. Its estimate says that {estimate} "
                 "({low} – {high}) of the respondents answered at random.",
                 answer=self.answer,
                 **figures,
             )
-        )
         corrected = msg(
             "The figures below are corrected for that; their intervals contain the correction's uncertainty."
         )
-        return joined(" ", [statement, corrected]) if self.questions else statement
+        if self.questions:
+            return joined(" ", [statement, corrected])
+        return statement
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return question, answer, observed and corrected figure with interval, as text; of a long list the largest."""
@@ -129,7 +130,9 @@ def _mean_rows(corrected: Anchored) -> list[tuple[str, str, str, str]]:
 
 def _share(value: float) -> str:
     """Write a share; a dash where nobody is left whose answers could be told."""
-    return "–" if math.isnan(value) else percent(value)
+    if math.isnan(value):
+        return "–"
+    return percent(value)
 
 
 def _with_limits(middle: str, low: str, high: str) -> str:

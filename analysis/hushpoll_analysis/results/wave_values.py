@@ -125,19 +125,27 @@ def _mean(results: QuestionResults, option: Any, level: float) -> WaveValue | No
     if numbers is None or numbers.mean is None or option not in (None, MEAN):
         return None
     mean = numbers.mean
-    noise = mean.se_privacy if numbers.freedom is None else None
+    noise = None
+    if numbers.freedom is None:
+        noise = mean.se_privacy
     return _value(MEAN, results.n, level, mean, freedom=numbers.freedom, noise=noise)
 
 
 def _several(results: QuestionResults, option: Any, level: float) -> WaveValue | None:
     """Return the share of an answer or more, or of an answer or less, as in "4 or more", of ordered answers."""
-    rising = None if results.numbers is None else results.numbers.cumulative
+    if results.numbers is None:
+        rising = None
+    else:
+        rising = results.numbers.cumulative
     name, _, side = str(option).rpartition(" or ")
     options = list(results.question.options)
     if rising is None or side not in ("more", "less") or name not in options:
         return None
     position = options.index(name)
-    positions = range(position, len(options)) if side == "more" else range(position + 1)
+    if side == "more":
+        positions = range(position, len(options))
+    else:
+        positions = range(position + 1)
     if len(positions) == len(options):
         raise AnalysisError(f"{option!r} are all answers of {results.id!r}", "name fewer of them")
     estimate = rising.estimates[position]
@@ -164,11 +172,17 @@ def _parameter(result: TwoGroupEstimate, option: Any) -> WaveValue:
 def _share(result: ShareEstimates | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
     entries: Sequence[Any] = result.shares if isinstance(result, WeightedEstimate) else result.estimates
     labels = [entry.option for entry in entries]
-    every = labels if isinstance(result, WeightedEstimate) else list(result.options)
+    if isinstance(result, WeightedEstimate):
+        every = labels
+    else:
+        every = list(result.options)
     if option is None and len(entries) > 2:
         answers = ", ".join(map(str, labels))
         raise AnalysisError("the question has several answers", f"name one with option= ({answers})")
-    name = labels[-1] if option is None else _label(option, every)
+    if option is None:
+        name = labels[-1]
+    else:
+        name = _label(option, every)
     if name not in labels:
         raise _unknown(option, labels)
     entry = entries[labels.index(name)]

@@ -40,7 +40,10 @@ def share_variance(result: Any, positions: Sequence[int], variance: float) -> Ca
 
     # Of an estimate outside 0 to 1 the same line holds, as long as it stays positive.
     there = unit(float(target @ shares))
-    size = there / variance if there > LEAST and variance > 0.0 else float(result.n)
+    if there > LEAST and variance > 0.0:
+        size = there / variance
+    else:
+        size = float(result.n)
     return lambda share: max(unit(min(max(share, 0.0), 1.0)), LEAST) / size
 
 

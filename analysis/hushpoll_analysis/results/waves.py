@@ -164,7 +164,12 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
         )
     )
     unit, rows = (_ANSWER, ()) if len(parts) < 2 else _rows(list(parts.values()))
-    followed = 0 if unit != _ANSWER else len(next(reversed(parts.values())).shares) if rows else 0
+    if unit != _ANSWER:
+        followed = 0
+    elif rows:
+        followed = len(next(reversed(parts.values())).shares)
+    else:
+        followed = 0
     if followed > _MOST_ROWS:
         notes += (
             msg(
@@ -230,7 +235,10 @@ def _upper_half(parts: list[QuestionResults]) -> FollowedRow:
         assert results.numbers.cumulative is not None
         entries.append(results.numbers.cumulative.upper_half)
     lowest, highest = entries[-1].option, parts[-1].question.options[-1]
-    label = lowest if lowest == highest else msg("{option} or more", option=lowest)
+    if lowest == highest:
+        label = lowest
+    else:
+        label = msg("{option} or more", option=lowest)
     return _row(label, entries)
 
 

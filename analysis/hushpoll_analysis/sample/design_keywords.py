@@ -113,7 +113,9 @@ class SampleKeys:
         """Add columns for questions of a block; leave out people who were not asked, with their weights."""
         rows, keys = self.in_frame(frame)
         among = with_members(rows, mechanisms, names)
-        return (frame, self) if among is rows else (among, SampleKeys(**keys))
+        if among is rows:
+            return (frame, self)
+        return (among, SampleKeys(**keys))
 
 
 NAMES = tuple(key.name for key in fields(SampleKeys))

@@ -89,12 +89,15 @@ def _of_population(
     design: SampleDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
 ) -> SampleDesign:
     """Add the fractions sampled; `expand` makes weights of them."""
-    names = [None] if strata is None else list(read_groups(data, strata, "strata")[1])
+    if strata is None:
+        names = [None]
+    else:
+        names = list(read_groups(data, strata, "strata")[1])
     fractions = sampling_fractions(data, population, design.strata, names, design.units)
     design_with_fractions = replace(design, fractions=fractions)
-    return (
-        design_with_fractions.multiplied(1.0 / fractions[design.strata]) if expand else design_with_fractions
-    )
+    if expand:
+        return design_with_fractions.multiplied(1.0 / fractions[design.strata])
+    return design_with_fractions
 
 
 def _check_people(design: SampleDesign, data: pd.DataFrame, population: Population, margins: Margins) -> None:

@@ -91,7 +91,9 @@ class DesignSample(Sample):
         """Return an entry with the standard error itself in place of the one that t made larger."""
         plain = replace(entry, se=entry.se * self.shrink)
         # t at another level is another factor, which the quantity does not know.
-        return replace(plain, limits_at=None) if isinstance(plain, Estimate) else plain
+        if isinstance(plain, Estimate):
+            return replace(plain, limits_at=None)
+        return plain
 
 
 def design_sample(

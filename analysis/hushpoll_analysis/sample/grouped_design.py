@@ -37,4 +37,6 @@ def can_be_grouped(design: SampleDesign | None) -> bool:
 
 def strata_codes(design: SampleDesign | None) -> tuple[Codes, ...]:
     """Return what rows of a design must have in common to be put together."""
-    return () if design is None or not design.strata.any() else (design.strata,)
+    if design is None or not design.strata.any():
+        return ()
+    return (design.strata,)

@@ -74,7 +74,9 @@ def raking_factors(
             worst = max(worst, float(np.max(np.abs(current - target))))
             factors = factors * (dummies @ (target / current))
         if worst < tolerance:
-            return factors if people is None else factors * (people / total)
+            if people is None:
+                return factors
+            return factors * (people / total)
     raise AnalysisError(
         f"raking did not settle in {rounds} rounds (margins are off by {worst:.2g})",
         "the known shares contradict each other in this sample, merge small groups",

@@ -64,14 +64,20 @@ class ReplicateWeights:
 
     def spread(self, values: Floats, centre: Floats) -> Floats:
         """Covariance of a statistic from its values under each replicate (R x q)."""
-        middle = centre if self.mse else values[self.factors > 0.0].mean(axis=0)
+        if self.mse:
+            middle = centre
+        else:
+            middle = values[self.factors > 0.0].mean(axis=0)
         gaps = values - middle
         return np.asarray((gaps * self.factors[:, None]).T @ gaps, dtype=np.float64)
 
 
 def read_replicates(data: pd.DataFrame, replicates: Any) -> ReplicateWeights:
     """Check replicate weights against the data."""
-    described = replicates if isinstance(replicates, Replicates) else Replicates(replicates)
+    if isinstance(replicates, Replicates):
+        described = replicates
+    else:
+        described = Replicates(replicates)
     if described.kind not in REPLICATE_KINDS:
         raise AnalysisError(f"replicates: kind {described.kind!r} is not one of {', '.join(REPLICATE_KINDS)}")
     weights = _columns(data, described.columns)
@@ -81,7 +87,10 @@ def read_replicates(data: pd.DataFrame, replicates: Any) -> ReplicateWeights:
         raise AnalysisError("replicates: every column needs finite weights with a positive sum")
     count = weights.shape[1]
     scale = _scale(described, count)
-    rscales = np.ones(count) if described.rscales is None else np.asarray(described.rscales, dtype=np.float64)
+    if described.rscales is None:
+        rscales = np.ones(count)
+    else:
+        rscales = np.asarray(described.rscales, dtype=np.float64)
     if rscales.shape != (count,) or np.any(rscales < 0.0):
         raise AnalysisError(f"replicates: rscales needs {count} numbers of 0 or more, one per replicate")
     weights_with_scale = ReplicateWeights(weights, scale * rscales, described.mse)
@@ -95,7 +104,10 @@ def read_replicates(data: pd.DataFrame, replicates: Any) -> ReplicateWeights:
 
 def replicates_beside(data: pd.DataFrame, replicates: Any) -> tuple[dict[str, Floats], Any]:
     """Return replicate weights that stand beside the data as columns for it, and how to name them then."""
-    described = replicates if isinstance(replicates, Replicates) else Replicates(replicates)
+    if isinstance(replicates, Replicates):
+        described = replicates
+    else:
+        described = Replicates(replicates)
     if _are_names(described.columns):
         return {}, replicates
     weights = _columns(data, described.columns)
@@ -117,7 +129,10 @@ def _columns(data: pd.DataFrame, columns: Any) -> Floats:
         if missing:
             raise AnalysisError(f"replicates: there is no column {missing[0]!r}")
         columns = data[list(columns)]
-    columns = in_row_order(columns, data, "replicates") if isinstance(columns, pd.DataFrame) else columns
+    if isinstance(columns, pd.DataFrame):
+        columns = in_row_order(columns, data, "replicates")
+    else:
+        columns = columns
     try:
         weights = np.asarray(columns, dtype=np.float64)
     except (TypeError, ValueError):
@@ -139,4 +154,6 @@ def _scale(replicates: Replicates, count: int) -> float:
         raise AnalysisError("replicates: kind 'jkn' needs rscales, (n - 1)/n of each replicate's stratum")
     usual = {"brr": 1.0 / count, "jk1": (count - 1.0) / count, "bootstrap": 1.0 / (count - 1.0)}
     usual |= {"sdr": 4.0 / count}
-    return usual.get(replicates.kind, 1.0) if replicates.scale is None else float(replicates.scale)
+    if replicates.scale is None:
+        return usual.get(replicates.kind, 1.0)
+    return float(replicates.scale)

@@ -132,7 +132,10 @@ def read_sample(
         shares = view.shares(report_counts / report_counts.sum())
     except NotIdentifiedError:
         shares = None
-    fraction = 0.0 if population is None else check_population(population, int(report_counts.sum()))
+    if population is None:
+        fraction = 0.0
+    else:
+        fraction = check_population(population, int(report_counts.sum()))
     return Sample(view, report_counts, shares, estimated_decoy(mechanism), fraction)
 
 
@@ -145,7 +148,10 @@ def _read_sets(
     n = design.total(cells)
     if n < 2:
         raise AnalysisError(f"counts: {n} report{'' if n == 1 else 's'}", "at least 2 are needed")
-    fraction = 0.0 if population is None else check_population(population, n)
+    if population is None:
+        fraction = 0.0
+    else:
+        fraction = check_population(population, n)
     return SetSample(sets, cells, sets.shares(cells / n), None, fraction, sets=sets)
 
 
@@ -161,7 +167,10 @@ def set_quantity(sets: SetView, target: Floats, shares: Floats, variance: float,
     view = TableView(np.stack([high - target, target - low], axis=1) / (high - low))
     upper = min(max((estimate - low) / (high - low), 0.0), 1.0)
     spread = upper * (1.0 - upper) * (high - low) ** 2
-    size = spread / variance + 1.0 if variance > 0.0 and spread > 0.0 else n
+    if variance > 0.0 and spread > 0.0:
+        size = spread / variance + 1.0
+    else:
+        size = n
     noise = np.maximum(sets.moments(target) - target**2, 0.0)
     plain = float(target**2 @ shares) - estimate**2
     return Quantity(

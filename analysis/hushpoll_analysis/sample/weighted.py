@@ -335,7 +335,9 @@ class Everybody:
     def n(self) -> int:
         """Number of respondents who were asked."""
         single = self.design.single
-        return int(self.asked.sum()) if single is None else round(float(single.times[self.asked].sum()))
+        if single is None:
+            return int(self.asked.sum())
+        return round(float(single.times[self.asked].sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,16 +373,25 @@ class WeightedReports:
 
     def variance(self, target: Floats, design: SampleDesign | None = None) -> float:
         """Linearised variance of b.f, without an estimated decoy's own part."""
-        design = self.design if design is None else design
+        if design is None:
+            design = self.design
+        else:
+            design = design
         values = self.values(target)
         mean = float(design.mean(values[:, None])[0])
         centred = (values - mean)[:, None]
-        noise = None if design.fractions is None else self.noise(target)[:, None, None]
+        if design.fractions is None:
+            noise = None
+        else:
+            noise = self.noise(target)[:, None, None]
         if self.whole is not None and design.adjusted is not None and len(values) == len(self.whole.asked):
             # All people were raked to the margins, not those who were asked.
             chosen = self.whole.asked[:, None] * (self.whole.design.total / design.total)
             design_of_all = replace(self.whole.design, fractions=design.fractions)
-            noise = None if noise is None else noise * chosen[:, None] ** 2
+            if noise is None:
+                noise = None
+            else:
+                noise = noise * chosen[:, None] ** 2
             return max(float(design_of_all.covariance(centred * chosen, noise)[0, 0]), 0.0)
         return max(float(design.covariance(centred, noise)[0, 0]), 0.0)
 
@@ -438,13 +449,19 @@ class WeightedReports:
             is_asked, people = self.whole.asked, self.whole.design
             expansion = people.total / float(people.weights[is_asked].sum())
             # Rows of who was not asked are still here, or were left out.
-            inside = is_asked if len(values) == len(is_asked) else np.ones(len(values), dtype=bool)
+            if len(values) == len(is_asked):
+                inside = is_asked
+            else:
+                inside = np.ones(len(values), dtype=bool)
             centred = expansion * (values[inside] - quantity.estimate)
             values, noise_of_all = np.full(len(is_asked), quantity.estimate), np.zeros(len(is_asked))
             values[is_asked] += centred
             noise_of_all[is_asked] = expansion**2 * noise[inside]
             design, noise = people, noise_of_all
-        added = None if design.fractions is None else noise[:, None, None]
+        if design.fractions is None:
+            added = None
+        else:
+            added = noise[:, None, None]
         drift = quantity.se**2 - self.variance(quantity.target)
         variance = design.total_covariance(values[:, None], added)[0, 0] + drift * design.total**2
         return quantity.estimate * design.total, math.sqrt(max(float(variance), 0.0))
@@ -457,8 +474,13 @@ class WeightedReports:
         plain = quantity.estimate * (1.0 - quantity.estimate) / (design.positive - 1)
         spread = float(design.mean(((values - quantity.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
         total, total_se = self.total(quantity)
-        effect = quantity.se**2 / plain if plain > 0.0 else None
-        respondents = design.n if self.whole is None else self.whole.n
+        effect = None
+        if plain > 0.0:
+            effect = quantity.se**2 / plain
+        if self.whole is None:
+            respondents = design.n
+        else:
+            respondents = self.whole.n
         # People who were not asked weigh nothing, and send no report about it.
         heaviest = design.heaviest * design.positive / design.total
         return WeightedShare(

@@ -27,11 +27,10 @@ def heavy_notes(design: SampleDesign | None, allowed: bool) -> tuple[str, ...]:
     """Return the note that a few people carry a result; `allowed` where its interval is made at the effective size."""
     if design is None or design.n <= HEAVY * design.effective_n:
         return ()
-    words = (
-        msg("Standard errors are too small then; the interval allows for it.")
-        if allowed
-        else msg("Standard errors and intervals are too small then; trim the weights.")
-    )
+    if allowed:
+        words = msg("Standard errors are too small then; the interval allows for it.")
+    else:
+        words = msg("Standard errors and intervals are too small then; trim the weights.")
     return (joined(" ", [_heavy(design, design.n), words]),)
 
 
@@ -92,7 +91,10 @@ def weighted_notes(
         )
     if design.people is not None and abs(design.total / design.people - 1.0) > OTHER:
         notes.append(_other_population(design.total, design.people))
-    respondents = design.n if sample.whole is None else sample.whole.n
+    if sample.whole is None:
+        respondents = design.n
+    else:
+        respondents = sample.whole.n
     if respondents > HEAVY * design.effective_n:
         notes.append(joined(" ", [_heavy(design, respondents), _narrow(method, best)]))
     if sample.decoy is not None:

@@ -146,7 +146,10 @@ def clusters(
     points = [points_of(variable, mechanisms, points_given) for variable in table.joint.variables]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*points, indexing="ij")], axis=1)
     _check(k, len(grid), starts, runs)
-    units = np.ptp(grid, axis=0) if standardize else np.ones(grid.shape[1])
+    if standardize:
+        units = np.ptp(grid, axis=0)
+    else:
+        units = np.ones(grid.shape[1])
     units = np.where(units > 0, units, 1.0)
     search = _Search(grid / units, np.random.default_rng(seed_of(seed)))
     rough, spread = search.best(table, k, starts)

@@ -189,4 +189,6 @@ class _RandomizedGroups:
 
 
 def _p(difference: float, se: float, freedom: int) -> float:
-    return 2.0 * float(stats.t.sf(abs(difference) / se, freedom)) if se > 0.0 else math.nan
+    if se > 0.0:
+        return 2.0 * float(stats.t.sf(abs(difference) / se, freedom))
+    return math.nan

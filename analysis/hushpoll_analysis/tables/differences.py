@@ -80,7 +80,9 @@ class Comparison(Tidy, Summary):
     notes: tuple[str, ...]
 
     def _title(self) -> str:
-        together = ", all together" if self.simultaneous else ""
+        together = ""
+        if self.simultaneous:
+            together = ", all together"
         return (
             f"{self.outcome} by {self.by}: differences of shares, n = {self.n:,}, "
             f"{100 * self.level:g} % intervals{together}"

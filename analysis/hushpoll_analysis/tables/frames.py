@@ -230,7 +230,10 @@ def compare(
     if option is not None:
         options = [answers.position(option)]
     else:
-        options = [1] if len(answers.labels) == 2 else list(range(len(answers.labels)))
+        if len(answers.labels) == 2:
+            options = [1]
+        else:
+            options = list(range(len(answers.labels)))
     outcomes = [Outcome(joint, k, answers.labels[k]) for k in options]
     return compare_groups(
         answers.name, outcomes, reference, level, level, len(options) if simultaneous else 0
@@ -293,7 +296,10 @@ def _compare_numbers(
                 f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of it",
                 "check that column and survey belong together",
             )
-        outcomes = groups.view.outcomes if groups.randomized else len(groups.labels)
+        if groups.randomized:
+            outcomes = groups.view.outcomes
+        else:
+            outcomes = len(groups.labels)
         if TIMES in reports.columns:
             times = reports[TIMES].to_numpy(dtype=np.int64)
             rows_of_group = [(outcome[codes == code], times[codes == code]) for code in range(outcomes)]

@@ -42,7 +42,9 @@ class GroupRatio:
     @property
     def method(self) -> IntervalMethod:
         """The method of the interval."""
-        return Mover() if self.slopes.size else Score()
+        if self.slopes.size:
+            return Mover()
+        return Score()
 
 
 def group_ratio(
@@ -103,7 +105,10 @@ def _size(joint: JointReports, influence: Floats, variance: float) -> float:
         # The test takes what a finite population makes smaller at each ratio that it tries.
         alone = replace(joint, design=design.without_population)
         variance = float(alone.covariance(influence[None])[0, 0])
-    worth = spread / variance if variance > 0.0 and spread > 1e-15 else float(joint.n)
+    if variance > 0.0 and spread > 1e-15:
+        worth = spread / variance
+    else:
+        worth = float(joint.n)
     return max(min(worth, design.effective_n), 2.0)
 
 

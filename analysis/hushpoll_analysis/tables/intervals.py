@@ -51,7 +51,10 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
         joint.functional([variable.view.possible.astype(float) for variable in joint.variables]).reshape(-1)
     )
     step = max(1, BATCH // max(1, possible.size))
-    worth = None if joint.design is None else _worth(joint, exact)
+    if joint.design is None:
+        worth = None
+    else:
+        worth = _worth(joint, exact)
     lows, highs = [], []
     for start in range(0, len(cells), step):
         batch = cells[start : start + step]
@@ -108,7 +111,10 @@ def _sizes(
     means = np.einsum("ij,ij->i", weights, frequencies)
     spread = np.einsum("ij,ij,ij->i", weights, weights, frequencies) - means**2
     # What a finite population makes smaller, the linearised variance decides alone; it makes no answer worth less.
-    most = design.effective_n if len(variances) == 1 else math.inf
+    if len(variances) == 1:
+        most = design.effective_n
+    else:
+        most = math.inf
     worth = np.zeros(len(weights))
     for table in variances:
         variance = np.array([table[cell] for cell in cells])

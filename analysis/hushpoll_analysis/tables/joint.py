@@ -51,7 +51,9 @@ class JointReports:
     @property
     def effective_n(self) -> float:
         """Kish's effective number of respondents; n without weights."""
-        return float(self.n) if self.design is None else self.design.effective_n
+        if self.design is None:
+            return float(self.n)
+        return self.design.effective_n
 
     @cached_property
     def frequencies(self) -> Floats:

@@ -82,7 +82,10 @@ class ManyShares:
         batches: list[tuple[list[int], Callable[[Floats], Limits]]] = []
         for mine in lengths.values():
             ratios = [ratio for ratio in (self.shares[k].ratio for k in mine) if ratio is not None]
-            how = self._at_size(mine, ratios_together(ratios)) if ratios else partial(self._normal, mine)
+            if ratios:
+                how = self._at_size(mine, ratios_together(ratios))
+            else:
+                how = partial(self._normal, mine)
             batches.append((mine, how))
         return batches
 
@@ -110,7 +113,9 @@ def _method(share: TableShare, together: bool) -> IntervalMethod | None:
     if share.note:
         return None
     if share.quantity is None:
-        return Wald() if share.ratio is None else share.ratio.method
+        if share.ratio is None:
+            return Wald()
+        return share.ratio.method
     if share.joint.design is not None:
         return method_for([share.quantity], "wilson")
     return method_for([share.quantity], AUTO, together)

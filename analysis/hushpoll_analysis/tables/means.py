@@ -191,7 +191,10 @@ def mean_comparison(
         base = groups.position(reference)
         pairs = [(g, base) for g in groups_of if g != base]
     alone = within(level)
-    together = within(1.0 - (1.0 - level) / len(pairs)) if simultaneous and len(pairs) > 1 else alone
+    if simultaneous and len(pairs) > 1:
+        together = within(1.0 - (1.0 - level) / len(pairs))
+    else:
+        together = alone
     differences = [together.difference(g, base) for g, base in pairs]
     return MeanComparison(
         level,
@@ -237,7 +240,9 @@ class _Exact:
         design = sampler(analysis_channel(outcome))
         for row in np.rint(table).astype(np.int64):
             enough = design.total(row) >= 2
-            sample = read_sample(row, outcome) if enough else None
+            sample = None
+            if enough:
+                sample = read_sample(row, outcome)
             self.found.append(None if sample is None else mean_of(sample, values, level, rounding=rounding))
 
     def mean(self, g: int) -> GroupMean:
@@ -331,7 +336,9 @@ def _moments(
 
 
 def _p(difference: float, se: float) -> float:
-    return 2.0 * float(stats.norm.sf(abs(difference) / se)) if se > 0.0 else math.nan
+    if se > 0.0:
+        return 2.0 * float(stats.norm.sf(abs(difference) / se))
+    return math.nan
 
 
 def tells_shares(question: Question) -> bool:

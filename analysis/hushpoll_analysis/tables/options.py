@@ -275,7 +275,10 @@ def compare_options(
     designs: Designs | None,
 ) -> Comparison:
     """Compare every option of a whole list, or one of them, each from its own joint reports with the groups."""
-    chosen = options_of(outcome, mechanisms, labels) if option is None else (option,)
+    if option is None:
+        chosen = options_of(outcome, mechanisms, labels)
+    else:
+        chosen = (option,)
     reports, keys = _keyed(reports, sample)
     each_level = _level_of_each(level, simultaneous, len(chosen))
     comparisons = [
@@ -333,7 +336,9 @@ def compare_by_options(
 
 
 def _level_of_each(level: float, simultaneous: bool, count: int) -> float:
-    return 1.0 - (1.0 - level) / count if simultaneous else level
+    if simultaneous:
+        return 1.0 - (1.0 - level) / count
+    return level
 
 
 def _keyed(reports: Any, sample: SampleKeys) -> tuple[Any, dict[str, Any]]:

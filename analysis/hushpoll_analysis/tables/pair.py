@@ -65,7 +65,10 @@ class PairReports(JointReports):
             target = np.zeros(result.shape)
             target[cell] = 1.0
             weights = self._weights(target)
-            noise = None if design.fractions is None else self._noise(weights[None])
+            if design.fractions is None:
+                noise = None
+            else:
+                noise = self._noise(weights[None])
             values = weights.reshape(-1)[self._cell] - self.estimate[cell]
             result[cell] = design.covariance(values[:, None], noise)[0, 0]
         return result
@@ -85,7 +88,10 @@ class PairReports(JointReports):
         """Return the weights of the joint reports that estimate the product of what `rows` estimate, one a variable."""
         tables = []
         for row, variable in zip(rows, self.variables, strict=True):
-            answers = np.ones(variable.view.options) if row is None else variable.view.backward(row)
+            if row is None:
+                answers = np.ones(variable.view.options)
+            else:
+                answers = variable.view.backward(row)
             tables.append(answers)
         return self._weights(np.multiply.outer(*tables))
 

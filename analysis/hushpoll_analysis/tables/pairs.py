@@ -78,7 +78,10 @@ class _Pairs:
 
     def figures(self, level: float, together: int) -> list[PairFigures]:
         count = len(self.pairs)
-        many = self.many if together == 1 else ManyShares(self.many.shares, together)
+        if together == 1:
+            many = self.many
+        else:
+            many = ManyShares(self.many.shares, together)
         low, high = many.at(np.full(2 * count, 1.0 - (1.0 - level) / together))
         methods = [joint_method(pair) for pair in zip(many.names[:count], many.names[count:], strict=True)]
         ends = np.stack([self.gap, self.se, *self._limits(low, high), self._p_values(methods)], axis=1)

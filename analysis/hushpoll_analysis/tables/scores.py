@@ -82,7 +82,9 @@ class SumScore(Summary):
         )
 
     def _repr_html_(self) -> str:
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        note = ""
+        if self.note:
+            note = f"<p>{escape(self.note)}</p>"
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}") + note
 
 
@@ -149,7 +151,10 @@ def sum_score(
     design, simple = sample.design_or_simple(data)
     total = firsts.sum(axis=1)
     mean = float(design.mean(total[:, None])[0])
-    noise = None if design.fractions is None else _noise(columns, points)[:, None, None]
+    if design.fractions is None:
+        noise = None
+    else:
+        noise = _noise(columns, points)[:, None, None]
     variance = float(design.covariance((total - mean)[:, None], noise)[0, 0])
     se = math.sqrt(max(variance, 0.0) + _decoy_variance(columns, points, design))
     tail = (1.0 - level) / 2.0
@@ -163,7 +168,12 @@ def sum_score(
     low, high = sum_limits([estimate for estimate, _ in parts], correlation)
     low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
-    note = "" if se > 0.0 else _SAME_REPORTS if design.sampling_fraction < 1.0 or high > low else _EVERYBODY
+    if se > 0.0:
+        note = ""
+    elif design.sampling_fraction < 1.0 or high > low:
+        note = _SAME_REPORTS
+    else:
+        note = _EVERYBODY
     note = " ".join(filter(None, [note, *heavy_notes(design, allowed=True)]))
     return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
 

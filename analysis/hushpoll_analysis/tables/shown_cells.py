@@ -93,7 +93,9 @@ class Cells(Tidy, Summary, ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers do not say by themselves."""
-        untested = f"no test of independence: {self.untested}" if self.untested else ""
+        untested = ""
+        if self.untested:
+            untested = f"no test of independence: {self.untested}"
         return (*self.remarks, *(note for note in (untested, self.unsettled) if note))
 
     def to_frame(self) -> pd.DataFrame:

@@ -118,7 +118,10 @@ def within_group(
         return TableShare(estimate, error, "", joint, ratio=ratio)
     axes = tuple(axis for axis in range(joint.counts.ndim) if axis not in (group, outcome))
     table = joint.frequencies.sum(axis=axes) * joint.n
-    counts = table[number] if group < outcome else table[:, number]
+    if group < outcome:
+        counts = table[number]
+    else:
+        counts = table[:, number]
     return _table_share(joint, outcome, option, estimate, error, counts, position)
 
 
@@ -134,12 +137,16 @@ def _table_share(
     """Choose how the interval is made from what carries the estimate."""
     variable = joint.variables[axis]
     view, target, decoy = variable.view, variable.view.unit(option), variable.counted_decoy
-    number = view.alone(counts) if isinstance(view, StackedView) else None
+    number = None
+    if isinstance(view, StackedView):
+        number = view.alone(counts)
     if number is not None and isinstance(view, StackedView) and isinstance(variable.source, RowDesigns):
         # All of them went through one design: its own channel has the better intervals.
         counts, source = view.part(counts, number), variable.source.designs[number]
         view = view.blocks[number]
-        decoy = estimated_decoy(source) if isinstance(source, Mechanism) else None
+        decoy = None
+        if isinstance(source, Mechanism):
+            decoy = estimated_decoy(source)
     if joint.design is None:
         report_counts = np.rint(counts).astype(np.int64)
         quantity_of_share = quantity(
@@ -174,7 +181,9 @@ def _kish(joint: JointReports, position: tuple[int, int] | None) -> float:
     """Return the most answers that a share can be worth; no limit where the population is finite."""
     assert joint.design is not None
     # The linearised variance, which a finite population makes smaller, then decides alone.
-    return math.inf if joint.design.fractions is not None else _kish_of(joint, position)
+    if joint.design.fractions is not None:
+        return math.inf
+    return _kish_of(joint, position)
 
 
 def _kish_of(joint: JointReports, position: tuple[int, int] | None) -> float:

@@ -167,7 +167,10 @@ def anchored(
     options = options_of(question, mechanisms, labels)
     labels = with_yes_no([question, anchor], mechanisms, labels)
     if options:
-        chosen = options if option is None else (_one_of(option, options, question),)
+        if option is None:
+            chosen = options
+        else:
+            chosen = (_one_of(option, options, question),)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
         option_chances = _of_options(mechanisms, question, options)
         if chances is not None:
@@ -239,7 +242,10 @@ def _checked(chances: Any, options: Sequence[Any], name: str, total: float | Non
         or proportions.max() > 1.0
         or (total is not None and abs(proportions.sum() - total) > ROUNDED)
     ):
-        together = "" if total is None else f" that sum to {total:g}"
+        if total is None:
+            together = ""
+        else:
+            together = f" that sum to {total:g}"
         raise AnalysisError(f"chances: {proportions.tolist()}", f"give proportions of 0 to 1{together}")
     return proportions
 
@@ -267,11 +273,20 @@ def anchored_joint(
     if option is not None:
         options = [question.position(option)]
     else:
-        options = [1] if len(question.labels) == 2 else list(range(len(question.labels)))
-    known_chances = None if chances is None else _checked(chances, question.labels, question.name, 1.0)
+        if len(question.labels) == 2:
+            options = [1]
+        else:
+            options = list(range(len(question.labels)))
+    if chances is None:
+        known_chances = None
+    else:
+        known_chances = _checked(chances, question.labels, question.name, 1.0)
     shares = []
     for k in options:
-        chance = 1.0 / len(question.labels) if known_chances is None else float(known_chances[k])
+        if known_chances is None:
+            chance = 1.0 / len(question.labels)
+        else:
+            chance = float(known_chances[k])
         careless, corrected = corrected_share(joint, k, anchor, chance, level)
         shares.append(corrected)
     return _result(joint, anchor, level, careless, shares)

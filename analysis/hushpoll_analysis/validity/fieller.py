@@ -209,12 +209,19 @@ def _corrected(
     else:
         root = math.sqrt(max(half * half - square * free, 0.0))
         low, high = chance + (half - root) / square, chance + (half + root) / square
-    best = chance + gap / careful if careful > 0.0 else math.nan
+    if careful > 0.0:
+        best = chance + gap / careful
+    else:
+        best = math.nan
     away = best - chance
-    variance = (
-        (own_variance + away**2 * of_rate + 2.0 * away * mixed) / careful**2 if careful > 0.0 else math.nan
-    )
-    error = math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
+    if careful > 0.0:
+        variance = (own_variance + away**2 * of_rate + 2.0 * away * mixed) / careful**2
+    else:
+        variance = math.nan
+    if not math.isnan(variance):
+        error = math.sqrt(max(variance, 0.0))
+    else:
+        error = math.nan
     return AnchoredShare(
         option="mean",
         uncorrected=p,

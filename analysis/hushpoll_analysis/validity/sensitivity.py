@@ -101,12 +101,18 @@ def sensitivity(
     """
     if not isinstance(found, ShareEstimates | PartsEstimate):
         raise AnalysisError(f"found is a {type(found).__name__}", "give the result of estimate")
-    entry = found.estimates[-1] if option is None else _entry(found, option)
+    if option is None:
+        entry = found.estimates[-1]
+    else:
+        entry = _entry(found, option)
     if chance is not None:
         number(chance, "chance", 0.0, 1.0)
     else:
         ticked = isinstance(found, PartsEstimate) and not found.one_choice
-        chance = 0.5 if ticked else 1.0 / len(found.options)
+        if ticked:
+            chance = 0.5
+        else:
+            chance = 1.0 / len(found.options)
     rates, guards = _shares(careless, "careless"), _shares(protective, "protective")
     rows = [moved(entry, float(rate), float(guard), chance) for rate in rates for guard in guards]
     return Sensitivity(entry.option, found.level, pd.DataFrame(rows))

@@ -413,7 +413,9 @@ def _parameter(
     se = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     margin = float(norm.isf((1 - level) / 2)) * se
     low, high = value - margin, value + margin
-    constrained = unknown.value(fit.peak) if unknown.determined(fit.peak) else None
+    constrained = None
+    if unknown.determined(fit.peak):
+        constrained = unknown.value(fit.peak)
     shown_low, shown_high = max(low, 0.0), min(high, 1.0)
     middle = min(max(value, 0.0), 1.0)
     if rare:
@@ -423,7 +425,10 @@ def _parameter(
     if from_parts:
         method = _MOVER
     if method.bounded or outside:
-        start = middle if constrained is None else min(max(constrained, 0.0), 1.0)
+        if constrained is None:
+            start = middle
+        else:
+            start = min(max(constrained, 0.0), 1.0)
         shown_low, shown_high = fit.profile_interval(unknown.line, start, level)
         if not shown_low <= middle <= shown_high:
             middle = start

@@ -60,18 +60,25 @@ class Wording:
     def label(self, text: Message) -> str:
         """Return what a number or a bin of numbers is called."""
         ends = [self.in_signs(str(end)) for end in text.values.values()]
-        return ends[0] if len(ends) == 1 else self("range", low=ends[0], high=ends[1])
+        if len(ends) == 1:
+            return ends[0]
+        return self("range", low=ends[0], high=ends[1])
 
     def _written(self, value: Any) -> str:
         if isinstance(value, int) and not isinstance(value, bool):
             return self.number(value)
         # A text in another script must not turn the order of what stands around it.
-        return f"{_ISOLATE}{value}{_END}" if self.direction == "rtl" else str(value)
+        if self.direction == "rtl":
+            return f"{_ISOLATE}{value}{_END}"
+        return str(value)
 
 
 @cache
 def wording(language: str = "en") -> Wording:
     """Return the words of a language; those of English where there are none."""
-    name = language if language in LANGUAGES else LANGUAGES[0]
+    if language in LANGUAGES:
+        name = language
+    else:
+        name = LANGUAGES[0]
     text = (files(__package__) / f"{name}.json").read_text("utf-8")
     return Wording(name, json.loads(text))
