@@ -30,7 +30,7 @@ def parse_survey(data: bytes) -> Survey:
 
 
 def _estimable(survey: Survey) -> Survey:
-    """Refuse channels that somebody else made and that cannot tell what shall be reported."""
+    """Refuse channels from elsewhere that cannot tell what shall be reported."""
     if any(question.kind.targets and not question.mechanism.recompiled for question in survey.questions):
         from hushpoll_analysis.planning.draft_resolution import check_targets
 

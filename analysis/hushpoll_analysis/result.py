@@ -42,7 +42,7 @@ def rows_as_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Put what is shown beside the rest, in columns of its own."""
+    """Move the shown values into separate columns."""
     clipped = row.pop("shown", None)
     if isinstance(clipped, dict) or clipped is None:
         values = clipped

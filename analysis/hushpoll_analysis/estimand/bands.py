@@ -37,5 +37,5 @@ def critical_value(covariance: Floats, level: float, seed: int = 1) -> float:
 
 
 def level_of(critical: float) -> float:
-    """Return the level of one interval of so many standard errors."""
+    """Return the level of one interval that is this many standard errors wide on either side."""
     return 1.0 - 2.0 * float(ndtr(-critical))

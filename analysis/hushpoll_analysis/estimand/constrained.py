@@ -1,4 +1,4 @@
-"""Maximum likelihood shares of one question, beside the unbiased ones."""
+"""Maximum likelihood shares of one question, as an alternative to the unbiased ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ConstrainedEstimate", "constrained_estimate"]
 
 @dataclass(frozen=True)
 class ConstrainedEstimate(PlottedResult):
-    """Maximum likelihood shares of one question, beside the unbiased ones.
+    """Maximum likelihood shares of one question, as an alternative to the unbiased ones.
 
     `log_likelihood` is the probability's logarithm, multinomial coefficient included; `kernel` is without it.
     """

@@ -208,7 +208,7 @@ SHAPES: dict[str, Callable[[Sample, Floats, Floats, float | None], Shape]] = {
 
 
 def _series(at: Floats, edges: Floats, terms: float) -> Floats:
-    """Heights at u of the series with so many terms, per share of each bin; u and edges run from 0 to 1."""
+    """Heights at u of the series with this many terms, per share of each bin; u and edges run from 0 to 1."""
     order = np.arange(1, int(terms) + 1)[:, None]
     wave = np.sin(np.pi * order * edges) / (np.pi * order)
     mean = np.sqrt(2.0) * np.diff(wave, axis=1) / np.diff(edges)

@@ -70,7 +70,7 @@ class Pair:
 
 
 def figures(entry: Estimate) -> dict[str, Any]:
-    """Return the figures of an estimate without what only a share of its own has."""
+    """Return the figures of an estimate without what only a share by itself has."""
     values = entry.to_dict()
     return {key: values[key] for key in ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")}
 
@@ -146,7 +146,7 @@ class PartsEstimate(EstimateTable):
     def pair(self, first: str, second: str) -> tuple[Estimate, ...]:
         """Estimate how often two options are ticked together: neither, only the second, only the first, both.
 
-        Only reports that speak of both tell it, so the design has to ask at least two options of everybody.
+        Only reports that speak of both tell it, so the design has to ask each person about at least two options.
         """
         positions = [self._place(option) for option in (first, second)]
         low, high = sorted(positions)

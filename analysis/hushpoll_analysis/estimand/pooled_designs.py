@@ -1,4 +1,4 @@
-"""One question of a sample in which not everybody went through the same design."""
+"""One question of a sample in which people went through different designs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Mixed:
 
     @property
     def epsilon(self) -> float:
-        """The largest epsilon of the designs: everybody went through one of them."""
+        """The largest epsilon of the designs: each person went through one of them."""
         return max(math.inf if design is None else _epsilon(design) for design in self.designs.designs)
 
     @property

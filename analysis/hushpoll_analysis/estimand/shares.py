@@ -99,7 +99,7 @@ def estimate(
     replicates, seed : int
         For the bootstrap (percentile). The default seed makes results repeat; change it to see the simulation error.
     designs : mapping, optional
-        A mechanism for each name (None: asked directly), where not everybody went through the same one. Give either
+        A mechanism for each name (None: asked directly), where people went through different ones. Give either
         one report a row with `mechanism` the column of names, or ``{name: counts}`` and no `mechanism`.
     pooling : {"respondents", "precision"}
         With `designs`: every respondent counts alike (unbiased for these people whatever the groups are), or the
@@ -132,12 +132,12 @@ def estimate(
         parts = estimate_parts(
             counts,  # type: ignore[arg-type]
             mechanism,  # type: ignore[arg-type]
-            level,
-            interval,
-            simultaneous,
-            options,
-            resampling,
-            population,
+            level=level,
+            interval=interval,
+            simultaneous=simultaneous,
+            options=options,
+            resampling=resampling,
+            population=population,
         )
         return parts  # type: ignore[return-value]
     if designs is None:
@@ -360,7 +360,7 @@ def _notes(
     together: bool,
     level: float,
 ) -> tuple[str, ...]:
-    """Return what a reader must know beside the numbers."""
+    """Return what a reader must know to use the numbers."""
     view, counts = sample.view, sample.counts
     notes = substitution_note(method, interval, together)
     if sample.decoy is not None:

@@ -38,7 +38,7 @@ def design_method(name: str) -> DesignMethod:
 
 
 def design_method_for(quantities: Sequence[Quantity], requested: str, *, simple: bool) -> DesignMethod:
-    """Return the method for weighted reports; `simple`: all weights are equal and nobody was drawn in clusters.
+    """Return the method for weighted reports; `simple`: all weights are equal and people were not drawn in clusters.
 
     The automatic choice is Wilson's: a weighted frequency has no lattice, on which the exact interval is needed. A
     general table has the score interval, which knows the effective size as Wilson's does: heavy weights make the

@@ -52,7 +52,7 @@ def misfit(quantity: Quantity) -> float:
 
 
 def is_no_chance(chance: float | None, tests: int, level: float) -> bool:
-    """Return whether a p-value is more than chance among so many tests: of many intervals some lie outside
+    """Return whether a p-value is more than chance among this many tests: of many intervals some lie outside
     (Bonferroni).
 
     None is the p-value of an estimate whose interval does not lie outside.
@@ -61,7 +61,7 @@ def is_no_chance(chance: float | None, tests: int, level: float) -> bool:
 
 
 def _spread_at(quantity: Quantity, edge: float) -> float:
-    """Return the standard error where everybody's true answer lies at the edge; a counted decoy keeps its part."""
+    """Return the standard error where all true answers lie at the edge; a counted decoy keeps its part."""
     values, weights = quantity.target, quantity.weights
     there = np.abs(values - edge) <= 1e-9 * max(1.0, float(np.abs(values).max()))
     variances = quantity.view.backward(weights**2) - quantity.view.backward(weights) ** 2

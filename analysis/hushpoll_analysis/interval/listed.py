@@ -14,7 +14,7 @@ TOO_LARGE = 0.8
 
 
 def listed_interval(quantity: Quantity, options: int, listed: int, level: float) -> Interval:
-    """Return the interval of one of the `listed` largest of so many options; all of them hold together.
+    """Return the interval of one of the `listed` largest of all options; all of them hold together.
 
     An option is listed because its estimate is large, so the danger lies on one side: estimates that are too large by
     chance. Of the error 1 - level, four fifths go to the lower limits, divided among all options, and one fifth to the

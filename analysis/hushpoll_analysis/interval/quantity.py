@@ -144,7 +144,7 @@ class Quantity:
 
     @property
     def certain(self) -> bool:
-        """Whether nothing was left to chance: everybody in the population was asked, and directly."""
+        """Whether nothing was left to chance: the whole population was asked, and directly."""
         if self.sampling_fraction < 1.0 or self.decoy is not None:
             return False
         return float(np.max(np.abs(self.noise()[self.view.possible]))) <= SAME * self.heaviest**2
@@ -197,15 +197,15 @@ def quantity(
     return Quantity(
         view,
         counts,
-        target,
-        weights,
-        estimate,
-        math.sqrt(variance),
-        math.sqrt(max(privacy, 0.0) + extra),
-        (float(target.min()), float(target.max())),
-        None if decoy is not None else line_of(weights, counts, view),
-        decoy,
-        _design_effect(target, shares, variance, n),
+        target=target,
+        weights=weights,
+        estimate=estimate,
+        se=math.sqrt(variance),
+        se_privacy=math.sqrt(max(privacy, 0.0) + extra),
+        bounds=(float(target.min()), float(target.max())),
+        line=None if decoy is not None else line_of(weights, counts, view),
+        decoy=decoy,
+        design_effect=_design_effect(target, shares, variance, n),
     )
 
 

@@ -105,7 +105,7 @@ def _excess(top: Floats, bottom: Floats, frequencies: Floats, reach: Floats, rat
     """Return a number above 0 where the test rejects: (b.f)^2 > reach b^2.p at the most likely p with b.p = 0.
 
     Here b = a - R c, and reach is z^2/n. These are p = f / (1 + t b), of which b^2.p = b.f / t. So the test holds R
-    where t is at most reach / (b.f): there b.p has passed 0, or a report that nobody sent has begun to take its share
+    where t is at most reach / (b.f): there b.p has passed 0, or a report that did not come has begun to take its share
     from the others.
     """
     weights = top - ratio[:, None] * bottom

@@ -60,7 +60,15 @@ def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> tu
     def at(charge: float) -> float:
         """How far the log-likelihood is above the floor for one charge."""
         start = (1 - WARM) * sides[True] + WARM / view.options
-        fit = newton(frequencies, view.forward, view.backward, start, 1e-10, 40, 1.0 + charge * scaled)
+        fit = newton(
+            frequencies,
+            view.forward,
+            backward=view.backward,
+            shares=start,
+            tolerance=1e-10,
+            steps=40,
+            cost=1.0 + charge * scaled,
+        )
         above = over(fit)
         sides[above >= 0] = fit
         return above

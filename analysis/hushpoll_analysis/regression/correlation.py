@@ -194,4 +194,15 @@ def correlate(
                 f"{columns[a]} and {columns[b]}: without a correlation fewer than {FEW} joint reports of one kind are "
                 "expected, so the interval rests on few people"
             )
-    return Correlation(tuple(columns), n, level, r, se, low, high, p_value, tuple(notes), df)
+    return Correlation(
+        tuple(columns),
+        n,
+        level=level,
+        r=r,
+        se=se,
+        low=low,
+        high=high,
+        p_value=p_value,
+        notes=tuple(notes),
+        degrees_of_freedom=df,
+    )

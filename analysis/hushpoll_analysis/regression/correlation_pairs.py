@@ -98,7 +98,7 @@ class ReportColumn:
 
 
 class PairFigures(NamedTuple):
-    """What is said about a pair; `expected` are joint reports of the rarest kind without a correlation."""
+    """The figures of a pair; `expected` are joint reports of the rarest kind without a correlation."""
 
     r: float
     se: float

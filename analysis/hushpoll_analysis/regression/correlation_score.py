@@ -106,7 +106,7 @@ def _normal_score(statistic: float, skewness: float) -> float:
 def _likeliest(weights: Floats, frequencies: Floats) -> Floats:
     """Return the likeliest frequencies whose mean weight is 0: f / (1 + tilt w), as in Owen's empirical likelihood.
 
-    Where no tilt is enough, nobody sent the heaviest report on the side that is needed; it takes the missing share.
+    Where no tilt is enough, the heaviest report on the side that is needed did not come; it takes the missing share.
     """
     mean = float(frequencies @ weights)
     low, high = float(weights.min()), float(weights.max())

@@ -67,7 +67,7 @@ class ReadOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """How an outcome is read, and whether its model has an intercept of its own."""
+    """How an outcome is read, and whether its model has a separate intercept."""
 
     name: str
     link: str
@@ -173,15 +173,15 @@ def _binary_by_rows(
     model = BinaryOutcome(
         parts[0],
         parts[1],
-        link,
-        tuple(tables),
-        source.rows,
-        names,
-        number_of if names else None,
-        parts[2],
-        parts[3],
-        tuple(slopes),
-        _honest(source, parts[1]),
+        link=link,
+        tables=tuple(tables),
+        table_of=source.rows,
+        unknown=names,
+        unknown_of=number_of if names else None,
+        no_slope=parts[2],
+        yes_slope=parts[3],
+        slopes=tuple(slopes),
+        honest=_honest(source, parts[1]),
     )
     if not names:
         _check_possible(model.no, model.yes, name)

@@ -256,7 +256,7 @@ class ModelFit(Coefficients):
         """Return each respondent's chances of the true answers, given their reports and covariates (Bayes' rule).
 
         `column` is a randomized predictor; by default the outcome. These are chances under the model, with the
-        coefficients taken as known; nobody's answer is revealed.
+        coefficients taken as known; no single answer is revealed.
         """
         from .latent import hidden_answers
 

@@ -154,7 +154,7 @@ def _maximised(
 
 
 def _refuse_step(likelihood: Evaluable, height: float) -> None:
-    """Refuse a maximum beside a higher one at infinity."""
+    """Refuse a maximum if there is a higher one at infinity."""
     if highest_step(likelihood) > height + _HIGHER:
         raise NotIdentifiedError(
             "the likelihood has no maximum: it is highest where coefficients run away to infinity (separation)",

@@ -109,7 +109,7 @@ def _names_in(expression: str) -> set[str]:
 
 
 def _nodes(expression: str) -> list[ast.AST]:
-    """Read an expression, with a word in the place of each name in backquotes; nothing where it cannot be read."""
+    """Read an expression, with a word instead of each name in backquotes; nothing where it cannot be read."""
     try:
         return list(ast.walk(ast.parse(re.sub(_QUOTED, _PLACE, expression), mode="eval")))
     except SyntaxError:
@@ -243,12 +243,12 @@ def read_terms(
     terms = ModelTerms(
         frame,
         tuple(randomized),
-        levels,
-        tuple(names[i] for i in columns),
-        class_names,
-        columns,
-        terms_matrix.model_spec,
-        class_spec,
+        levels=levels,
+        names=tuple(names[i] for i in columns),
+        class_names=class_names,
+        kept=columns,
+        spec=terms_matrix.model_spec,
+        class_spec=class_spec,
     )
     matrix = np.asarray(terms_matrix, dtype=np.float64).reshape(len(levels), len(frame), -1)[
         :, :, list(columns)
@@ -391,7 +391,7 @@ def _given_predictors(predictors: str, columns: set[str], hidden: set[str]) -> A
 
 
 def column_sizes(matrix: Floats, times: Floats) -> Floats:
-    """Root mean square of each column of J matrices, whose rows stand for so many respondents."""
+    """Root mean square of each column of J matrices, whose rows stand for several respondents each."""
     size = np.sqrt(times @ np.mean(matrix**2, axis=0) / times.sum())
     return np.where(size > 0.0, size, 1.0)
 

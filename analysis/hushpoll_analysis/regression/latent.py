@@ -332,7 +332,7 @@ def _fitted_rows(data: pd.DataFrame, fitted: pd.Index[Any], n: int) -> pd.DataFr
 
 
 def _drawn(fit: ModelFit, base: pd.DataFrame, joint: Floats, rng: np.random.Generator) -> pd.DataFrame:
-    """One completed table: class and answer of everybody, drawn together."""
+    """One completed table: class and answer of each respondent, drawn together."""
     n, classes, answers = joint.shape
     edges = np.cumsum(joint.reshape(n, -1), axis=1)
     above = (rng.random(size=(n, 1)) > edges).sum(axis=1)

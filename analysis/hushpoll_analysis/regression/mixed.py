@@ -69,7 +69,7 @@ class MixedFit(ModelFit):
 
     @property
     def between(self) -> npt.NDArray[np.bool_]:
-        """Which coefficients belong to columns that are the same for everybody in a group, such as the intercept."""
+        """Which coefficients belong to columns that are constant within a group, such as the intercept."""
         assert self.random is not None
         design, groups = self.random.design, self.random.groups
         first = np.zeros((self.random.count, design.shape[1]))
@@ -206,12 +206,16 @@ def fit_mixed(
     random = RandomIntercept(
         outcome, data.likelihood.design[0], codes.astype(np.int64), points, data.rows.times
     )
-    plain = fit_model(formula, data, family, level, "observed", None, penalty)
+    plain = fit_model(
+        formula, data, family=family, level=level, information="observed", design=None, penalty=penalty
+    )
     settled, notes = None if penalty == ALWAYS else _settled(random, plain), []
     if settled is None:
         random = replace(random, prior=True, memory={})
         if not plain.penalized and penalty != NEVER:
-            plain = fit_model(formula, data, family, level, "observed", None, ALWAYS)
+            plain = fit_model(
+                formula, data, family=family, level=level, information="observed", design=None, penalty=ALWAYS
+            )
         settled = None
         if plain.penalized:
             settled = _settled(random, plain)
@@ -229,7 +233,14 @@ def fit_mixed(
     covariance = np.zeros((len(theta), len(theta)))
     covariance[np.ix_(free, free)] = inverse + _decoy_part(data, random, theta, free, inverse)
     return _finished(
-        formula, data, family, level, random, (theta, top, covariance, held), tuple(names), tuple(notes)
+        formula,
+        data,
+        family=family,
+        level=level,
+        random=random,
+        maximum=(theta, top, covariance, held),
+        groups=tuple(names),
+        remarks=tuple(notes),
     )
 
 

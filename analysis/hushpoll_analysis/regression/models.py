@@ -89,9 +89,9 @@ def logit(
         Sample design as in `crosstab`: the weighted likelihood is maximised, standard errors are the linearised ones
         and intervals use t.
     designs
-        Where not everybody went through the same mechanism: ``designs={name: mechanism}``, None for people asked
+        Where people went through different mechanisms: ``designs={name: mechanism}``, None for people asked
         directly. For the outcome also `asks_unknown_decoy`, `detects_cheating` and `detects_lies`, whose unknown share
-        is then estimated beside the coefficients.
+        is then estimated together with the coefficients.
     population, replicates
         Finite population and replicate weights, as in `weighted_estimate`; the model is fitted anew for each replicate.
 
@@ -131,9 +131,25 @@ def logit(
 
     def fitted(formula: str, event: Any) -> ModelFit:
         family = families.binary(link, event)
-        model, design = _read(formula, data, known_channels, designs, family, predictors, sample)
+        model, design = _read(
+            formula,
+            data,
+            channels=known_channels,
+            designs=designs,
+            family=family,
+            predictors=predictors,
+            sample=sample,
+        )
         if model.random is None:
-            return fit_model(formula, model, family, level, information, design, penalty)
+            return fit_model(
+                formula,
+                model,
+                family=family,
+                level=level,
+                information=information,
+                design=design,
+                penalty=penalty,
+            )
         if design is not None:
             refuse_random(model, "a sample design (weights, strata, clusters, population)")
         if information != INFORMATION[0]:
@@ -175,9 +191,13 @@ def multinomial(
     """
     _check(level, information, penalty)
     family = families.multinomial(reference)
-    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    model, design = _read(
+        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
+    )
     refuse_random(model, f"the {family.name} model")
-    return fit_model(formula, model, family, level, information, design, penalty)
+    return fit_model(
+        formula, model, family=family, level=level, information=information, design=design, penalty=penalty
+    )
 
 
 @takes_streams("data", "channels")
@@ -212,9 +232,13 @@ def ordinal(
     _check(level, information, penalty)
     family = families.ordinal(link)
     refuse_skipped(channels, [parse_formula(formula)[0]], "use multinomial, or logit of one answer (event=)")
-    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    model, design = _read(
+        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
+    )
     refuse_random(model, f"the {family.name} model")
-    return fit_model(formula, model, family, level, information, design, penalty)
+    return fit_model(
+        formula, model, family=family, level=level, information=information, design=design, penalty=penalty
+    )
 
 
 @takes_streams("data", "channels")
@@ -255,7 +279,9 @@ def linear(
         data, channels, designs = outcome_of_mean[0], {}, None
         if not sample.given:
             sample = SampleKeys(weights=times_of(data))
-    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    model, design = _read(
+        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
+    )
     refuse_random(model, f"the {family.name} model")
     if errors == ANY:
         return fit_moments(formula, model, level, design)
@@ -327,7 +353,7 @@ def _alike(
 
 
 def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Designs | None) -> Mechanisms:
-    """Put designs in the place of their names; a mechanism by itself is the outcome's."""
+    """Replace the names of designs by the designs; a mechanism by itself is the outcome's."""
     if designs is None and isinstance(channels, Mechanism | Channel):
         return {parse_formula(formula)[0]: channels}
     outcome = None

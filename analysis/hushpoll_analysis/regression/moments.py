@@ -187,17 +187,17 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
     inside = covariance / np.outer(scale, scale)
     notes = (*data.notes, *_few(data))
     return MomentFit(
-        formula,
-        data.n,
-        data.names,
-        coef / scale,
-        inside,
-        level,
-        data.randomized,
-        df,
-        notes,
-        data.terms,
-        data.rows,
+        formula=formula,
+        n=data.n,
+        names=data.names,
+        coef=coef / scale,
+        covariance=inside,
+        level=level,
+        randomized=data.randomized,
+        degrees_of_freedom=df,
+        notes=notes,
+        terms=data.terms,
+        people=data.rows,
     )
 
 

@@ -1,7 +1,7 @@
 """What the randomization adds to each respondent's score: the part of an error that a finite population leaves.
 
 Whom a sample takes matters less, the more of a finite population it takes; what the devices drew matters as before. So
-the standard errors of a model need Var(score | truth) beside the variance of the scores. It is summed over all reports
+the standard errors of a model need Var(score | truth) and the variance of the scores. It is summed over all reports
 that could have come, at the fitted chances of the truths.
 """
 

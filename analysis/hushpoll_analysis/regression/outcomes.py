@@ -53,7 +53,7 @@ class Outcome(Protocol):
 
     @property
     def extra(self) -> int:
-        """Number E of parameters beside the coefficients."""
+        """Number E of parameters besides the coefficients."""
 
     @property
     def extra_names(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class Outcome(Protocol):
         """How many different reports there can be."""
 
     def reporting(self, report: int) -> Outcome:
-        """Return the outcome if everybody had sent this report."""
+        """Return the outcome if each respondent had sent this report."""
 
     def given(self, extra: Floats) -> Floats:
         """Return the chance of each respondent's report under every true answer (n x K)."""

@@ -79,7 +79,7 @@ def _plain(fit: ModelFit) -> Likelihood:
 
 
 def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the columns of the model; of its own data without the randomized predictors' reports."""
+    """Return the columns of the model; for the data of the fit without the randomized predictors' reports."""
     terms = fit.data.terms
     hidden = [name for name, _ in terms.randomized]
     if data is None:
@@ -272,7 +272,7 @@ def _refuse_forgetful(fit: ModelFit, name: str | None) -> None:
 
 
 def _spread(values: Floats, times: Floats) -> float:
-    """Return the standard deviation of values that came so many times."""
+    """Return the standard deviation of values, each with its number of occurrences."""
     gaps = values - np.average(values, weights=times)
     return float(np.sqrt(np.average(gaps**2, weights=times)))
 
@@ -288,7 +288,7 @@ def _constant(column: pd.Series[Any], value: Any) -> Any:
 
 
 def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]:
-    """Everybody's true answer set to one value, the other randomized predictors as their own model has them."""
+    """All true answers set to one value, the other randomized predictors as their own model has them."""
     terms = fit.data.terms
     position = [hidden for hidden, _ in terms.randomized].index(name)
     variable = dict(terms.randomized)[name]

@@ -154,17 +154,17 @@ def read_model(
     return ModelData(
         likelihood,
         _coefficient_names(terms.names, outcome, lines),
-        terms.class_names,
-        outcome,
-        outcome_name,
-        terms,
-        hidden,
-        naive / size,
-        _decoys(likelihood, outcome, randomized, codes, terms.levels),
-        scale,
-        random,
-        rows,
-        partial(_members, randomized, codes, terms.levels, len(data)),
+        class_names=terms.class_names,
+        outcome=outcome,
+        outcome_name=outcome_name,
+        terms=terms,
+        randomized=hidden,
+        naive=naive / size,
+        decoys=_decoys(likelihood, outcome, randomized, codes, terms.levels),
+        scale=scale,
+        random=random,
+        rows=rows,
+        members=partial(_members, randomized, codes, terms.levels, len(data)),
     )
 
 

@@ -25,7 +25,7 @@ class StandardDeviationProfile:
     """The highest log-likelihood at each standard deviation, as Cox and Reid (1987) adjust it.
 
     Half the log-information about the other parameters is taken off, which allows for the coefficients that are
-    estimated between few groups as REML does. Each value is a maximum of its own over all rows, so the search asks for
+    estimated between few groups as REML does. Each value is a separate maximum over all rows, so the search asks for
     few of them and begins each one where the ones before it lead.
     """
 

@@ -39,7 +39,7 @@ def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluati
     far.
 
     A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima, and one at infinity
-    beside a finite one.
+    where there is a finite one too.
     """
     starts, rng = [start], np.random.default_rng(1)  # a fixed seed makes the fit repeat
     for reach in REACHES:
@@ -57,7 +57,7 @@ def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluati
 
 
 def highest_step(likelihood: Evaluable) -> float:
-    """Return the highest log-likelihood that was found at infinity: everybody beyond a plane is a Yes, the rest a No.
+    """Return the highest log-likelihood that was found at infinity: all beyond a plane are Yes, the rest No.
 
     Coefficients that run away make such a step of the chances. For each direction of the plane the best place is found
     exactly, in one pass over the respondents in that order.

@@ -30,9 +30,10 @@ def complete_rows(
 ) -> tuple[Any, tuple[Any, ...], int]:
     """Leave out rows with a missing report, group or value of the sample design, if that is wanted.
 
-    `beside` are names of columns, or values beside the data; they are given back with the rows that remain, and how
-    many were left out. Counts and the database's records have no missing values. Of many files that rows are needed of,
-    the columns that are named are read; rows that are too many for that, or that a query engine has, are left to it.
+    `beside` are names of columns, or values that are not in the data; they are given back with the rows that remain,
+    and how many were left out. Counts and the database's records have no missing values. Of many files that rows are
+    needed of, the columns that are named are read; rows that are too many for that, or that a query engine has, are
+    left to it.
     """
     check_action(na_action)
     if na_action == OMIT or _needs_rows(beside):

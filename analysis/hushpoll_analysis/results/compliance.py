@@ -75,7 +75,7 @@ def sensitivity_of(question: QuestionResults) -> Sensitivity | None:
 
 
 def open_question(question: QuestionResults) -> str:
-    """Return how far a yes/no share would move with answers that nobody can check; empty of other questions."""
+    """Return how far a yes/no share would move with answers that cannot be checked; empty for other questions."""
     followed = _followed(question)
     if followed is None or not question.question.kind.yes_or_no:
         return ""
@@ -156,7 +156,16 @@ def _panel(
     steps = column_steps([[row[key] / end for key in ("estimate", *inner, "low", "high")] for row in rows])
     labels = [f"{100 * row[against]:g} %" for row in rows]
     edges = [100.0 * step / len(steps) for step in range(len(steps) + 1)]
-    return Panel(title, words, steps, joined(steps), share_ticks(end, ENDS[end]), labels, edges, False)
+    return Panel(
+        title,
+        words,
+        steps=steps,
+        joins=joined(steps),
+        ticks=share_ticks(end, ENDS[end]),
+        answers=labels,
+        edges=edges,
+        bars=False,
+    )
 
 
 def compliance_text(question: QuestionResults) -> list[list[list[str]]]:

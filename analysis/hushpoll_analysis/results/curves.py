@@ -101,15 +101,16 @@ def cumulative_panel(
         for point, alone, both in zip(curve, entries, band, strict=True)
     ]
     kind = "upward" if upward else "curve"
+    steps = column_steps(columns)
     return Panel(
         say(f"{kind}_title") + (f" ({unit})" if unit else ""),
         say(f"{kind}_words", level=f"{100 * level:g}"),
-        steps := column_steps(columns),
-        joined(steps),
-        share_ticks(1.0, 4),
-        labels,
-        edges,
-        False,
+        steps=steps,
+        joins=joined(steps),
+        ticks=share_ticks(1.0, 4),
+        answers=labels,
+        edges=edges,
+        bars=False,
     )
 
 
@@ -132,12 +133,12 @@ def histogram_panel(density: Density, labels: Sequence[str], unit: str, say: Wor
     return Panel(
         say("bars_title") + (f" ({unit})" if unit else ""),
         say("bars_words", level=f"{100 * density.level:g}"),
-        steps,
-        (),
-        ticks,
-        labels,
-        edges,
-        True,
+        steps=steps,
+        joins=(),
+        ticks=ticks,
+        answers=labels,
+        edges=edges,
+        bars=True,
     )
 
 
@@ -159,12 +160,12 @@ def _step(edges: Sequence[float], position: int, column: Sequence[float]) -> Ste
     return Step(
         f"{left:.2f}%",
         f"{right:.2f}%",
-        f"{(left + right) / 2:.2f}%",
-        f"{right - left:.2f}%",
-        _from_above(estimate),
-        _span(0.0, estimate),
-        _span(low, high),
-        _span(band_low, band_high),
+        middle=f"{(left + right) / 2:.2f}%",
+        width=f"{right - left:.2f}%",
+        y=_from_above(estimate),
+        bar=_span(0.0, estimate),
+        interval=_span(low, high),
+        band=_span(band_low, band_high),
     )
 
 

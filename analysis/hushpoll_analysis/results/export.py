@@ -79,7 +79,7 @@ def write_large_export(
     shown_groups: Sequence[str] | None = None,
     batch: float | None = None,
 ) -> list[Path]:
-    """Write the database's records as Parquet parts of so many rows, with everything else of an export beside them.
+    """Write the database's records as Parquet parts of at most `rows` rows, with everything else of an export.
 
     Memory does not grow with n; parts that are whole from an earlier run are kept. Groups not in `shown_groups` are put
     together.
@@ -191,7 +191,7 @@ def export_files(
 
 
 def reproduce_script(survey: Survey, level: float, reports: str = "reports.parquet") -> str:
-    """Write the script that repeats the report's table from the files beside it."""
+    """Write the script that repeats the report's table from the files in the same folder."""
     return f'''"""Repeat the table of estimates from the reports beside this file.
 
 Needs Python 3.11 and `pip install hushpoll`. The survey's hash is checked, so the table belongs to this definition.

@@ -141,7 +141,7 @@ def _among_asked_found(question: QuestionResults, texts: Texts) -> str:
 
 
 def _everybody_found(question: QuestionResults, texts: Texts) -> str:
-    """Word the shares of everybody for the answers that are named of those asked."""
+    """Word the shares among all respondents for the answers that are named among those asked."""
     lines = sorted(_named(question), key=lambda line: -line.estimate)
     text = " ".join(texts.say("sentence", text=_share(question, line, texts)) for line in lines[:2])
     return texts.say("finding_everybody", text=text)

@@ -49,7 +49,7 @@ def shares_among_asked(
 
 
 def likeliest_among_asked(likeliest: Sequence[float]) -> list[float]:
-    """Return possible shares among those asked, from possible shares of everybody ("does not apply" last)."""
+    """Return possible shares among those asked, from possible shares among all ("does not apply" last)."""
     share_asked = sum(likeliest[:-1])
     return [share / share_asked if share_asked > 0.0 else 0.0 for share in likeliest[:-1]]
 

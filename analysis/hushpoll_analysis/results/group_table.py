@@ -89,7 +89,7 @@ class GroupTable:
 
     @property
     def by_name(self) -> str:
-        """What the groups are called beside the ids of questions."""
+        """What the groups are called next to the ids of questions."""
         if self.by_link:
             return msg("group")
         return self.by
@@ -146,7 +146,7 @@ class GroupTable:
 
     @property
     def is_follow_up(self) -> bool:
-        """Whether some people were not asked this question; shares by groups are of everybody."""
+        """Whether some people were not asked this question; shares by groups are among all respondents."""
         return self.question.after is not None and bool(self.shares)
 
     @property

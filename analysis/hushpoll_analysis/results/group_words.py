@@ -1,4 +1,4 @@
-"""What to know beside the table of a question by groups, one sentence each."""
+"""Notes on the table of a question by groups, one sentence each."""
 
 from __future__ import annotations
 

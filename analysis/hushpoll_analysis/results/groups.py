@@ -70,7 +70,16 @@ def group_tables(
             msg('"{by}" is the only question, so nothing is left to show by it', by=by), "leave `by` out"
         )
     return tuple(
-        _table(counted, question, text, grouping, level, minimum, reference, respondents)
+        _table(
+            counted,
+            question,
+            by_text=text,
+            grouping=grouping,
+            level=level,
+            minimum=minimum,
+            reference=reference,
+            respondents=respondents,
+        )
         for question in questions
     )
 
@@ -95,7 +104,16 @@ def _table(
             pair_of(survey, by, question.id)
         except AnalysisError as error:
             told_why = sentence(error.sentence)
-            return GroupTable(question, by, by_text, True, (), None, None, (told_why,))
+            return GroupTable(
+                question,
+                by,
+                by_text=by_text,
+                randomized=True,
+                shares=(),
+                cross=None,
+                comparison=None,
+                notes=(told_why,),
+            )
         assert grouping is not None
         joint = _folded(joint, len(grouping.question.options), len(question.options))
     labels: tuple[str, ...] = () if grouping is None else grouping.labels
@@ -107,7 +125,16 @@ def _table(
     shares_known = tells_shares(question)
     reason = _refusal(labels, question, minimum, shares_known)
     if reason:
-        return GroupTable(question, by, by_text, grouping is not None, (), None, None, (*notes, reason))
+        return GroupTable(
+            question,
+            by,
+            by_text=by_text,
+            randomized=grouping is not None,
+            shares=(),
+            cross=None,
+            comparison=None,
+            notes=(*notes, reason),
+        )
     base = labels[0] if reference is None else reference
     if base not in labels:
         raise AnalysisError(
@@ -124,11 +151,27 @@ def _table(
     if respondents is not None:
         reports, keys = _chosen(respondents.of(question.id, by), by, labels, renamed, grouping is None)
     groups, sample = _groups(by, labels, grouping), SampleKeys(**keys)
-    means = None if together else _means(reports, mechanisms, groups, question, level, base, sample)
+    means = (
+        None
+        if together
+        else _means(
+            reports, mechanisms, groups=groups, question=question, level=level, reference=base, sample=sample
+        )
+    )
     group_notes = [] if means is None else [mean.note for mean in means.means if mean.note]
     if not shares_known:
         notes += sentences(group_notes)
-        return GroupTable(question, by, by_text, grouping is not None, (), None, None, tuple(notes), means)
+        return GroupTable(
+            question,
+            by,
+            by_text=by_text,
+            randomized=grouping is not None,
+            shares=(),
+            cross=None,
+            comparison=None,
+            notes=tuple(notes),
+            numbers=means,
+        )
     cross = None
     if question.channel.listed:
         cross = crosstab(reports, mechanisms, by, question.id, labels=names, level=level, **keys)
@@ -146,7 +189,15 @@ def _table(
         [*group_notes, *outside(shares, question.labels, labels), methods(comparison), many(comparison)]
     )
     return GroupTable(
-        question, by, by_text, grouping is not None, shares, cross, comparison, tuple(notes), means
+        question,
+        by,
+        by_text=by_text,
+        randomized=grouping is not None,
+        shares=shares,
+        cross=cross,
+        comparison=comparison,
+        notes=tuple(notes),
+        numbers=means,
     )
 
 
@@ -206,7 +257,7 @@ def _told_together(counted: Tally, labels: tuple[str, ...], minimum: int) -> lis
 
 
 def _folded(table: Any, rows: int, columns: int) -> Any:
-    """Add up the reports of a pair over the joint sizes, where these are told apart."""
+    """Add up the reports of a pair over the joint sizes, where these are counted separately."""
     shape = (len(table) // rows, rows, table.shape[1] // columns, columns)
     return np.asarray(table).reshape(shape).sum(axis=(0, 2))
 
@@ -270,10 +321,25 @@ def _means(
     if isinstance(reports, pd.DataFrame):
         names = {groups.name: groups.labels}
         return compare_design_means(
-            reports, mechanisms, question, groups.name, sample, names, level, reference
+            reports,
+            mechanisms,
+            question=question,
+            by=groups.name,
+            sample=sample,
+            labels=names,
+            level=level,
+            reference=reference,
         )
     rounding = float(question.answers.spacing)
-    return compare_means(reports, groups, question.mechanism, values, level, reference, rounding)
+    return compare_means(
+        reports,
+        groups,
+        outcome=question.mechanism,
+        values=values,
+        level=level,
+        reference=reference,
+        rounding=rounding,
+    )
 
 
 def _chosen(

@@ -150,7 +150,15 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
     if determined and answers.edges is not None:
         histogram = density_of(sample, _histogram_edges(question), level=level, interval=interval)
     only = "" if determined else _only(question)
-    return Numbers(unit_of(question), mean, quantiles, histogram, only, bound, answers.upward)
+    return Numbers(
+        unit_of(question),
+        mean,
+        quantiles=quantiles,
+        histogram=histogram,
+        only=only,
+        bound=bound,
+        upward=answers.upward,
+    )
 
 
 def has_numbers(question: Question) -> bool:

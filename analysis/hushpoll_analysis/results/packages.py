@@ -1,6 +1,6 @@
 """The export for other programs: a Frictionless Data Package, a DDI codebook, a script in base R.
 
-Each carries the mechanism, the channel and epsilon of every column, so that nobody takes reports for answers.
+Each carries the mechanism, the channel and epsilon of every column, so that reports are not mistaken for answers.
 """
 
 from __future__ import annotations

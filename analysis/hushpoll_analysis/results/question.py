@@ -1,4 +1,4 @@
-"""One question of a report: its estimates, and the sentences that belong beside the numbers."""
+"""One question of a report: its estimates, and the sentences that belong to the numbers."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class QuestionResults(PlottedResult):
 
     @property
     def all_shares(self) -> tuple[ReportedShare, ...]:
-        """The shares among those asked, where there are, and those of everybody."""
+        """The shares among those asked, where there are, and those among all respondents."""
         return (*self.among_asked, *self.shares)
 
     @property
@@ -165,7 +165,7 @@ class QuestionResults(PlottedResult):
     def shuffled(self) -> ShuffledEpsilon | None:
         """What this question's totals reveal of one person, if no report can be linked; None where unbounded.
 
-        Where nobody knows how reports were released, it holds if that was at once.
+        Where it is not known how reports were released, it holds if that was at once.
         """
         epsilon = self.question.epsilon
         if not (math.isfinite(epsilon) and self.n):
@@ -269,7 +269,7 @@ class QuestionResults(PlottedResult):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know beside the numbers, one sentence each."""
+        """What to know about the numbers, one sentence each."""
         if self.is_estimated:
             return tuple(remarks(self))
         return ()

@@ -1,4 +1,4 @@
-"""What to know beside the numbers of one question: precision, dishonest reports, what its totals reveal."""
+"""What to know about the numbers of one question: precision, dishonest reports, what its totals reveal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISHONEST = 0.01
 
 
 def remarks(question: QuestionResults) -> list[str]:
-    """Return of one question what to know beside its numbers, one sentence each."""
+    """Return what to know about the numbers of one question, one sentence each."""
     if question.estimate is None:
         sentences = []
     else:

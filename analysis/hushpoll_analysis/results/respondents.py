@@ -54,7 +54,7 @@ Rows = tuple[pd.DataFrame, dict[str, Any]]
 
 
 class Respondents(ABC):
-    """Whoever gives what is needed of the respondents, question by question."""
+    """A source of the respondents' rows, question by question."""
 
     @abstractmethod
     def of(self, *names: str) -> Rows:

@@ -299,7 +299,7 @@ def _largest(
 
 
 def _left_out(question: Question, design: Sampler) -> tuple[str, ...]:
-    """Return what reports without a design have beside the shares."""
+    """Return what reports without a design have besides the shares."""
     if not design.pairs or not question.channel.several:
         return ()
     return (

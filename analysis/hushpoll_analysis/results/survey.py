@@ -305,8 +305,8 @@ def report(
         files or a query engine's table). A population alone needs no columns. Of more than a million reports in
         .parquet files, and of an engine's table, those who are alike are put together by the engine.
     anchor : (question, share) or (question, share, answer), optional
-        A question with an answer, by default Yes, whose true share is known: 1 where people are told which one to give.
-        The other questions are also given corrected for careless answers, as in `anchored`.
+        A question with an answer, by default Yes, whose true share is known: 1 where the question says which one to
+        give. The other questions are also given corrected for careless answers, as in `anchored`.
     fewest : int
         What a group by link needs to be shown on its own; never below 50.
     questions : sequence of str, optional
@@ -314,9 +314,10 @@ def report(
     needed : float or {question id: float}, optional
         The margin that was planned for, as a proportion: the findings then say whether it was reached.
     batch : number, optional
-        The fewest reports that were released together, where somebody could read results while they came: what is
-        said about shuffling then holds for so few. `math.inf` says that nobody could. Without it, what an export says
-        of itself; where that is nothing, the sentence on shuffling has a condition and `epsilon_shuffled` is None.
+        The fewest reports that were released together, where results could be read while they came: what is
+        said about shuffling then holds for that number. `math.inf` says that this was not possible. Without it, what an
+        export says of itself; where that is nothing, the sentence on shuffling has a condition and `epsilon_shuffled`
+        is None.
     na_action : str
         What happens to rows of a table or file with a missing report, group or value of the sample design: "fail", or
         "omit", which leaves them out and says how many.
@@ -368,7 +369,16 @@ def report(
     counted = count_reports(survey, data, by, progress, least)
     enough = counted.n >= minimum
     parts = tuple(
-        question_results(q, counted, level, interval, enough, minimum, alone, respondents)
+        question_results(
+            q,
+            counted,
+            level=level,
+            interval=interval,
+            enough=enough,
+            minimum=minimum,
+            population=alone,
+            respondents=respondents,
+        )
         for q in survey.questions
         if questions is None or q.id in questions
     )
@@ -390,17 +400,17 @@ def report(
     return SurveyResults(
         survey,
         counted.n,
-        level,
-        interval,
-        minimum,
-        parts,
-        by,
-        groups,
-        checked,
-        sample.given,
-        planned,
-        group_sizes(counted),
-        left_out,
+        level=level,
+        interval=interval,
+        minimum=minimum,
+        questions=parts,
+        by=by,
+        groups=groups,
+        validity=checked,
+        sample=sample.given,
+        needed=planned,
+        sizes=group_sizes(counted),
+        left_out=left_out,
     )
 
 
@@ -428,7 +438,7 @@ def _check_asked(survey: Survey, questions: Sequence[str] | None, only: str | No
 
 
 def _beside_groups(results: QuestionResults, counted: Tally) -> QuestionResults:
-    """Note how small the smallest group is that is shown beside a question's totals, where groups are known exactly."""
+    """Note the size of the smallest group that is shown next to a question's totals, where groups are exact."""
     if not by_link(counted.survey, counted.by) or results.id not in counted.joint:
         return results
     sizes = [total_of(results.question, row) for row in counted.joint[results.id]]

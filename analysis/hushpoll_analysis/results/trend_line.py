@@ -104,11 +104,11 @@ def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line
     return Line(
         slope,
         se,
-        slope - half,
-        slope + half,
-        2.0 * float(stats.norm.sf(size) if freedom is None else stats.t.sf(size, freedom)),
-        _fits(columns[:, :1], values, weights, loose),
-        bent,
+        low=slope - half,
+        high=slope + half,
+        slope_p=2.0 * float(stats.norm.sf(size) if freedom is None else stats.t.sf(size, freedom)),
+        changed_p=_fits(columns[:, :1], values, weights, loose),
+        bent_p=bent,
     )
 
 

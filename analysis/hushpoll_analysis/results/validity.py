@@ -129,7 +129,7 @@ def _mean_rows(corrected: Anchored) -> list[tuple[str, str, str, str]]:
 
 
 def _share(value: float) -> str:
-    """Write a share; a dash where nobody is left whose answers could be told."""
+    """Write a share; a dash where no answers are left."""
     if math.isnan(value):
         return "–"
     return percent(value)
@@ -240,12 +240,12 @@ def validity_of(
     return Validity(
         question_of_anchor.id,
         question_of_anchor.text,
-        share,
-        level,
-        careless,
-        tuple(corrected),
-        tuple(skipped),
-        answer,
+        share=share,
+        level=level,
+        careless=careless,
+        questions=tuple(corrected),
+        skipped=tuple(skipped),
+        answer=answer,
     )
 
 

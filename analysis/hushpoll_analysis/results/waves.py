@@ -185,7 +185,15 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
         notes += (OUTSIDE,)
     if not rows:
         notes += (msg("A change needs two waves with enough people who were asked."),)
-    return FollowedQuestion(question.id, question.text, unit, ways, tuple(parts) if rows else (), rows, notes)
+    return FollowedQuestion(
+        question.id,
+        question.text,
+        unit=unit,
+        randomized=ways,
+        waves=tuple(parts) if rows else (),
+        rows=rows,
+        notes=notes,
+    )
 
 
 def _rows(parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:

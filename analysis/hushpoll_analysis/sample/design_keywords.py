@@ -77,7 +77,7 @@ class SampleKeys:
         )
 
     def in_frame(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Put values given beside the data into it, so that rows can be chosen; give the keys with names only."""
+        """Put values that were given separately into the data; return the keys with names of columns only."""
         keys, columns = {}, {}
         for key, value in self.given.items():
             if key in ("weights", "strata", "clusters", "population") and isinstance(

@@ -31,9 +31,9 @@ def read_sample_design(
 ) -> SampleDesign | None:
     """Read a design from columns (names or values); None when nothing was asked for.
 
-    A `population` without weights gives everybody the weight N/n of their stratum. `margins` then rakes the weights to
-    known shares, keeps their sum (numbers of people: has theirs), and takes the raking into account in the variances.
-    `replicates` are `Replicates`, or columns of bootstrap weights.
+    A `population` without weights gives each respondent the weight N/n of their stratum. `margins` then rakes the
+    weights to known shares, keeps their sum (numbers of people: has theirs), and takes the raking into account in the
+    variances. `replicates` are `Replicates`, or columns of bootstrap weights.
     """
     if all(value is None for value in (weights, strata, clusters, margins, population, replicates)):
         return None
@@ -62,7 +62,7 @@ def read_sample_design(
 
 
 def simple_design(data: pd.DataFrame) -> SampleDesign:
-    """Return the design of a simple random sample: weights of 1, no strata, everybody a unit of their own."""
+    """Return the design of a simple random sample: weights of 1, no strata, each respondent a separate unit."""
     times = times_of(data)
     design = SampleDesign(times, np.zeros(len(data), dtype=np.int64))
     if TIMES not in data.columns:

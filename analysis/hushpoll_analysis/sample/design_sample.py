@@ -36,7 +36,7 @@ __all__ = ["DesignSample", "design_sample"]
 
 @dataclass(frozen=True, eq=False)
 class DesignSample(Sample):
-    """Reports with their sample design, in the place of counts.
+    """Reports with their sample design instead of counts.
 
     Every quantity has the linearised standard error, and as its counts the answers with equal weights that it is worth,
     made fewer by (z/t)^2: intervals of a simple random sample then use t (Korn and Graubard 1998).
@@ -108,7 +108,9 @@ def design_sample(
     design, _ = keys.design_or_simple(frame)
     sets = set_view(mechanism)
     if sets is not None:
-        return _design_sets(frame, mechanism, name, design, sets, level, rounding)
+        return _design_sets(
+            frame, mechanism, name=name, design=design, sets=sets, level=level, rounding=rounding
+        )
     view = channel_view(mechanism)
     codes: Codes = report_codes(read_column(frame, name, True), view.outcomes)
     reports = WeightedReports(view, codes, design, estimated_decoy(mechanism), rounding)

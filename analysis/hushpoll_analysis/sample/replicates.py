@@ -103,7 +103,7 @@ def read_replicates(data: pd.DataFrame, replicates: Any) -> ReplicateWeights:
 
 
 def replicates_beside(data: pd.DataFrame, replicates: Any) -> tuple[dict[str, Floats], Any]:
-    """Return replicate weights that stand beside the data as columns for it, and how to name them then."""
+    """Return replicate weights that are not in the data as columns for it, and how to name them then."""
     if isinstance(replicates, Replicates):
         described = replicates
     else:

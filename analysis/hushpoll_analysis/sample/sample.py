@@ -70,7 +70,7 @@ class Sample:
     def covariance(self, targets: Floats) -> Floats:
         """Covariance of the estimates of several a.h (rows), at the likeliest shares.
 
-        There every possible report has a positive probability, so that one which nobody happened to send still counts.
+        There every possible report has a positive probability, so that one which happened not to come still counts.
         """
         probabilities = self.view.forward(self.likeliest)
         weights = np.stack([self.view.solution(target) for target in targets])
@@ -176,14 +176,14 @@ def set_quantity(sets: SetView, target: Floats, shares: Floats, variance: float,
     return Quantity(
         view,
         np.array([1.0 - upper, upper]) * size,
-        target,
-        np.array([low, high]),
-        estimate,
-        math.sqrt(variance),
-        math.sqrt(max(float(noise @ shares), float(noise.min()) / 2.0) / n),
-        (float(target.min()), float(target.max())),
-        OneFrequency(upper * size, size, low, high - low),
-        None,
-        variance * (n - 1.0) / plain if plain > 0.0 else None,
+        target=target,
+        weights=np.array([low, high]),
+        estimate=estimate,
+        se=math.sqrt(variance),
+        se_privacy=math.sqrt(max(float(noise @ shares), float(noise.min()) / 2.0) / n),
+        bounds=(float(target.min()), float(target.max())),
+        line=OneFrequency(upper * size, size, low, high - low),
+        decoy=None,
+        design_effect=variance * (n - 1.0) / plain if plain > 0.0 else None,
         answers=n,
     )

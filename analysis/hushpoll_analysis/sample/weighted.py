@@ -161,9 +161,9 @@ def weighted_estimate(
         The question; where its reports speak of several options at once, those who chose or ticked each of them.
     population
         The size N of a finite population (of each stratum: a mapping, or a column, as R's `fpc`; clusters where those
-        were drawn; below 1 the fraction sampled). Without weights everybody then stands for N/n people.
+        were drawn; below 1 the fraction sampled). Without weights each respondent then stands for N/n people.
     replicates
-        `Replicates`, or columns of bootstrap weights, beside `weights`: variances come from them.
+        `Replicates`, or columns of bootstrap weights, in addition to `weights`: variances come from them.
     interval
         "auto" is Wilson's interval at the effective size with t in place of z, where one report frequency carries the
         estimate ("mover" with an estimated decoy share), and elsewhere the score interval at that size; "t" is the

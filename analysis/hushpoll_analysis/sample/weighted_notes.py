@@ -1,4 +1,4 @@
-"""What to know beside shares of a weighted sample, one sentence each."""
+"""Notes on shares of a weighted sample, one sentence each."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def weighted_notes(
     level: float,
     other_options: int,
 ) -> tuple[str, ...]:
-    """Return what a reader must know beside the numbers.
+    """Return what a reader must know to use the numbers.
 
-    `others` is how many options have estimates of their own beside these.
+    `others` is how many other options are estimated as well.
     """
     design = sample.design
     notes: list[str] = []

@@ -56,8 +56,9 @@ def compare_design_means(
     A group is a domain: its mean is :math:`m_g = \sum w a_g b / \sum w a_g`, with b the unbiased number behind a report
     and a_g 1 inside an exact group and 0 outside, or what a report of a randomized group says of g. The covariance of
     the means is the linearised one of :math:`a_g (b - m_g)/p_g` over all respondents, so that strata and clusters in
-    which nobody is of the group count. An exact group's interval is that of a mean under this design, at its effective
-    size, a difference's is built from both with their correlation (MOVER); with randomized groups they are t intervals.
+    which no respondent is of the group count. An exact group's interval is that of a mean under this design, at its
+    effective size, a difference's is built from both with their correlation (MOVER); with randomized groups they are t
+    intervals.
 
     References
     ----------
@@ -80,7 +81,7 @@ def compare_design_means(
 
 
 class _ExactGroups:
-    """Groups that everybody's row tells: each is a sample of its own, in which the others weigh nothing."""
+    """Groups that each row names: each is a sample by itself, in which the others weigh nothing."""
 
     def __init__(self, sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> None:
         self.groups, self.design = groups, sample.reports.design

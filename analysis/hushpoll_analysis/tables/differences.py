@@ -153,13 +153,13 @@ def compare_groups(
     return Comparison(
         name,
         by,
-        max(joint.n for joint in joints),
-        max(joint.effective_n for joint in joints),
-        level,
-        together > 0,
-        tuple(map(_difference, names, pairs, figures)),
-        _share_table(shares, each_level, index, [by, name]),
-        tuple(dict.fromkeys(note for joint in joints for note in joint.notes())),
+        n=max(joint.n for joint in joints),
+        effective_n=max(joint.effective_n for joint in joints),
+        level=level,
+        simultaneous=together > 0,
+        differences=tuple(map(_difference, names, pairs, figures)),
+        shares=_share_table(shares, each_level, index, [by, name]),
+        notes=tuple(dict.fromkeys(note for joint in joints for note in joint.notes())),
     )
 
 
@@ -205,7 +205,7 @@ def _difference(names: tuple[Any, Any, Any], pair: Pair, figures: PairFigures) -
 def stacked_groups(by: str, level: float, comparisons: Sequence[tuple[str, Any]]) -> Any:
     """Put comparisons of who chose an option (Yes) with who did not below each other, with the option as the group.
 
-    These are shares, or means where the outcome is a number of which only the mean is told.
+    These are shares, or means where the outcome is a number of which only the mean is determined.
     """
     differences = [
         replace(difference, group=option, reference=f"not {option}")

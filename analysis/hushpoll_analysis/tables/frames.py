@@ -90,7 +90,7 @@ def crosstab(
     population, replicates
         Finite population and replicate weights, as in `weighted_estimate`.
     designs
-        Where not everybody went through the same mechanism: ``designs={name: mechanism}`` (None: asked directly; or a
+        Where people went through different mechanisms: ``designs={name: mechanism}`` (None: asked directly; or a
         survey for each name), and in `mechanisms` a column of these names, as in ``{"cheated": "wave"}``.
 
     Returns
@@ -222,10 +222,18 @@ def compare(
                 "leave option out",
             )
         means = _compare_numbers(
-            reports, mechanisms, number, by, reference, labels, level, simultaneous, sample
+            reports,
+            mechanisms,
+            question=number,
+            by=by,
+            reference=reference,
+            labels=labels,
+            level=level,
+            simultaneous=simultaneous,
+            sample=sample,
         )
         return means  # type: ignore[return-value]
-    joint = _read(reports, mechanisms, outcome, by, labels, sample, designs)
+    joint = _read(reports, mechanisms, outcome=outcome, by=by, labels=labels, sample=sample, designs=designs)
     answers = joint.variables[1]
     if option is not None:
         options = [answers.position(option)]
@@ -281,7 +289,15 @@ def _compare_numbers(
     """Count the reports of each group, or take their joint counts, and compare the means."""
     if sample.given and isinstance(reports, pd.DataFrame):
         return compare_design_means(
-            reports, survey, question, by, sample, labels, level, reference, simultaneous
+            reports,
+            survey,
+            question=question,
+            by=by,
+            sample=sample,
+            labels=labels,
+            level=level,
+            reference=reference,
+            simultaneous=simultaneous,
         )
     sample.design_of(reports)
     design = sampler(question.channel)
@@ -314,11 +330,20 @@ def _compare_numbers(
         )
     values = np.array([float(value) for value in question.answers.values or ()])
     rounding = float(question.answers.spacing)
-    return compare_means(counts, groups, question.mechanism, values, level, reference, rounding, simultaneous)
+    return compare_means(
+        counts,
+        groups,
+        outcome=question.mechanism,
+        values=values,
+        level=level,
+        reference=reference,
+        rounding=rounding,
+        simultaneous=simultaneous,
+    )
 
 
 def _in_frame(reports: Reports, sample: SampleKeys) -> tuple[Reports, SampleKeys]:
-    """Put values of the sample's keys beside the reports, so that respondents can be left out."""
+    """Put values of the sample's keys next to the reports, so that respondents can be left out."""
     if not isinstance(reports, pd.DataFrame):
         return reports, sample
     frame, keys = sample.in_frame(reports)

@@ -82,7 +82,16 @@ def group_ratio(
     )
     table = np.concatenate([both_weights[:, possible], noise[:, possible.reshape(-1)]])
     table, summed = _merged(table, frequencies)
-    return GroupRatio(joint, table[0], table[1], summed, size, slopes, table[2:], truths)
+    return GroupRatio(
+        joint,
+        table[0],
+        bottom=table[1],
+        frequencies=summed,
+        size=size,
+        slopes=slopes,
+        noise=table[2:],
+        truths=truths,
+    )
 
 
 def _merged(pairs: Floats, frequencies: Floats) -> tuple[Floats, Floats]:

@@ -127,7 +127,7 @@ def _possible(shares: Floats) -> Floats:
 def _within_designs(joint: JointReports) -> IndependenceTest:
     """Return the sum of the chi-squares within every combination of designs: who got which design must not count.
 
-    Under a sample design the estimated cells are tested, which are right whoever got which.
+    Under a sample design the estimated cells are tested, which are right whichever design a respondent got.
     """
     if joint.design is not None:
         _check_size(joint.estimate)
@@ -234,7 +234,7 @@ def _rao_scott(joint: JointReports) -> IndependenceTest:
 
 
 def _lost(design: SampleDesign, codes: Sequence[Codes]) -> int:
-    """Return how many degrees of freedom a variable takes that is the same for everybody in a cluster."""
+    """Return how many degrees of freedom a variable takes that is constant within a cluster."""
     if design.clusters is None:
         return 0
     lost = 0
@@ -271,7 +271,7 @@ def _expected(table: Floats) -> Floats:
 
 
 def _occurring(table: Floats) -> Floats:
-    """Leave out reports that nobody made: they carry no information about independence."""
+    """Leave out reports that did not come: they carry no information about independence."""
     for axis in range(table.ndim):
         total = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
         table = np.compress(total > 0, table, axis=axis)

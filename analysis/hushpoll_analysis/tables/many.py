@@ -1,4 +1,4 @@
-"""The limits of many shares at once, each at a level of its own: what a table shows, and what a p-value searches."""
+"""The limits of many shares at once, each at a separate level: what a table shows, and what a p-value searches."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ManyShares:
     def _batches(
         self, positions: list[int], method: IntervalMethod
     ) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
-        """Put what is computed together into one; a ratio of a randomized group has no quantity of its own."""
+        """Put what is computed together into one; a ratio of a randomized group has no quantity."""
         ratios = self._ratios([k for k in positions if self.shares[k].quantity is None])
         rest = [k for k in positions if self.shares[k].quantity is not None]
         for chosen, how in method.batches([_quantity(self.shares[k]) for k in rest]):

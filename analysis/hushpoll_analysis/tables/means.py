@@ -224,7 +224,7 @@ def faint_group(groups: Variable, g: int, size: float, error: float) -> GroupMea
 
 
 class _Exact:
-    """Groups that everybody's row tells: each has a mean of its own."""
+    """Groups that each row names: each has a separate mean."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ class OptionTable(Cells):
     """Estimated shares of people who chose or ticked an option, together with the answers of other variables.
 
     A report of such a question was randomized as a whole, but of each option it says yes or no through a small channel.
-    So each option has a cross-table of its own, from the respondents who were asked about it, and the cells here are
+    So each option has a separate cross-table, from the respondents who were asked about it, and the cells here are
     those of its Yes. Options of a tick list overlap, so their cells do not add up to one.
 
     Attributes
@@ -342,7 +342,7 @@ def _level_of_each(level: float, simultaneous: bool, count: int) -> float:
 
 
 def _keyed(reports: Any, sample: SampleKeys) -> tuple[Any, dict[str, Any]]:
-    """Put values of the sample's keys beside the reports, so that respondents can be left out."""
+    """Put values of the sample's keys next to the reports, so that respondents can be left out."""
     if isinstance(reports, pd.DataFrame):
         return sample.in_frame(reports)
     sample.design_of(reports)

@@ -45,7 +45,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairFigures:
-    """What is said about a pair; `figures` are those of `GroupDifference` from the difference to the ratio."""
+    """The figures of a pair; `figures` are those of `GroupDifference` from the difference to the ratio."""
 
     figures: tuple[float, ...]
     method: str

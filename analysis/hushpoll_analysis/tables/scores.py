@@ -175,7 +175,18 @@ def sum_score(
     else:
         note = _EVERYBODY
     note = " ".join(filter(None, [note, *heavy_notes(design, allowed=True)]))
-    return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
+    return SumScore(
+        tuple(items),
+        len(data),
+        level=level,
+        mean=mean,
+        se=se,
+        low=low,
+        high=high,
+        sd=sd,
+        reliability=alpha,
+        note=note,
+    )
 
 
 def _part(

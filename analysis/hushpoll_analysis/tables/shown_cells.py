@@ -35,7 +35,7 @@ class Cells(Tidy, Summary, ABC):
         Unbiased share of each cell, its standard error (n - 1) and its interval; unclipped, so a cell may be below zero
         by chance.
     interval
-        The method of low and high: "score"; "clopper-pearson" for cells held together; "mover" beside a counted decoy;
+        The method of low and high: "score"; "clopper-pearson" for cells held together; "mover" with a counted decoy;
         "wald" for very large tables.
     test
         Test of independence; None where it cannot be made, and `untested` then says why.
@@ -101,7 +101,7 @@ class Cells(Tidy, Summary, ABC):
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each cell; `shown` columns are within [0, 1].
 
-        The reported count stands beside a cell only where reports and answers are of the same number.
+        The reported count is given only where reports and answers are of the same number.
         """
         index = pd.MultiIndex.from_product(self.labels, names=self.names)
         frame = pd.DataFrame(

@@ -87,7 +87,9 @@ def share_with(joint: JointReports, axis: int, option: int, estimate: float, err
     """Return that share where its estimate and standard error are known; the others may not be determined."""
     axes = tuple(other for other in range(joint.counts.ndim) if other != axis)
     frequencies = joint.frequencies.sum(axis=axes) * joint.n
-    return _table_share(joint, axis, option, estimate, error, frequencies, None)
+    return _table_share(
+        joint, axis, option=option, estimate=estimate, error=error, counts=frequencies, position=None
+    )
 
 
 def share_error(joint: JointReports, axis: int, option: int) -> float:
@@ -122,7 +124,9 @@ def within_group(
         counts = table[number]
     else:
         counts = table[:, number]
-    return _table_share(joint, outcome, option, estimate, error, counts, position)
+    return _table_share(
+        joint, outcome, option=option, estimate=estimate, error=error, counts=counts, position=position
+    )
 
 
 def _table_share(
@@ -166,13 +170,13 @@ def _table_share(
     quantity_of_share = effective_quantity(
         view,
         frequencies,
-        target,
-        decoy,
-        variance,
-        _kish(joint, position),
-        float(counts.sum()),
-        plain,
-        joint.design.sampling_fraction,
+        target=target,
+        decoy=decoy,
+        variance=variance,
+        kish=_kish(joint, position),
+        n=float(counts.sum()),
+        plain=plain,
+        sampling_fraction=joint.design.sampling_fraction,
     )
     return TableShare(estimate, error, "", joint, quantity_of_share)
 

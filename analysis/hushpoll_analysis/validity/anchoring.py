@@ -59,8 +59,8 @@ __all__ = [
 class Anchored(ShareTable[AnchoredShare]):
     """Shares of one question, corrected for careless answers.
 
-    `estimate`, `low` and `high` are unclipped; an interval without an end has infinite limits, because nearly everybody
-    could have answered at random.
+    `estimate`, `low` and `high` are unclipped; an interval without an end has infinite limits, because nearly all
+    respondents could have answered at random.
     """
 
     question: str
@@ -125,7 +125,7 @@ def anchored(
     question
         What to estimate.
     anchor
-        The question whose true share is known: nobody has the trait (`share` 0), or everybody is told what to answer
+        The question whose true share is known: no one has the trait (`share` 0), or the question says what to answer
         (`share` 1, an instructed answer, which may be asked without randomizing: it holds nothing sensitive).
     share
         The known share of the anchor's answer.
@@ -208,7 +208,7 @@ def _read_parts(
     sample: SampleKeys,
     labels: Mapping[str, Sequence[Any]] | None,
 ) -> list[tuple[str, JointReports]]:
-    """Read what the reports say of each option beside the anchor, which is the second axis of counts."""
+    """Read what the reports say of each option and the anchor, which is the second axis of counts."""
     question, anchor = names
     if isinstance(reports, pd.DataFrame):
         reports, keys = sample.in_frame(reports)
@@ -300,7 +300,7 @@ def anchored_parts(
     level: float,
     chances: Sequence[float],
 ) -> Anchored:
-    """Correct options that are estimated one by one, each from the joint reports of its own yes/no and the anchor."""
+    """Correct options that are estimated one by one, each from the joint reports of the option and the anchor."""
     shares: list[AnchoredShare] = []
     notes: list[str] = []
     for (option, joint), chance in zip(parts, chances, strict=True):
@@ -333,7 +333,14 @@ def _result(
     question, anchor_variable = joint.variables
     notes = (*joint.notes(), *_notes(careless, shares))
     return Anchored(
-        question.name, anchor_variable.name, anchor.share, joint.n, level, careless, tuple(shares), notes
+        question=question.name,
+        anchor=anchor_variable.name,
+        anchor_share=anchor.share,
+        n=joint.n,
+        level=level,
+        careless=careless,
+        shares=tuple(shares),
+        notes=notes,
     )
 
 

@@ -1,4 +1,4 @@
-"""What readers of results are told, in their language: one table of phrases each, numbers as that language writes them.
+"""The phrases of results in the reader's language: one table of phrases each, numbers as that language writes them.
 
 Phrases hold places such as `{low}`; a test checks that every language has every phrase with the same places.
 """
@@ -40,7 +40,7 @@ class Wording:
         return "rtl" if order == "right-to-left" else "ltr"
 
     def number(self, value: float, digits: int = 0) -> str:
-        """Write a number with so many decimals."""
+        """Write a number with this many decimals."""
         scale = 10.0**digits
         # Rounded here, as everywhere else; the library would round halves to even.
         magnitude = math.floor(abs(value) * scale + 0.5) / scale
