@@ -82,13 +82,19 @@ class Study:
         replicates: Any = None,
     ) -> None:
         if is_database_url(data):
-            name = survey.hash if isinstance(survey, Survey) else str(survey)
+            if isinstance(survey, Survey):
+                name = survey.hash
+            else:
+                name = str(survey)
             stored = read_database(data, name)
             self.survey = stored.survey
             self._stored_batch: float | None = stored.batch
             self.data: Any = read_frame(stored.survey, stored.records, stored.fewest)
         else:
-            self.survey = survey if isinstance(survey, Survey) else load_survey(survey)
+            if isinstance(survey, Survey):
+                self.survey = survey
+            else:
+                self.survey = load_survey(survey)
             self.data = _checked(self.survey, data)
             self._stored_batch = None
         self.sample = SampleKeys(
@@ -197,7 +203,10 @@ class Study:
 
     def report(self, by: str | None = None, **options: Any) -> SurveyResults:
         """Return what the results page shows. Options are those of `hushpoll_analysis.report`."""
-        data = self._counted if by is None and self._counts_suffice(options) else self._rows
+        if by is None and self._counts_suffice(options):
+            data = self._counted
+        else:
+            data = self._rows
         options = {"batch": self._batch} | options
         return report(self.survey, data, by, **self._keywords(options))
 
@@ -271,20 +280,20 @@ class Study:
         try:
             return self.survey.question(name)
         except KeyError:
-            known = list(self.survey.questions_by_id)
-            raise _unknown(f"the survey has no question {name!r}", name, known) from None
+            ids = list(self.survey.questions_by_id)
+            raise _unknown(f"the survey has no question {name!r}", name, ids) from None
 
     def _check_variable(self, name: str) -> None:
         """Refuse the name of neither a question, nor an option of one, nor a column of the data."""
-        known = list(self.survey.questions_by_id)
-        if name in known or str(name).partition("[")[0] in known:
+        ids = list(self.survey.questions_by_id)
+        if name in ids or str(name).partition("[")[0] in ids:
             return
         data = self._rows
         columns = [str(column) for column in getattr(data, "columns", ())]
         if isinstance(data, str | Path | Tally) or name in columns:
             return
         exact = [column for column in columns if not column.endswith(COLUMN_SUFFIX)]
-        raise _unknown(f"{name!r} is neither a question nor a column of the data", name, [*known, *exact])
+        raise _unknown(f"{name!r} is neither a question nor a column of the data", name, [*ids, *exact])
 
 
 def _checked(survey: Survey, data: Any) -> Any:
@@ -304,9 +313,9 @@ def _checked(survey: Survey, data: Any) -> Any:
     )
 
 
-def _unknown(problem: str, name: str, known: Iterable[str]) -> AnalysisError:
-    known = list(known)
-    near = get_close_matches(str(name), known, n=1)
+def _unknown(problem: str, name: str, choices: Iterable[str]) -> AnalysisError:
+    choices = list(choices)
+    near = get_close_matches(str(name), choices, n=1)
     if near:
         return AnalysisError(problem, f"did you mean {near[0]!r}?")
-    return AnalysisError(problem, f"choose one of {', '.join(known)}")
+    return AnalysisError(problem, f"choose one of {', '.join(choices)}")

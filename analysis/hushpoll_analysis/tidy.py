@@ -63,7 +63,9 @@ class Tidy:
         return pd.DataFrame(columns)
 
     def _at(self, level: float | None) -> Any:
-        return self if level is None else self._at_level(check_level(level))
+        if level is None:
+            return self
+        return self._at_level(check_level(level))
 
     def _at_level(self, level: float) -> Any:
         """Return the same result with limits at another level."""

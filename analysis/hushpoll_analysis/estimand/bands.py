@@ -29,13 +29,13 @@ def critical_value(covariance: Floats, level: float, seed: int = 1) -> float:
         return -float(ndtri((1.0 - level) / 2.0))
     correlation = covariance[np.ix_(vary, vary)] / np.outer(spread[vary], spread[vary])
     values, vectors = np.linalg.eigh(correlation)
-    kept = values > 1e-10 * values[-1]
-    root = vectors[:, kept] * np.sqrt(values[kept])
-    drawn = np.random.default_rng(seed).standard_normal((DRAWS, root.shape[1])) @ root.T
-    simulated = float(np.quantile(np.abs(drawn).max(axis=1), level))
+    positive = values > 1e-10 * values[-1]
+    root = vectors[:, positive] * np.sqrt(values[positive])
+    draws = np.random.default_rng(seed).standard_normal((DRAWS, root.shape[1])) @ root.T
+    simulated = float(np.quantile(np.abs(draws).max(axis=1), level))
     return min(simulated, -float(ndtri((1.0 - level) / (2.0 * number))))
 
 
 def level_of(critical: float) -> float:
-    """Return the level of one interval of so many standard errors."""
+    """Return the level of one interval that is this many standard errors wide on either side."""
     return 1.0 - 2.0 * float(ndtr(-critical))

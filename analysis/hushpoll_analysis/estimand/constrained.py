@@ -1,4 +1,4 @@
-"""Maximum likelihood shares of one question, beside the unbiased ones."""
+"""Maximum likelihood shares of one question, as an alternative to the unbiased ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["ConstrainedEstimate", "constrained_estimate"]
 
 @dataclass(frozen=True)
 class ConstrainedEstimate(PlottedResult):
-    """Maximum likelihood shares of one question, beside the unbiased ones.
+    """Maximum likelihood shares of one question, as an alternative to the unbiased ones.
 
     `log_likelihood` is the probability's logarithm, multinomial coefficient included; `kernel` is without it.
     """
@@ -70,5 +70,7 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
     probabilities = view.forward(best.shares)
     probabilities = probabilities / probabilities.sum()
     value = float(multinomial.logpmf(observed, observed.sum(), probabilities))
-    whole = tuple(int(count) for count in observed)
-    return ConstrainedEstimate(whole, best.shares, best.log_likelihood, value, best.gap, best.converged)
+    report_counts = tuple(int(count) for count in observed)
+    return ConstrainedEstimate(
+        report_counts, best.shares, best.log_likelihood, value, best.gap, best.converged
+    )

@@ -110,25 +110,25 @@ class Cumulative(Tidy, PlottedResult):
 
     def at_least(self, option: str | int) -> Estimate:
         """Return the share of an answer or a higher one, as in "4 or more"."""
-        place = self._place(option)
-        label = f"{self.options[place]} or more"
-        if place == 0:
+        position = self._place(option)
+        label = f"{self.options[position]} or more"
+        if position == 0:
             return _certain(label, self.interval)
-        target = np.arange(len(self.options)) >= place
+        target = np.arange(len(self.options)) >= position
         return linear_estimate(self.sample.quantity(target), label, None, self.interval, self.level)
 
     def limits(self, level: float) -> tuple[Floats, Floats]:
         """Limits of every cumulative share at another level, the last being 1."""
         method = interval_method(self.interval)
-        found = intervals(self.wanted, method, number(level, "level", 0.0, 1.0), Resampling())
-        low, high = ([getattr(one, end) for one in found] for end in ("low", "high"))
+        each_interval = intervals(self.wanted, method, number(level, "level", 0.0, 1.0), Resampling())
+        low, high = ([getattr(interval, end) for interval in each_interval] for end in ("low", "high"))
         return np.array([*low, 1.0]), np.array([*high, 1.0])
 
     def to_dict(self) -> list[dict[str, Any]]:  # type: ignore[override]  # a list in the published report
         """One entry per answer, as the shares have, with the band's limits as `simultaneous`."""
         return [
-            one.to_dict() | {"simultaneous": {"low": both.low, "high": both.high}}
-            for one, both in zip(self.estimates, self.band, strict=True)
+            alone.to_dict() | {"simultaneous": {"low": both.low, "high": both.high}}
+            for alone, both in zip(self.estimates, self.band, strict=True)
         ]
 
     def to_frame(self) -> pd.DataFrame:
@@ -137,16 +137,16 @@ class Cumulative(Tidy, PlottedResult):
 
         rows = [
             {
-                "option": one.option,
-                "estimate": one.estimate,
-                "se": one.se,
-                "low": one.low,
-                "high": one.high,
+                "option": alone.option,
+                "estimate": alone.estimate,
+                "se": alone.se,
+                "low": alone.low,
+                "high": alone.high,
                 "band_low": both.low,
                 "band_high": both.high,
                 "curve": point,
             }
-            for one, both, point in zip(self.estimates, self.band, self.curve.tolist(), strict=True)
+            for alone, both, point in zip(self.estimates, self.band, self.curve.tolist(), strict=True)
         ]
         return pd.DataFrame(rows).set_index("option")
 
@@ -154,10 +154,10 @@ class Cumulative(Tidy, PlottedResult):
         return replace(self, level=level, estimates=tuple(entry._at_level(level) for entry in self.estimates))
 
     def _place(self, option: str | int) -> int:
-        place = self.options.index(option) if option in self.options else option
-        if not isinstance(place, int) or not 0 <= place < len(self.options):
+        position = self.options.index(option) if option in self.options else option
+        if not isinstance(position, int) or not 0 <= position < len(self.options):
             raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options)}")
-        return place
+        return position
 
 
 def rising_curve(raw: Floats, se: Floats) -> Floats:
@@ -171,8 +171,8 @@ def rising_curve(raw: Floats, se: Floats) -> Floats:
     """
     # Where all reports are the same every variance is 0, and all shares weigh alike.
     scale = float(se.max()) or 1.0
-    found = isotonic_regression(raw, weights=np.maximum(se / scale, 1e-6) ** -2.0).x
-    return np.append(np.clip(found, 0.0, 1.0), 1.0)
+    isotonic = isotonic_regression(raw, weights=np.maximum(se / scale, 1e-6) ** -2.0).x
+    return np.append(np.clip(isotonic, 0.0, 1.0), 1.0)
 
 
 def cumulative(
@@ -211,7 +211,10 @@ def cumulative(
     >>> [round(one.estimate, 3) for one in found.estimates]
     [0.447, 0.695, 0.902, 1.0]
     """
-    labels = () if options is None else listed(options, "options")
+    if options is None:
+        labels = ()
+    else:
+        labels = listed(options, "options")
     return cumulative_of(read_sample(counts, mechanism, labels), labels, level, interval)
 
 
@@ -227,25 +230,25 @@ def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval
         )
     targets = np.tril(np.ones((size, size)))[:-1]
     try:
-        wanted = tuple(sample.quantity(target) for target in targets)
+        quantities = tuple(sample.quantity(target) for target in targets)
         critical = critical_value(sample.covariance(targets), level)
     except NotIdentifiedError as error:
         raise NotIdentifiedError(
             f"cumulative shares: {error.problem}", "choose a mechanism made for cumulative shares"
         ) from None
-    method = method_for(wanted, interval)
-    together = method_for(wanted, interval, len(wanted) > 1)
-    each, both = level, level_of(critical)
+    method = method_for(quantities, interval)
+    together = method_for(quantities, interval, len(quantities) > 1)
+    level_alone, both = level, level_of(critical)
     return Cumulative(
         options=labels,
         n=sample.n,
         level=level,
         interval=method.name,
         critical=critical,
-        estimates=_entries(wanted, labels, method, each),
-        band=_entries(wanted, labels, together, both),
+        estimates=_entries(quantities, labels, method, level_alone),
+        band=_entries(quantities, labels, together, both),
         sample=sample,
-        wanted=wanted,
+        wanted=quantities,
     )
 
 

@@ -139,11 +139,11 @@ def density_of(
             f"density: {error.problem}", "choose a mechanism made for a distribution"
         ) from None
     x, targets, used = SHAPES[shape](sample, ends, covariance, smoothing)
-    wanted = [sample.quantity(target) for target in targets]
-    method = method_for(wanted, interval)
+    quantities = [sample.quantity(target) for target in targets]
+    method = method_for(quantities, interval)
     critical = critical_value(targets @ covariance @ targets.T, level)
-    each = intervals(wanted, method, level, Resampling())
-    together = intervals(wanted, method_for(wanted, interval, True), level_of(critical), Resampling())
+    intervals_alone = intervals(quantities, method, level, Resampling())
+    together = intervals(quantities, method_for(quantities, interval, True), level_of(critical), Resampling())
     return Density(
         shape=shape,
         smoothing=used,
@@ -152,12 +152,12 @@ def density_of(
         critical=critical,
         edges=ends,
         x=x,
-        estimate=np.array([one.estimate for one in wanted]),
-        se=np.array([one.se for one in wanted]),
-        low=np.array([one.low for one in each]),
-        high=np.array([one.high for one in each]),
-        band_low=np.array([one.low for one in together]),
-        band_high=np.array([one.high for one in together]),
+        estimate=np.array([quantity.estimate for quantity in quantities]),
+        se=np.array([quantity.se for quantity in quantities]),
+        low=np.array([interval_alone.low for interval_alone in intervals_alone]),
+        high=np.array([interval_alone.high for interval_alone in intervals_alone]),
+        band_low=np.array([interval_together.low for interval_together in together]),
+        band_high=np.array([interval_together.high for interval_together in together]),
         picture=targets @ sample.likeliest,
         targets=targets,
     )
@@ -183,15 +183,21 @@ def _cosine(sample: Sample, edges: Floats, covariance: Floats, smoothing: float 
 
 
 def _kernel(sample: Sample, edges: Floats, covariance: Floats, smoothing: float | None) -> Shape:
-    whole = float(edges[-1] - edges[0])
-    if smoothing is not None and not 0.0 < smoothing <= whole:
+    width = float(edges[-1] - edges[0])
+    if smoothing is not None and not 0.0 < smoothing <= width:
         raise AnalysisError(
-            f"smoothing: {smoothing!r} is not a bandwidth", f"give more than 0 and up to {whole:g}"
+            f"smoothing: {smoothing!r} is not a bandwidth", f"give more than 0 and up to {width:g}"
         )
-    given = None if smoothing is None else smoothing / whole
-    candidates = np.geomspace(0.5 / (len(edges) - 1), 0.5, 16).tolist() if given is None else (given,)
+    if smoothing is None:
+        relative_bandwidth = None
+    else:
+        relative_bandwidth = smoothing / width
+    if relative_bandwidth is None:
+        candidates = np.geomspace(0.5 / (len(edges) - 1), 0.5, 16).tolist()
+    else:
+        candidates = (relative_bandwidth,)
     at, bandwidth = _smoothest(sample, edges, covariance, _bumps, candidates)
-    return *at, float(bandwidth * whole)
+    return *at, float(bandwidth * width)
 
 
 SHAPES: dict[str, Callable[[Sample, Floats, Floats, float | None], Shape]] = {
@@ -202,7 +208,7 @@ SHAPES: dict[str, Callable[[Sample, Floats, Floats, float | None], Shape]] = {
 
 
 def _series(at: Floats, edges: Floats, terms: float) -> Floats:
-    """Heights at u of the series with so many terms, per share of each bin; u and edges run from 0 to 1."""
+    """Heights at u of the series with this many terms, per share of each bin; u and edges run from 0 to 1."""
     order = np.arange(1, int(terms) + 1)[:, None]
     wave = np.sin(np.pi * order * edges) / (np.pi * order)
     mean = np.sqrt(2.0) * np.diff(wave, axis=1) / np.diff(edges)
@@ -227,13 +233,14 @@ def _smoothest(
     candidates: Any,
 ) -> tuple[tuple[Floats, Floats], float]:
     """Return the smoother of least estimated risk, as heights per share on a fine grid."""
-    start, whole = float(edges[0]), float(edges[-1] - edges[0])
-    inner = (edges - start) / whole
-    best = (
-        candidates[0] if len(candidates) == 1 else _least_risk(sample, inner, covariance, heights, candidates)
-    )
+    start, width = float(edges[0]), float(edges[-1] - edges[0])
+    inner = (edges - start) / width
+    if len(candidates) == 1:
+        best = candidates[0]
+    else:
+        best = _least_risk(sample, inner, covariance, heights, candidates)
     grid = np.linspace(0.0, 1.0, GRID)
-    return (start + whole * grid, heights(grid, inner, best) / whole), best
+    return (start + width * grid, heights(grid, inner, best) / width), best
 
 
 def _least_risk(
@@ -259,8 +266,8 @@ def _least_risk(
     return float(min(candidates, key=risk))
 
 
-def _edges(given: npt.ArrayLike, bins: int) -> Floats:
-    edges = finite_numbers(given, "edges")
+def _edges(values: npt.ArrayLike, bins: int) -> Floats:
+    edges = finite_numbers(values, "edges")
     if edges.size != bins + 1 or np.any(np.diff(edges) <= 0.0):
         raise AnalysisError(
             f"edges: {edges.size} given for {bins} bins", f"give {bins + 1} increasing numbers"

@@ -101,13 +101,13 @@ def mean_of(
     refuse_constant(numbers, "values")
     number(rounding, "rounding", 0.0)
     try:
-        wanted = sample.quantity(numbers)
+        quantity = sample.quantity(numbers)
     except NotIdentifiedError as error:
         raise NotIdentifiedError(f"mean: {error.problem}", "choose a mechanism made for the mean") from None
-    found = linear_estimate(wanted, "mean", None, interval, level, resampling)
+    estimate = linear_estimate(quantity, "mean", None, interval, level, resampling)
     if not rounding:
-        return found
-    return replace(found, se_privacy=math.hypot(found.se_privacy, sample.rounding_error(rounding)))
+        return estimate
+    return replace(estimate, se_privacy=math.hypot(estimate.se_privacy, sample.rounding_error(rounding)))
 
 
 def privacy_is_bound(sample: Sample, values: npt.ArrayLike, rounding: float = 0.0) -> bool:
@@ -151,9 +151,9 @@ def mean_difference(first: Estimate, second: Estimate) -> MeanDifference:
     >>> round(mean_difference(one, other).difference, 3)
     -0.549
     """
-    for part in (first, second):
-        if not isinstance(part, Estimate):
-            raise AnalysisError(f"a {type(part).__name__} is not a mean", "give two results of mean")
+    for estimate in (first, second):
+        if not isinstance(estimate, Estimate):
+            raise AnalysisError(f"a {type(estimate).__name__} is not a mean", "give two results of mean")
     low, high = difference_limits(first, second)
     return MeanDifference(
         difference=first.estimate - second.estimate,

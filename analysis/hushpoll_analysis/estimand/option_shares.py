@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Pair", "PartsEstimate", "asked_notes", "estimate_parts", "figures"]
+__all__ = [
+    "OptionReports",
+    "Pair",
+    "PartsEstimate",
+    "asked_notes",
+    "estimate_parts",
+    "figures",
+    "read_option_reports",
+]
 
 _YES = 1
 
@@ -61,9 +70,9 @@ class Pair:
 
 
 def figures(entry: Estimate) -> dict[str, Any]:
-    """Return the figures of an estimate without what only a share of its own has."""
-    whole = entry.to_dict()
-    return {key: whole[key] for key in ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")}
+    """Return the figures of an estimate without what only a share by itself has."""
+    values = entry.to_dict()
+    return {key: values[key] for key in ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")}
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -91,6 +100,7 @@ class PartsEstimate(EstimateTable):
     resampling: Resampling = field(repr=False)
     fraction: float = 0.0
     """The fraction of a finite population that was asked; 0 for one without end."""
+    reports: OptionReports = field(repr=False, compare=False)
 
     @property
     def shares(self) -> Floats:
@@ -102,12 +112,14 @@ class PartsEstimate(EstimateTable):
 
         Where one option is chosen also summing to one (nearest point of the simplex).
         """
-        return nearest_on_simplex(self.shares) if self.one_choice else np.clip(self.shares, 0.0, 1.0)
+        if self.one_choice:
+            return nearest_on_simplex(self.shares)
+        return np.clip(self.shares, 0.0, 1.0)
 
     def report_weights(self, option: str) -> Floats:
         """Return the weights b of the reports about an option: one report moves its estimate by b/n."""
-        part = sampler(self.channel).parts[self.options.index(option)]
-        view = channel_view(part.channel)
+        marginal = sampler(self.channel).parts[self.options.index(option)]
+        view = channel_view(marginal.channel)
         return view.solution(view.unit(_YES))
 
     def top(self, k: int = 10) -> tuple[Estimate, ...]:
@@ -115,55 +127,58 @@ class PartsEstimate(EstimateTable):
 
         Their intervals hold together, whichever options these are.
         """
-        order = [int(place) for place in np.argsort(-self.shares, kind="stable")[: whole_number(k, "k", 1)]]
-        cells, parts = np.asarray(self.counts), sampler(self.channel).parts
-        found = []
-        for place in order:
-            wanted = _quantity(parts[place], cells, self.fraction)
-            limits = listed_interval(wanted, len(parts), len(order), self.level)
-            found.append(with_interval(wanted, limits, self.options[place], None, self.level))
-        return tuple(found)
+        order = [
+            int(position) for position in np.argsort(-self.shares, kind="stable")[: whole_number(k, "k", 1)]
+        ]
+        largest = []
+        for position in order:
+            quantity = self.reports.quantities[position]
+            limits = listed_interval(quantity, len(self.options), len(order), self.level)
+            largest.append(with_interval(quantity, limits, self.options[position], None, self.level))
+        return tuple(largest)
 
     def together(self) -> PartsEstimate:
         """Return the same estimates with intervals that hold for all options at once."""
-        cells = np.asarray(self.counts)
-        asked = (self.level, self.interval_requested, True, self.resampling, self.fraction)
-        found, method = _estimates(cells, self.channel, self.options, *asked)
-        return replace(self, estimates=found, interval=method, simultaneous=True)
+        return self.reports.table(
+            self.level, self.interval_requested, simultaneous=True, resampling=self.resampling
+        )
 
     def pair(self, first: str, second: str) -> tuple[Estimate, ...]:
         """Estimate how often two options are ticked together: neither, only the second, only the first, both.
 
-        Only reports that speak of both tell it, so the design has to ask at least two options of everybody.
+        Only reports that speak of both tell it, so the design has to ask each person about at least two options.
         """
-        places = [self._place(option) for option in (first, second)]
-        low, high = sorted(places)
-        whole = sampler(self.channel)
-        found = next((pair for pair in whole.pairs if pair.members == (low, high)), None)
-        if low == high or found is None:
+        positions = [self._place(option) for option in (first, second)]
+        low, high = sorted(positions)
+        design = sampler(self.channel)
+        matching = next((pair for pair in design.pairs if pair.members == (low, high)), None)
+        if low == high or matching is None:
             raise AnalysisError(
                 f'pair: no report speaks of "{first}" and "{second}" together',
                 "name two options, of a question that was published with ask of 2 or more",
             )
-        one, other = self.options[low], self.options[high]
-        names = ("neither", f"only {other}", f"only {one}", "both")
-        sample = read_sample(found.counts(np.asarray(self.counts)), found.channel)
-        wanted = [sample.quantity(sample.view.unit(cell)) for cell in range(4)]
-        method = method_for(wanted, self.interval_requested)
-        order = (0, 1, 2, 3) if places == [low, high] else (0, 2, 1, 3)
+        first_option, other = self.options[low], self.options[high]
+        names = ("neither", f"only {other}", f"only {first_option}", "both")
+        sample = read_sample(matching.counts(np.asarray(self.counts)), matching.channel)
+        quantities = [sample.quantity(sample.view.unit(cell)) for cell in range(4)]
+        method = method_for(quantities, self.interval_requested)
+        if positions == [low, high]:
+            order = (0, 1, 2, 3)
+        else:
+            order = (0, 2, 1, 3)
         return tuple(
-            linear_estimate(wanted[cell], names[cell], None, method.name, self.level, self.resampling)
+            linear_estimate(quantities[cell], names[cell], None, method.name, self.level, self.resampling)
             for cell in order
         )
 
     def pairs(self) -> tuple[Pair, ...]:
         """Estimate all pairs of options that reports speak of together; none where people are asked about one each."""
-        found = []
-        for part in sampler(self.channel).pairs:
-            first, second = (self.options[place] for place in part.members)
-            if int(part.counts(np.asarray(self.counts)).sum()) >= 2:
-                found.append(Pair(first, second, *self.pair(first, second)))
-        return tuple(found)
+        estimated = []
+        for marginal in sampler(self.channel).pairs:
+            first, second = (self.options[position] for position in marginal.members)
+            if int(marginal.counts(np.asarray(self.counts)).sum()) >= 2:
+                estimated.append(Pair(first, second, *self.pair(first, second)))
+        return tuple(estimated)
 
     def _place(self, option: str) -> int:
         if option not in self.options:
@@ -172,10 +187,10 @@ class PartsEstimate(EstimateTable):
 
     def number_ticked(self) -> Estimate | None:
         """Estimate the mean number of options that a person ticks; None where one person's reports do not tell it."""
-        whole = sampler(self.channel)
-        if self.one_choice or not whole.pairs:
+        design = sampler(self.channel)
+        if self.one_choice or not design.pairs:
             return None
-        return _number_ticked(whole, np.asarray(self.counts), self)
+        return _number_ticked(design, np.asarray(self.counts), self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON contract."""
@@ -203,18 +218,18 @@ class PartsEstimate(EstimateTable):
 
     def _entries(self) -> list[dict[str, Any]]:
         return [
-            entry.to_dict() | {"asked": asked}
-            for entry, asked in zip(self.estimates, self.asked, strict=True)
+            entry.to_dict() | {"asked": count}
+            for entry, count in zip(self.estimates, self.asked, strict=True)
         ]
 
     def _covariance(self) -> Floats:
-        whole = sampler(self.channel)
-        if self.one_choice or not whole.pairs:
+        design = sampler(self.channel)
+        if self.one_choice or not design.pairs:
             raise AnalysisError(
                 "the joint covariance of these options is not estimated",
                 "use the standard errors of to_frame(); top() has intervals that hold together",
             )
-        sampling, _ = _covariances(whole, np.asarray(self.counts), self)
+        sampling, _ = _covariances(design, np.asarray(self.counts), self)
         np.fill_diagonal(sampling, [entry.se**2 for entry in self.estimates])
         return sampling
 
@@ -242,83 +257,137 @@ def estimate_parts(
     """
     check_level(level)
     interval_method(interval)
+    reports = read_option_reports(counts, mechanism, options, population)
+    return reports.table(level, interval, simultaneous=simultaneous, resampling=resampling)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OptionReports:
+    """Reports that speak of several options at once, read and checked once."""
+
+    name: str
+    channel: Channel
+    cells: Counts
+    labels: tuple[str, ...]
+    asked: tuple[int, ...]
+    """How many reports say something about each option."""
+    epsilon: float
+    epsilon_note: str
+    fraction: float
+    """The fraction of a finite population that was asked; 0 for one without end."""
+
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """The share of each option."""
+        return [_quantity(marginal, self.cells, self.fraction) for marginal in sampler(self.channel).parts]
+
+    def estimates(
+        self, level: float, interval: str, *, simultaneous: bool = False, resampling: Resampling
+    ) -> tuple[tuple[Estimate, ...], str]:
+        """Return the share of each option, and the method of its interval."""
+        count = len(self.quantities)
+        if simultaneous:
+            each_level = 1 - (1 - level) / count
+        else:
+            each_level = level
+        method = method_for(self.quantities, interval, simultaneous and count > 1)
+        limits = intervals(self.quantities, method, each_level, resampling)
+        return tuple(
+            with_interval(
+                quantity, limit, label, None, each_level, limits_at=limits_by(quantity, method, resampling)
+            )
+            for quantity, limit, label in zip(self.quantities, limits, self.labels, strict=True)
+        ), method.name
+
+    def table(
+        self,
+        level: float,
+        interval: str,
+        *,
+        simultaneous: bool = False,
+        resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+    ) -> PartsEstimate:
+        """Return the table of shares with intervals of a level, each alone or all together."""
+        design = sampler(self.channel)
+        estimates, method = self.estimates(level, interval, simultaneous=simultaneous, resampling=resampling)
+        return PartsEstimate(
+            mechanism=self.name,
+            channel=self.channel,
+            counts=tuple(int(cell) for cell in self.cells),
+            n=design.total(self.cells),
+            level=level,
+            interval=method,
+            interval_requested=interval,
+            simultaneous=simultaneous,
+            epsilon=self.epsilon,
+            epsilon_note=self.epsilon_note,
+            options=self.labels,
+            asked=self.asked,
+            estimates=estimates,
+            notes=_notes(design, estimates),
+            one_choice=not self.channel.several,
+            resampling=resampling,
+            fraction=self.fraction,
+            reports=self,
+        )
+
+
+def read_option_reports(
+    counts: npt.ArrayLike,
+    mechanism: Channel | Mechanism,
+    options: Sequence[str] | None = None,
+    population: float | None = None,
+) -> OptionReports:
+    """Check counts of reports that speak of several options at once."""
     channel = analysis_channel(mechanism)
-    whole = sampler(channel)
-    cells = whole.from_counts(whole_numbers(counts, "counts"))
-    labels = tuple(options) if options is not None else tuple(str(k) for k in range(len(whole.parts)))
-    if len(labels) != len(whole.parts):
-        raise AnalysisError(f"options: {len(whole.parts)} labels expected, one per option, got {len(labels)}")
-    asked = tuple(int(part.counts(cells).sum()) for part in whole.parts)
-    if min(asked) < 2:
-        few = labels[asked.index(min(asked))]
+    design = sampler(channel)
+    cells = design.from_counts(whole_numbers(counts, "counts"))
+    if options is None:
+        labels = tuple(str(k) for k in range(len(design.parts)))
+    else:
+        labels = tuple(options)
+    if len(labels) != len(design.parts):
+        raise AnalysisError(
+            f"options: {len(design.parts)} labels expected, one per option, got {len(labels)}"
+        )
+    sizes = tuple(int(marginal.counts(cells).sum()) for marginal in design.parts)
+    if min(sizes) < 2:
+        few = labels[sizes.index(min(sizes))]
         raise AnalysisError(f'counts: fewer than two reports speak of "{few}"', "at least 2 are needed")
-    fraction = 0.0 if population is None else check_population(population, whole.total(cells))
-    found, method = _estimates(cells, channel, labels, level, interval, simultaneous, resampling, fraction)
     bare = isinstance(mechanism, Channel)
-    return PartsEstimate(
-        mechanism=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
+    return OptionReports(
+        name=channel.form if bare else mechanism.name,  # type: ignore[union-attr]
         channel=channel,
-        counts=tuple(int(cell) for cell in cells),
-        n=whole.total(cells),
-        level=level,
-        interval=method,
-        interval_requested=interval,
-        simultaneous=simultaneous,
+        cells=cells,
+        labels=labels,
+        asked=sizes,
         epsilon=mechanism.epsilon,
         epsilon_note="" if bare else mechanism.epsilon_note,  # type: ignore[union-attr]
-        options=labels,
-        asked=asked,
-        estimates=found,
-        notes=_notes(whole, found),
-        one_choice=not channel.several,
-        resampling=resampling,
-        fraction=fraction,
+        fraction=0.0 if population is None else check_population(population, design.total(cells)),
     )
 
 
-def _estimates(
-    cells: Counts,
-    channel: Channel,
-    labels: Sequence[str],
-    level: float,
-    interval: str,
-    simultaneous: bool,
-    resampling: Resampling,
-    fraction: float,
-) -> tuple[tuple[Estimate, ...], str]:
-    parts = sampler(channel).parts
-    each = 1 - (1 - level) / len(parts) if simultaneous else level
-    wanted = [_quantity(part, cells, fraction) for part in parts]
-    method = method_for(wanted, interval, simultaneous and len(parts) > 1)
-    found = intervals(wanted, method, each, resampling)
-    return tuple(
-        with_interval(quantity, limits, label, None, each, limits_at=limits_by(quantity, method, resampling))
-        for quantity, limits, label in zip(wanted, found, labels, strict=True)
-    ), method.name
-
-
-def _quantity(part: Marginal, cells: Counts, fraction: float) -> Quantity:
-    view, counts = channel_view(part.channel), part.counts(cells)
+def _quantity(marginal: Marginal, cells: Counts, fraction: float) -> Quantity:
+    view, counts = channel_view(marginal.channel), marginal.counts(cells)
     shares = view.shares(counts / counts.sum())
     # Where an open coin chose whom to ask, so much less of the population was asked.
-    return finite_population(quantity(view, counts, view.unit(_YES), shares, None), fraction * part.asked)
+    return finite_population(quantity(view, counts, view.unit(_YES), shares, None), fraction * marginal.asked)
 
 
-def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Estimate:
+def _number_ticked(design: Sampler, cells: Counts, table: PartsEstimate) -> Estimate:
     """Return the mean number ticked: the sum of the shares, with the limits of each joined by their correlation."""
-    alone = (found.level, found.interval_requested, False, found.resampling, found.fraction)
-    entries, _ = _estimates(cells, found.channel, found.options, *alone)
+    entries, _ = table.reports.estimates(table.level, table.interval_requested, resampling=table.resampling)
     errors = np.array([entry.se for entry in entries])
-    sampling, privacy = _covariances(whole, cells, found)
+    sampling, privacy = _covariances(design, cells, table)
     np.fill_diagonal(sampling, errors**2)
     np.fill_diagonal(privacy, [entry.se_privacy**2 for entry in entries])
-    mean, se = float(found.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
-    half = float(-ndtri((1.0 - found.level) / 2.0)) * se
+    mean, se = float(table.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
+    half = float(-ndtri((1.0 - table.level) / 2.0)) * se
     low, high = sum_limits(entries, correlations(sampling, errors))
     # Rare ticks in each of many options have limits that are too near when they are added up.
     low, high = min(low, mean - half), max(high, mean + half)
-    base, most = entries[0], float(len(found.options))
-    inside = (min(most, max(0.0, one)) for one in (mean, low, high))
+    base, most = entries[0], float(len(table.options))
+    inside = (min(most, max(0.0, value)) for value in (mean, low, high))
     return replace(
         base,
         option="number ticked",
@@ -336,16 +405,16 @@ def _number_ticked(whole: Sampler, cells: Counts, found: PartsEstimate) -> Estim
     )
 
 
-def _covariances(whole: Sampler, cells: Counts, found: PartsEstimate) -> tuple[Floats, Floats]:
+def _covariances(design: Sampler, cells: Counts, table: PartsEstimate) -> tuple[Floats, Floats]:
     """Return the covariances of two options' shares, and what the randomization makes of each, off the diagonal.
 
     Two items of one report are randomized together: the mean product of their weights exceeds the share of both by
     what the coins add. Of N people n_i were asked about one option, n_j about the other and n_ij about both: the people
     themselves add S (n_ij / (n_i n_j) - 1 / N), with S the covariance of their true answers.
     """
-    sampling, privacy = np.zeros((2, len(found.options), len(found.options)))
-    weights = found.report_weights(found.options[0])
-    for pair in whole.pairs:
+    sampling, privacy = np.zeros((2, len(table.options), len(table.options)))
+    weights = table.report_weights(table.options[0])
+    for pair in design.pairs:
         counts = pair.counts(cells).reshape(2, 2)
         n, (i, j) = int(counts.sum()), pair.members
         if n < 2:
@@ -354,35 +423,35 @@ def _covariances(whole: Sampler, cells: Counts, found: PartsEstimate) -> tuple[F
         together = float(weights @ frequencies @ weights)
         both = float(view.shares(frequencies.reshape(-1))[-1])
         apart = float(weights @ frequencies.sum(axis=1)) * float(weights @ frequencies.sum(axis=0))
-        overlap = n / (found.asked[i] * found.asked[j])
+        overlap = n / (table.asked[i] * table.asked[j])
         coins, people = together - both, both - apart
         privacy[i, j] = privacy[j, i] = overlap * coins
-        sampling[i, j] = sampling[j, i] = overlap * coins + (overlap - found.fraction / found.n) * people
+        sampling[i, j] = sampling[j, i] = overlap * coins + (overlap - table.fraction / table.n) * people
     return sampling, privacy
 
 
-def asked_notes(whole: Sampler) -> tuple[str, ...]:
+def asked_notes(design: Sampler) -> tuple[str, ...]:
     """Return how many reports speak of an option, where not all of them do."""
-    if all(part.asked >= 1 for part in whole.parts):
+    if all(marginal.asked >= 1 for marginal in design.parts):
         return ()
-    told = msg(
+    note = msg(
         "Each person is asked about some of the options, drawn by an open coin: {percent:.0f} % of the reports "
         "speak of any one of them.",
-        percent=100 * float(whole.parts[0].asked),
+        percent=100 * float(design.parts[0].asked),
     )
-    return (told,)
+    return (note,)
 
 
-def _notes(whole: Sampler, found: Sequence[Estimate]) -> tuple[str, ...]:
-    notes = [*asked_notes(whole)]
-    if whole.pairs and notes:
+def _notes(design: Sampler, estimates: Sequence[Estimate]) -> tuple[str, ...]:
+    notes = [*asked_notes(design)]
+    if design.pairs and notes:
         notes.append(
             msg(
                 "Pairs are estimated from the reports that speak of both options, which are fewer: their sums need not "
                 "be the share of either option."
             )
         )
-    if any(not 0 <= entry.estimate <= 1 for entry in found):
+    if any(not 0 <= entry.estimate <= 1 for entry in estimates):
         notes.append(
             msg(
                 "An estimate below 0 or above 1 is chance, not an error. Shown values are cut to the possible ones; "

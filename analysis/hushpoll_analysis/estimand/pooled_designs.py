@@ -1,4 +1,4 @@
-"""One question of a sample in which not everybody went through the same design."""
+"""One question of a sample in which people went through different designs."""
 
 from __future__ import annotations
 
@@ -52,15 +52,19 @@ class Mixed:
                 raise AnalysisError(
                     "counts for each design need no column of names", "leave the second argument out"
                 )
-            read, whole = _from_counts(counts, designs, options)
+            row_designs, report_counts = _from_counts(counts, designs, options)
         else:
-            read, whole = _from_rows(counts, names, designs)
-        return cls(tuple(map(str, read.names)), read, read.view(REPORTS), whole, pooling)
+            row_designs, report_counts = _from_rows(counts, names, designs)
+        return cls(
+            tuple(map(str, row_designs.names)), row_designs, row_designs.view(REPORTS), report_counts, pooling
+        )
 
     @property
     def view(self) -> ChannelView:
         """What the estimate inverts."""
-        return self.stacked if self.pooling == RESPONDENTS else TableView(self._table)
+        if self.pooling == RESPONDENTS:
+            return self.stacked
+        return TableView(self._table)
 
     @property
     def _table(self) -> npt.NDArray[np.float64]:
@@ -78,7 +82,7 @@ class Mixed:
 
     @property
     def epsilon(self) -> float:
-        """The largest epsilon of the designs: everybody went through one of them."""
+        """The largest epsilon of the designs: each person went through one of them."""
         return max(math.inf if design is None else _epsilon(design) for design in self.designs.designs)
 
     @property
@@ -91,17 +95,15 @@ class Mixed:
     @property
     def notes(self) -> tuple[str, ...]:
         """How the designs were put together, and whether they agree."""
-        how = (
-            "Every respondent counts alike, whatever the design."
-            if self.pooling == RESPONDENTS
-            else "The designs are weighted by their precision, which takes their people to be alike."
-        )
-        found = agreement(self.stacked, self.counts)
-        if found is None:
+        how = "The designs are weighted by their precision, which takes their people to be alike."
+        if self.pooling == RESPONDENTS:
+            how = "Every respondent counts alike, whatever the design."
+        test = agreement(self.stacked, self.counts)
+        if test is None:
             return (how,)
         agree = (
-            f"Test that all designs have the same true shares: chi-square {found[0]:.3g} on {found[1]} degrees of "
-            f"freedom, p = {found[2]:.2g}."
+            f"Test that all designs have the same true shares: chi-square {test[0]:.3g} on {test[1]} degrees of "
+            f"freedom, p = {test[2]:.2g}."
         )
         return how, agree
 
@@ -115,14 +117,14 @@ def _from_counts(
 ) -> tuple[RowDesigns, Counts]:
     """{name: counts} of each design; counts by report code, by the answer's name or by the design's own words."""
     sizes = {}
-    for name, given in counts.items():
+    for name, value in counts.items():
         try:
             sizes[name] = int(
-                np.sum(list(given.values()) if isinstance(given, Mapping) else np.asarray(given))
+                np.sum(list(value.values()) if isinstance(value, Mapping) else np.asarray(value))
             )
         except (TypeError, ValueError):
             raise AnalysisError(
-                f"counts of {name!r}: expected whole numbers, one per report, got {given!r}"
+                f"counts of {name!r}: expected whole numbers, one per report, got {value!r}"
             ) from None
         if sizes[name] < 0:
             raise AnalysisError(f"counts of {name!r}: a count is negative", "a count is 0 or more")
@@ -130,15 +132,15 @@ def _from_counts(
     labels = keys.iloc[np.repeat(np.arange(len(sizes)), list(sizes.values()))]
     if not len(labels):
         raise AnalysisError("counts: there are no reports", "at least 2 are needed")
-    read = read_designs(labels, designs, len(labels), REPORTS)
-    view = read.view(REPORTS)
+    row_designs = read_designs(labels, designs, len(labels), REPORTS)
+    view = row_designs.view(REPORTS)
     parts = [
         read_counts(
             counts[name], block, labels=options or answer_names(block.options), words=words_of(designs[name])
         )
-        for name, block in zip(read.names, view.blocks, strict=True)
+        for name, block in zip(row_designs.names, view.blocks, strict=True)
     ]
-    return read, np.concatenate(parts)
+    return row_designs, np.concatenate(parts)
 
 
 def _from_rows(reports: Any, names: Any, designs: Designs) -> tuple[RowDesigns, Counts]:
@@ -148,15 +150,17 @@ def _from_rows(reports: Any, names: Any, designs: Designs) -> tuple[RowDesigns, 
             "each, estimate({name: counts}, designs=...)"
         )
     column = pd.Series(np.asarray(reports), name=REPORTS)
-    read = read_designs(in_row_order(names, reports, "names of designs"), designs, len(column), REPORTS)
-    view = read.view(REPORTS)
+    row_designs = read_designs(
+        in_row_order(names, reports, "names of designs"), designs, len(column), REPORTS
+    )
+    view = row_designs.view(REPORTS)
     counts = [
-        np.bincount(report_codes(column[read.rows == g], block.outcomes), minlength=block.outcomes)
+        np.bincount(report_codes(column[row_designs.rows == g], block.outcomes), minlength=block.outcomes)
         for g, block in enumerate(view.blocks)
     ]
     if len(column) < 2:
         raise AnalysisError(f"{len(column)} reports have no standard error", "at least 2 are needed")
-    return read, np.concatenate(counts).astype(np.int64)
+    return row_designs, np.concatenate(counts).astype(np.int64)
 
 
 def agreement(view: StackedView, counts: Counts) -> tuple[float, int, float] | None:
@@ -167,14 +171,14 @@ def agreement(view: StackedView, counts: Counts) -> tuple[float, int, float] | N
     """
     shares, weights = [], []
     for number, block in enumerate(view.blocks):
-        own = view.part(counts, number).astype(np.float64)
-        n = own.sum()
+        block_counts = view.part(counts, number).astype(np.float64)
+        n = block_counts.sum()
         if n < 2:
             return None
         inverse = block.shares(np.eye(block.outcomes))[:, :-1]
-        mean = own @ inverse / n
+        mean = block_counts @ inverse / n
         centred = inverse - mean
-        covariance = (centred * (own / n)[:, None]).T @ centred / (n - 1)
+        covariance = (centred * (block_counts / n)[:, None]).T @ centred / (n - 1)
         if np.linalg.matrix_rank(covariance) < len(covariance):
             return None  # equal reports only: there is no variance to compare by
         shares.append(mean)

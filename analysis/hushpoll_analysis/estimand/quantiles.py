@@ -68,15 +68,19 @@ class Places:
 
     def at(self, curve: Floats, p: float) -> float:
         """Return the smallest number with a cumulative share of at least p, spread evenly within its bin."""
-        place = int(np.flatnonzero(curve >= p - 1e-12)[0])
-        below = float(curve[place - 1]) if place else 0.0
-        inside = float(curve[place]) - below
-        part = min(max((p - below) / inside, 0.0), 1.0) if inside > 0.0 else 1.0
-        first, width = float(self.first[place]), float(self.last[place] - self.first[place])
+        position = int(np.flatnonzero(curve >= p - 1e-12)[0])
+        below = 0.0
+        if position:
+            below = float(curve[position - 1])
+        inside = float(curve[position]) - below
+        fraction = 1.0
+        if inside > 0.0:
+            fraction = min(max((p - below) / inside, 0.0), 1.0)
+        first, width = float(self.first[position]), float(self.last[position] - self.first[position])
         if self.step is None:
-            return first + part * width
+            return first + fraction * width
         numbers = round(width / self.step) + 1
-        return first + self.step * (max(math.ceil(part * numbers - 1e-9), 1) - 1)
+        return first + self.step * (max(math.ceil(fraction * numbers - 1e-9), 1) - 1)
 
 
 @dataclass(frozen=True)
@@ -137,8 +141,8 @@ class Quantiles(Tidy, PlottedResult):
         lower, upper = (self[p].estimate for p in (0.25, 0.75))
         limits = [self.cumulative.limits(level) for level in shared_levels(self.cumulative.level)]
         low, high = math.inf, -math.inf
-        for one, other in zip(limits, reversed(limits), strict=True):
-            q1 = _quantile(self.cumulative, self.places, 0.25, one)
+        for lower_limits, other in zip(limits, reversed(limits), strict=True):
+            q1 = _quantile(self.cumulative, self.places, 0.25, lower_limits)
             q3 = _quantile(self.cumulative, self.places, 0.75, other)
             low, high = min(low, q3.low - q1.high), max(high, q3.high - q1.low)
         estimate = upper - lower
@@ -201,36 +205,46 @@ def quantiles(
     >>> found.median
     Quantile(p=0.5, estimate=2.0, low=1.0, high=2.0)
     """
-    whole = cumulative(counts, mechanism, None, level, interval)
-    number = len(whole.options)
+    cumulative_shares = cumulative(counts, mechanism, None, level, interval)
+    number = len(cumulative_shares.options)
     if values is not None and edges is not None:
         raise AnalysisError("values and edges are two ways to say the same", "give one of them")
     if edges is not None:
-        places = Places.between(edges)
+        positions = Places.between(edges)
     else:
-        places = Places.points(np.arange(1, number + 1) if values is None else values)
-    if len(places.first) != number:
+        positions = Places.points(np.arange(1, number + 1) if values is None else values)
+    if len(positions.first) != number:
         what = "values" if edges is None else "edges"
         raise AnalysisError(
-            f"{what}: {len(places.first)} answers described, but this channel has {number}",
+            f"{what}: {len(positions.first)} answers described, but this channel has {number}",
             f"give {number if edges is None else number + 1} numbers",
         )
-    return quantiles_of(whole, places, p)
+    return quantiles_of(cumulative_shares, positions, p)
 
 
-def quantiles_of(whole: Cumulative, places: Places, p: Sequence[float] = QUARTILES) -> Quantiles:
+def quantiles_of(
+    cumulative_shares: Cumulative, positions: Places, p: Sequence[float] = QUARTILES
+) -> Quantiles:
     """Invert cumulative shares that are known."""
-    for one in finite_numbers(p, "p").tolist():
-        if not 0.0 < one < 1.0:
-            raise AnalysisError(f"p: {one:g} is not a probability between 0 and 1", "use 0.5 for the median")
-    limits = whole.limits(whole.level)
-    return Quantiles(tuple(_quantile(whole, places, float(one), limits) for one in p), whole, places)
+    for probability in finite_numbers(p, "p").tolist():
+        if not 0.0 < probability < 1.0:
+            raise AnalysisError(
+                f"p: {probability:g} is not a probability between 0 and 1", "use 0.5 for the median"
+            )
+    limits = cumulative_shares.limits(cumulative_shares.level)
+    return Quantiles(
+        tuple(_quantile(cumulative_shares, positions, float(probability), limits) for probability in p),
+        cumulative_shares,
+        positions,
+    )
 
 
-def _quantile(whole: Cumulative, places: Places, p: float, limits: tuple[Floats, Floats]) -> Quantile:
-    first, last = (int(place) for place in crossings(*limits, p))
-    estimate = places.at(whole.curve, p)
-    below, above = float(places.first[first]), float(places.last[last])
+def _quantile(
+    cumulative_shares: Cumulative, positions: Places, p: float, limits: tuple[Floats, Floats]
+) -> Quantile:
+    first, last = (int(position) for position in crossings(*limits, p))
+    estimate = positions.at(cumulative_shares.curve, p)
+    below, above = float(positions.first[first]), float(positions.last[last])
     # The isotonic curve can leave its own limits by a hair where many neighbours are pooled.
     return Quantile(p, estimate, min(below, estimate), max(above, estimate))
 
@@ -262,8 +276,8 @@ def _two_sided_radius(level: float) -> float:
     return max(usual, float(brentq(excess, 1e-9, 40.0)) if excess(1e-9) > 0.0 else usual)
 
 
-def _rising(given: npt.ArrayLike, what: str) -> Floats:
-    numbers = finite_numbers(given, what)
+def _rising(values: npt.ArrayLike, what: str) -> Floats:
+    numbers = finite_numbers(values, what)
     if np.any(np.diff(numbers) <= 0.0):
         raise AnalysisError(f"{what}: {numbers.tolist()} do not rise", "give them in increasing order")
     return numbers

@@ -43,7 +43,7 @@ class Ratios:
     @cached_property
     def estimates(self) -> Floats:
         """The ratios."""
-        return np.array([part.estimate for part in self.parts]) / self.whole.estimate
+        return np.array([numerator.estimate for numerator in self.parts]) / self.whole.estimate
 
     @cached_property
     def gaps(self) -> list[Quantity]:
@@ -66,13 +66,15 @@ class Ratios:
         """
         if interval(self.whole, self.method.name, level).low <= 0.0:
             return np.tile([-math.inf, math.inf], (len(self.tops), 1))
-        return self._fieller(level) if self.method.normal else self._score(level)
+        if self.method.normal:
+            return self._fieller(level)
+        return self._score(level)
 
     def _score(self, level: float) -> Floats:
         view = self.sample.view
         # The counts that each ratio is worth: those of a design or a finite population are not the reports themselves.
         counts = np.stack([np.asarray(gap.counts, dtype=np.float64)[view.possible] for gap in self.gaps])
-        tops = np.stack([part.weights[view.possible] for part in self.parts])
+        tops = np.stack([numerator.weights[view.possible] for numerator in self.parts])
         bottoms = np.tile(self.whole.weights[view.possible], (len(tops), 1))
         sizes = counts.sum(axis=1)
         ends = ratio_score_limits(tops, bottoms, counts / sizes[:, None], sizes, level)
@@ -85,15 +87,15 @@ class Ratios:
     def _covariances(self) -> Floats:
         """Covariance of each numerator with the denominator, from the variance of their difference."""
         differences = [self.sample.quantity(top - self.bottom).se for top in self.tops]
-        own = np.array([part.se for part in self.parts])
-        return np.asarray((own**2 + self.whole.se**2 - np.array(differences) ** 2) / 2.0)
+        errors = np.array([numerator.se for numerator in self.parts])
+        return np.asarray((errors**2 + self.whole.se**2 - np.array(differences) ** 2) / 2.0)
 
     def _fieller(self, level: float) -> Floats:
         """Solve (t - R b)^2 = z^2 (V_t - 2 R C + R^2 V_b) for R, with the denominator clear of 0."""
         square = float(ndtri(0.5 + level / 2.0)) ** 2
-        values = np.array([part.estimate for part in self.parts])
-        own = np.array([part.se for part in self.parts]) ** 2
+        values = np.array([numerator.estimate for numerator in self.parts])
+        variances = np.array([numerator.se for numerator in self.parts]) ** 2
         leading = self.whole.estimate**2 - square * self.whole.se**2
         half = values * self.whole.estimate - square * self._covariances
-        root = np.sqrt(np.maximum(half**2 - leading * (values**2 - square * own), 0.0))
+        root = np.sqrt(np.maximum(half**2 - leading * (values**2 - square * variances), 0.0))
         return np.stack([half - root, half + root], axis=1) / leading

@@ -43,7 +43,7 @@ class RatioEstimate(IntervalEstimate, PlottedResult):
     misfit: float | None
 
 
-def ratio_of(found: ShareEstimates, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
+def ratio_of(table: ShareEstimates, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
     """Estimate h(of) / h(among).
 
     A ratio R belongs to the interval where 0 belongs to that of h(of) - R h(among), a linear quantity, whose interval
@@ -52,53 +52,59 @@ def ratio_of(found: ShareEstimates, of: Sequence[str], among: Sequence[str]) -> 
     than it says.
     """
     of, among = one_or_more(of, "of"), one_or_more(among, "among")
-    top, bottom = _target(found, of), _target(found, among)
+    top, bottom = _target(table, of), _target(table, among)
     if np.any(bottom < top):
         raise AnalysisError("the answers counted are not all among the others", "name them in among= too")
-    whole = found.functional(bottom)
-    part = found.functional(top)
-    if whole.low <= 0.0:
-        return _unbounded(found, (of, among), part, whole)
-    estimate = part.estimate / whole.estimate
-    gap = found.functional(top - estimate * bottom, interval="wald")
+    denominator = table.functional(bottom)
+    numerator = table.functional(top)
+    if denominator.low <= 0.0:
+        return _unbounded(table, (of, among), numerator, denominator)
+    estimate = numerator.estimate / denominator.estimate
+    gap = table.functional(top - estimate * bottom, interval="wald")
 
     def limit(side: str) -> Callable[[float], float]:
-        return lambda ratio: float(getattr(found.functional(top - ratio * bottom), side))
+        return lambda ratio: float(getattr(table.functional(top - ratio * bottom), side))
 
     low, high = _end(limit("low"), estimate, -1.0), _end(limit("high"), estimate, 1.0)
     shown_low, shown_high, misfit = low, high, None
     # Of what lies outside, the likelihood interval of the part that cannot be below 0 stands in.
     if high < 0.0:
-        shown_low, shown_high = 0.0, part.shown.high / whole.shown.estimate
-        misfit = part.misfit
+        shown_low, shown_high = 0.0, numerator.shown.high / denominator.shown.estimate
+        misfit = numerator.misfit
     elif low > 1.0:
-        rest = found.functional(bottom - top)
-        shown_low, shown_high = 1.0 - rest.shown.high / whole.shown.estimate, 1.0
+        rest = table.functional(bottom - top)
+        shown_low, shown_high = 1.0 - rest.shown.high / denominator.shown.estimate, 1.0
         misfit = rest.misfit
     return RatioEstimate(
         of=tuple(map(str, of)),
         among=tuple(map(str, among)),
         estimate=estimate,
-        se=gap.se / whole.estimate,
+        se=gap.se / denominator.estimate,
         low=low,
         high=high,
-        level=found.level,
+        level=table.level,
         shown=shown_share(estimate, shown_low, shown_high),
         misfit=misfit,
     )
 
 
 def _unbounded(
-    found: ShareEstimates, names: tuple[Sequence[str], Sequence[str]], part: Estimate, whole: Estimate
+    table: ShareEstimates,
+    names: tuple[Sequence[str], Sequence[str]],
+    numerator: Estimate,
+    denominator: Estimate,
 ) -> RatioEstimate:
     """Return a ratio of which nothing is known; there is no estimate unless the share below is above 0."""
     of, among = (tuple(map(str, name)) for name in names)
     estimate = se = math.nan
-    if whole.estimate > 0.0:
-        estimate = part.estimate / whole.estimate
-        gap = found.functional(_target(found, of) - estimate * _target(found, among), interval="wald")
-        se = gap.se / whole.estimate
-    middle = 0.5 if math.isnan(estimate) else min(max(estimate, 0.0), 1.0)
+    if denominator.estimate > 0.0:
+        estimate = numerator.estimate / denominator.estimate
+        gap = table.functional(_target(table, of) - estimate * _target(table, among), interval="wald")
+        se = gap.se / denominator.estimate
+    if math.isnan(estimate):
+        middle = 0.5
+    else:
+        middle = min(max(estimate, 0.0), 1.0)
     return RatioEstimate(
         of=of,
         among=among,
@@ -106,18 +112,18 @@ def _unbounded(
         se=se,
         low=-math.inf,
         high=math.inf,
-        level=found.level,
+        level=table.level,
         shown=Shown(middle, 0.0, 1.0),
         misfit=None,
     )
 
 
-def _target(found: ShareEstimates, chosen: Sequence[str]) -> Floats:
-    target = np.zeros(found.view.options)
+def _target(table: ShareEstimates, chosen: Sequence[str]) -> Floats:
+    target = np.zeros(table.view.options)
     for option in chosen:
-        if option not in found.options:
-            raise AnalysisError(f"{option!r} is not an answer", f"there is {', '.join(found.options)}")
-        target[found.options.index(option)] = 1.0
+        if option not in table.options:
+            raise AnalysisError(f"{option!r} is not an answer", f"there is {', '.join(table.options)}")
+        target[table.options.index(option)] = 1.0
     return target
 
 

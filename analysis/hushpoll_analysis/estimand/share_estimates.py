@@ -70,9 +70,9 @@ class ShareEstimates(EstimateTable):
             Another method than the table's.
         """
         method = interval or self.interval_requested
-        wanted = self._quantity(target)
-        refuse_constant(wanted.target, label)
-        return linear_estimate(wanted, label, None, method, self.level, self.resampling)
+        quantity = self._quantity(target)
+        refuse_constant(quantity.target, label)
+        return linear_estimate(quantity, label, None, method, self.level, self.resampling)
 
     def _quantity(self, target: npt.ArrayLike) -> Quantity:
         numbers = finite_numbers(target, "functional")
@@ -81,8 +81,8 @@ class ShareEstimates(EstimateTable):
             raise AnalysisError(
                 f"functional: {view.options} numbers expected, one per option, got {numbers.size}"
             )
-        whole = np.asarray(self.counts, dtype=np.int64)
-        return finite_population(quantity(view, whole, numbers, self.shares, self.decoy), self.fraction)
+        counts = np.asarray(self.counts, dtype=np.int64)
+        return finite_population(quantity(view, counts, numbers, self.shares, self.decoy), self.fraction)
 
     def mean(self, values: npt.ArrayLike) -> Estimate:
         """Return the mean of a number per option, such as the points of a scale."""
@@ -97,15 +97,15 @@ class ShareEstimates(EstimateTable):
 
     def gap(self, first: str | int, second: str | int) -> tuple[float, float]:
         """Return the same difference and its standard error alone: an interval takes much longer."""
-        found = self._quantity(self.view.unit(self._place(first)) - self.view.unit(self._place(second)))
-        return found.estimate, found.se
+        difference = self._quantity(self.view.unit(self._place(first)) - self.view.unit(self._place(second)))
+        return difference.estimate, difference.se
 
     def share_of(self, chosen: Sequence[str | int]) -> Estimate:
         """Return the share of several options together."""
-        places = sorted({self._place(option) for option in one_or_more(chosen, "chosen")})
+        positions = sorted({self._place(option) for option in one_or_more(chosen, "chosen")})
         target = np.zeros(self.view.options)
-        target[places] = 1.0
-        return self.functional(target, " + ".join(self.options[place] for place in places))
+        target[positions] = 1.0
+        return self.functional(target, " + ".join(self.options[position] for position in positions))
 
     def ratio(self, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
         """Estimate the share of some answers among others, as in Yes among those who did not decline."""
@@ -118,14 +118,14 @@ class ShareEstimates(EstimateTable):
         """
         counts = np.asarray(self.counts, dtype=np.int64)
         shares = self.view.shares(counts / counts.sum())
-        order = [int(place) for place in np.argsort(-shares, kind="stable")[: whole_number(k, "k", 1)]]
-        found = []
-        for place in order:
-            plain = quantity(self.view, counts, self.view.unit(place), shares, self.decoy)
-            wanted = finite_population(plain, self.fraction)
-            limits = listed_interval(wanted, self.view.options, len(order), self.level)
-            found.append(with_interval(wanted, limits, self.options[place], None, self.level))
-        return tuple(found)
+        order = [int(position) for position in np.argsort(-shares, kind="stable")[: whole_number(k, "k", 1)]]
+        largest = []
+        for position in order:
+            plain = quantity(self.view, counts, self.view.unit(position), shares, self.decoy)
+            quantity_here = finite_population(plain, self.fraction)
+            limits = listed_interval(quantity_here, self.view.options, len(order), self.level)
+            largest.append(with_interval(quantity_here, limits, self.options[position], None, self.level))
+        return tuple(largest)
 
     def constrained(self) -> ConstrainedEstimate:
         """Maximum likelihood shares: never negative, summing to one."""
@@ -181,7 +181,7 @@ class ShareEstimates(EstimateTable):
         return joint_covariance(rows, self.shares, self.fraction)
 
     def _place(self, option: str | int) -> int:
-        place = self.options.index(option) if option in self.options else option
-        if not isinstance(place, int) or not 0 <= place < len(self.options):
+        position = self.options.index(option) if option in self.options else option
+        if not isinstance(position, int) or not 0 <= position < len(self.options):
             raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options)}")
-        return place
+        return position

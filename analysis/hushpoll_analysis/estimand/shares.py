@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from hushpoll_client import Channel
 from hushpoll_client.messages import joined, msg
 
 from hushpoll_analysis.arguments import listed
-from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
-from hushpoll_analysis.channel.view import ChannelView, analysis_channel, channel_view
+from hushpoll_analysis.channel.decoy import estimated_decoy
+from hushpoll_analysis.channel.view import ChannelView, Floats, analysis_channel, channel_view
 from hushpoll_analysis.counts import (
     Counts,
     answer_names,
@@ -40,14 +41,14 @@ from hushpoll_analysis.interval import (
     method_for,
     substitution_note,
 )
-from hushpoll_analysis.interval.quantity import quantity
-from hushpoll_analysis.sample.finite_population import finite_population
+from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.sample.row_designs import Designs
+from hushpoll_analysis.sample.sample import Sample
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["estimate", "functional"]
+__all__ = ["ShareSample", "estimate", "functional", "read_share_sample"]
 
 _CHOICES = {"least variance": msg("least variance"), "count-linear": msg("count-linear")}
 """How the solution was chosen where there are several."""
@@ -98,7 +99,7 @@ def estimate(
     replicates, seed : int
         For the bootstrap (percentile). The default seed makes results repeat; change it to see the simulation error.
     designs : mapping, optional
-        A mechanism for each name (None: asked directly), where not everybody went through the same one. Give either
+        A mechanism for each name (None: asked directly), where people went through different ones. Give either
         one report a row with `mechanism` the column of names, or ``{name: counts}`` and no `mechanism`.
     pooling : {"respondents", "precision"}
         With `designs`: every respondent counts alike (unbiased for these people whatever the groups are), or the
@@ -126,132 +127,164 @@ def estimate(
     """
     check_level(level)
     interval_method(interval)
+    resampling = Resampling(replicates, seed)
     if designs is None and not analysis_channel(mechanism).listed:  # type: ignore[arg-type]
-        resampling = Resampling(replicates, seed)
         parts = estimate_parts(
             counts,  # type: ignore[arg-type]
             mechanism,  # type: ignore[arg-type]
-            level,
-            interval,
-            simultaneous,
-            options,
-            resampling,
-            population,
+            level=level,
+            interval=interval,
+            simultaneous=simultaneous,
+            options=options,
+            resampling=resampling,
+            population=population,
         )
         return parts  # type: ignore[return-value]
-    asked = _Asked.of(counts, mechanism, designs, pooling, options)
-    view, whole, decoy, labels, entries = asked.view, asked.counts, asked.decoy, asked.labels, asked.entries
-    shares = view.shares(whole / whole.sum())
-    each = 1 - (1 - level) / len(entries) if simultaneous else level
-    fraction = 0.0 if population is None else check_population(population, int(whole.sum()))
-    wanted = [
-        finite_population(quantity(view, whole, view.unit(k), shares, decoy), fraction) for k in entries
-    ]
-    method = method_for(wanted, interval, simultaneous and len(entries) > 1)
-    resampling = Resampling(replicates, seed)
-    named = view.outcomes == view.options and asked.reports_have_names
-    limits = intervals(wanted, method, each, resampling)
-    found = [
-        with_interval(
-            share,
-            limit,
-            labels[k],
-            int(whole[k]) if named else None,
-            each,
-            limits_at=limits_by(share, method, resampling),
-        )
-        for k, share, limit in zip(entries, wanted, limits, strict=True)
-    ]
-    return ShareEstimates(
-        mechanism=asked.name,
-        channel=asked.channel,
-        counts=tuple(int(count) for count in whole),
-        n=int(whole.sum()),
-        level=level,
-        interval=method.name,
-        interval_requested=interval,
-        simultaneous=simultaneous,
-        epsilon=asked.epsilon,
-        epsilon_note=asked.epsilon_note,
-        epsilon_conditional=asked.epsilon_conditional,
-        solution=view.choice,
-        options=labels,
-        estimates=tuple(found),
-        notes=(*_notes(found, method, interval, asked, simultaneous, level), *asked.notes),
-        shares=shares,
-        source=asked.source,
-        view=view,
-        decoy=decoy,
-        resampling=resampling,
-        fraction=fraction,
-    )
+    if designs is None:
+        sample = read_share_sample(counts, mechanism, options, population)
+    else:
+        sample = _pooled_sample(Mixed.of(counts, mechanism, designs, pooling, options), options, population)
+    return sample.table(level, interval, simultaneous=simultaneous, resampling=resampling)
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """The reports of one question, and what they went through."""
+class ShareSample(Sample):
+    """The reports of one question, read, checked and inverted once, and what they went through."""
 
-    name: str
-    counts: Counts
-    view: ChannelView
-    channel: Channel
-    source: Channel | Mechanism
-    decoy: EstimatedDecoy | None
-    labels: tuple[str, ...]
-    entries: range
-    epsilon: float
-    epsilon_note: str
-    epsilon_conditional: float | None
-    words: bool
+    name: str = field(kw_only=True)
+    channel: Channel = field(kw_only=True)
+    source: Channel | Mechanism = field(kw_only=True)
+    labels: tuple[str, ...] = field(kw_only=True)
+    entries: range = field(kw_only=True)
+    """The options that have a row of the table."""
+    epsilon: float = field(kw_only=True)
+    epsilon_note: str = field(kw_only=True)
+    epsilon_conditional: float | None = field(kw_only=True, default=None)
+    has_report_words: bool = field(kw_only=True, default=False)
     """Whether reports have words of their own, which are not answers."""
-    reports_have_names: bool
-    notes: tuple[str, ...] = ()
+    has_report_names: bool = field(kw_only=True, default=False)
+    """Whether a report names an answer, or at least has a word that stands for one."""
+    notes: tuple[str, ...] = field(kw_only=True, default=())
 
-    @classmethod
-    def of(
-        cls, counts: Any, mechanism: Any, designs: Designs | None, pooling: str, options: Sequence[str] | None
-    ) -> _Asked:
-        if designs is not None:
-            return cls._several(Mixed.of(counts, mechanism, designs, pooling, options), options)
-        channel, view = analysis_channel(mechanism), channel_view(mechanism)
-        labels, entries = _labels(options, view)
-        whole = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
-        bare = isinstance(mechanism, Channel)
-        return cls(
-            channel.form if bare else mechanism.name,
-            whole,
-            view,
-            channel,
-            mechanism,
-            estimated_decoy(mechanism),
-            labels,
-            entries,
-            mechanism.epsilon,
-            _epsilon_note(mechanism, mechanism.epsilon),
-            None if bare else mechanism.epsilon_conditional,
-            bool(words_of(mechanism)),
-            _reports_have_names(mechanism),
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """The share of each option that has a row; raise NotIdentifiedError if reports do not determine shares."""
+        if self.shares is None:
+            self.view.shares(self.counts / self.n)
+        return [self.quantity(self.view.unit(k)) for k in self.entries]
+
+    def table(
+        self,
+        level: float,
+        interval: str,
+        *,
+        simultaneous: bool = False,
+        resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+    ) -> ShareEstimates:
+        """Return the table of shares with intervals of a level, each alone or all together."""
+        quantities = self.quantities
+        if simultaneous:
+            each_level = 1 - (1 - level) / len(quantities)
+        else:
+            each_level = level
+        method = method_for(quantities, interval, simultaneous and len(quantities) > 1)
+        named = self.view.outcomes == self.view.options and self.has_report_names
+        limits = intervals(quantities, method, each_level, resampling)
+        estimates = tuple(
+            with_interval(
+                share,
+                limit,
+                self.labels[k],
+                int(self.counts[k]) if named else None,
+                each_level,
+                limits_at=limits_by(share, method, resampling),
+            )
+            for k, share, limit in zip(self.entries, quantities, limits, strict=True)
+        )
+        return ShareEstimates(
+            mechanism=self.name,
+            channel=self.channel,
+            counts=tuple(int(count) for count in self.counts),
+            n=self.n,
+            level=level,
+            interval=method.name,
+            interval_requested=interval,
+            simultaneous=simultaneous,
+            epsilon=self.epsilon,
+            epsilon_note=self.epsilon_note,
+            epsilon_conditional=self.epsilon_conditional,
+            solution=self.view.choice,
+            options=self.labels,
+            estimates=estimates,
+            notes=(*_notes(estimates, method, interval, self, simultaneous, level), *self.notes),
+            shares=self.shares,
+            source=self.source,
+            view=self.view,
+            decoy=self.decoy,
+            resampling=resampling,
+            fraction=self.fraction,
         )
 
-    @classmethod
-    def _several(cls, mixed: Mixed, options: Sequence[str] | None) -> _Asked:
-        labels, entries = _labels(options, mixed.view)
-        return cls(
-            ", ".join(mixed.names),
-            mixed.counts,
-            mixed.view,
-            mixed.channel,
-            mixed.channel,
-            mixed.decoy,
-            labels,
-            entries,
-            mixed.epsilon,
-            mixed.epsilon_note,
-            None,
-            False,
-            False,
-            mixed.notes,
-        )
+
+def read_share_sample(
+    counts: npt.ArrayLike | Mapping[Any, int],
+    mechanism: Any,
+    options: Sequence[str] | None = None,
+    population: float | None = None,
+) -> ShareSample:
+    """Check report counts against a mechanism whose reports speak of one option each."""
+    channel, view = analysis_channel(mechanism), channel_view(mechanism)
+    labels, entries = _labels(options, view)
+    report_counts = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
+    shares: Floats | None
+    try:
+        shares = view.shares(report_counts / report_counts.sum())
+    except NotIdentifiedError:
+        shares = None
+    bare = isinstance(mechanism, Channel)
+    return ShareSample(
+        view,
+        report_counts,
+        shares,
+        estimated_decoy(mechanism),
+        _fraction(population, report_counts),
+        name=channel.form if bare else mechanism.name,
+        channel=channel,
+        source=mechanism,
+        labels=labels,
+        entries=entries,
+        epsilon=mechanism.epsilon,
+        epsilon_note=_epsilon_note(mechanism, mechanism.epsilon),
+        epsilon_conditional=None if bare else mechanism.epsilon_conditional,
+        has_report_words=bool(words_of(mechanism)),
+        has_report_names=_reports_have_names(mechanism),
+    )
+
+
+def _pooled_sample(mixed: Mixed, options: Sequence[str] | None, population: float | None) -> ShareSample:
+    labels, entries = _labels(options, mixed.view)
+    return ShareSample(
+        mixed.view,
+        mixed.counts,
+        mixed.view.shares(mixed.counts / mixed.counts.sum()),
+        mixed.decoy,
+        _fraction(population, mixed.counts),
+        name=", ".join(mixed.names),
+        channel=mixed.channel,
+        source=mixed.channel,
+        labels=labels,
+        entries=entries,
+        epsilon=mixed.epsilon,
+        epsilon_note=mixed.epsilon_note,
+        notes=mixed.notes,
+    )
+
+
+def _fraction(population: float | None, counts: Counts) -> float:
+    """Return the fraction of a finite population that was asked; 0 for one without end."""
+    if population is None:
+        return 0.0
+    return check_population(population, int(counts.sum()))
 
 
 def functional(
@@ -285,16 +318,11 @@ def functional(
     one over the true answers.
     """
     check_level(level)
-    view = channel_view(mechanism)
-    whole = read_counts(counts, view, least=2, words=words_of(mechanism))
+    sample = read_share_sample(counts, mechanism)
     numbers = finite_numbers(target, "target")
-    try:
-        shares = view.shares(whole / whole.sum())
-    except NotIdentifiedError:
-        shares = None
-    wanted = quantity(view, whole, numbers, shares, estimated_decoy(mechanism))
+    quantity = sample.quantity(numbers)
     refuse_constant(numbers, "target")
-    return linear_estimate(wanted, label, None, interval, level, Resampling(replicates, seed))
+    return linear_estimate(quantity, label, None, interval, level, Resampling(replicates, seed))
 
 
 def _labels(options: Sequence[str] | None, view: ChannelView) -> tuple[tuple[str, ...], range]:
@@ -319,25 +347,23 @@ def _reports_have_names(mechanism: Channel | Mechanism) -> bool:
 def _epsilon_note(mechanism: Channel | Mechanism, epsilon: float) -> str:
     if not isinstance(mechanism, Channel):
         return mechanism.epsilon_note
-    return (
-        ""
-        if math.isfinite(epsilon)
-        else msg("unbounded: some report is impossible for one true answer, not for another")
-    )
+    if math.isfinite(epsilon):
+        return ""
+    return msg("unbounded: some report is impossible for one true answer, not for another")
 
 
 def _notes(
-    found: Sequence[Estimate],
+    estimates: Sequence[Estimate],
     method: IntervalMethod,
     interval: str,
-    asked: _Asked,
+    sample: ShareSample,
     together: bool,
     level: float,
 ) -> tuple[str, ...]:
-    """Return what a reader must know beside the numbers."""
-    view, counts = asked.view, asked.counts
+    """Return what a reader must know to use the numbers."""
+    view, counts = sample.view, sample.counts
     notes = substitution_note(method, interval, together)
-    if asked.decoy is not None:
+    if sample.decoy is not None:
         notes.append(
             msg(
                 "The decoy's share is itself an estimate, so the estimate is consistent, not unbiased: with few "
@@ -351,7 +377,7 @@ def _notes(
                 choice=_CHOICES.get(view.choice, view.choice),
             )
         )
-    if asked.words:
+    if sample.has_report_words:
         notes.append(msg("A report says only whether two answers agree; “reported” counts those that do."))
     if np.count_nonzero(counts) == 1:
         notes.append(
@@ -359,12 +385,12 @@ def _notes(
                 "All reports are in one cell, so the standard error is 0 and says nothing; the likelihood interval is "
                 "shown."
             )
-            if any(entry.low == entry.high for entry in found)
+            if any(entry.low == entry.high for entry in estimates)
             else msg("All reports are in one cell, so the standard error is 0 and says nothing.")
         )
     # No and Yes say the same, and of several answers somebody gave one: that one is not at its edge.
-    tests = max(len(found) - 1, 1)
-    outside = [entry for entry in found if is_no_chance(entry.misfit, tests, level)]
+    tests = max(len(estimates) - 1, 1)
+    outside = [entry for entry in estimates if is_no_chance(entry.misfit, tests, level)]
     if outside:
         names = [
             msg("{option} (p = {misfit:.2g})", option=entry.option, misfit=tests * (entry.misfit or 0.0))
@@ -377,14 +403,14 @@ def _notes(
                 names=joined(", ", names),
             )
         )
-    elif any(not 0 <= entry.estimate <= 1 for entry in found):
+    elif any(not 0 <= entry.estimate <= 1 for entry in estimates):
         notes.append(
             msg(
                 "An estimate below 0 or above 1 is chance, not an error: the randomization was a little more lopsided "
                 "than expected. Shown values are cut to the possible ones; compute with the unclipped ones."
             )
         )
-    if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in found):
+    if any(not entry.low <= entry.estimate <= entry.high and entry.misfit is None for entry in estimates):
         notes.append(
             msg(
                 "A likelihood interval keeps every share possible at once, so an unbiased estimate can lie outside its "

@@ -39,20 +39,20 @@ FRAME_COLUMNS = (
 )
 
 
-def question_rows(part: QuestionResults) -> list[dict[str, Any]]:
+def question_rows(question: QuestionResults) -> list[dict[str, Any]]:
     """Return the shares of a question, then what its order and its numbers add.
 
     Of a follow-up question the shares among those asked come first, as quantity "share among asked".
     """
     common = {
-        "question": part.id,
-        "n": part.n,
-        "mechanism": part.question.mechanism.name,
-        "epsilon": part.question.epsilon,
+        "question": question.id,
+        "n": question.n,
+        "mechanism": question.question.mechanism.name,
+        "epsilon": question.question.epsilon,
     }
-    rows = [_share_row(line, "share among asked") for line in part.among_asked]
-    rows += [_share_row(line) for line in part.shares]
-    rows += [] if part.numbers is None else part.numbers.rows()
+    rows = [_share_row(line, "share among asked") for line in question.among_asked]
+    rows += [_share_row(line) for line in question.shares]
+    rows += [] if question.numbers is None else question.numbers.rows()
     return [common | row for row in rows]
 
 

@@ -35,6 +35,6 @@ def is_database_url(data: object) -> bool:
 def read_database(url: str, survey_hash: str) -> DatabaseReports:
     """Read the counted reports of a survey, by its hash or the beginning of it."""
     for entry_point in entry_points(group=GROUP):
-        read: Callable[[str, str], DatabaseReports] = entry_point.load()
-        return read(url, survey_hash)
+        read_reports: Callable[[str, str], DatabaseReports] = entry_point.load()
+        return read_reports(url, survey_hash)
     raise AnalysisError("a database needs the server's libraries", "run: pip install 'hushpoll[server]'")

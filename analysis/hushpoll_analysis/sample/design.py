@@ -66,7 +66,9 @@ class SampleDesign:
     @property
     def n(self) -> int:
         """Number of respondents."""
-        return len(self.weights) if self.single is None else round(float(self.single.times.sum()))
+        if self.single is None:
+            return len(self.weights)
+        return round(float(self.single.times.sum()))
 
     @property
     def total(self) -> float:
@@ -81,7 +83,9 @@ class SampleDesign:
     @property
     def squared(self) -> Floats:
         """Squares of the weights, added up where a row stands for several respondents."""
-        return self.weights**2 if self.single is None else self.single.squares
+        if self.single is None:
+            return self.weights**2
+        return self.single.squares
 
     @property
     def sampling_fraction(self) -> float:
@@ -142,11 +146,16 @@ class SampleDesign:
     @property
     def without_population(self) -> SampleDesign:
         """The same design from a population without end."""
-        return self if self.fractions is None else replace(self, fractions=None)
+        if self.fractions is None:
+            return self
+        return replace(self, fractions=None)
 
     def multiplied(self, factor: Floats) -> SampleDesign:
         """Multiply the weights of each row's respondents by its factor."""
-        single = None if self.single is None else self.single.multiplied(factor)
+        if self.single is None:
+            single = None
+        else:
+            single = self.single.multiplied(factor)
         return replace(self, weights=self.weights * factor, single=single)
 
     def among(self, chosen: npt.NDArray[np.bool_], share: float) -> SampleDesign:
@@ -175,7 +184,10 @@ class SampleDesign:
         if self.fractions is not None:
             factor = factor * (1.0 - self.fractions)
         alike = self.clusters is None and self.single is not None
-        result = self._of_alike(values, factor) if alike else self._of_units(values, factor)
+        if alike:
+            result = self._of_alike(values, factor)
+        else:
+            result = self._of_units(values, factor)
         if self.fractions is not None and noise is not None:
             share = self.fractions[self.strata] * self.squared
             result = result + np.einsum("n,nab->ab", share, noise.reshape(*values.shape, -1))

@@ -47,8 +47,8 @@ class SampleKeys:
     @property
     def counts_suffice(self) -> bool:
         """Whether counts alone carry the estimate: there is at most a population."""
-        one = isinstance(self.population, Real | None)
-        return one and set(self.given) <= {"population"}
+        is_one_number = isinstance(self.population, Real | None)
+        return is_one_number and set(self.given) <= {"population"}
 
     def design(self, data: pd.DataFrame) -> SampleDesign | None:
         """Read the design from a table of respondents; None when nothing was asked for."""
@@ -56,9 +56,9 @@ class SampleKeys:
 
     def design_or_simple(self, data: pd.DataFrame) -> tuple[SampleDesign, bool]:
         """Read the design, and say whether it is only that of a simple random sample, because nothing was given."""
-        found = self.design(data)
-        if found is not None:
-            return found, False
+        design = self.design(data)
+        if design is not None:
+            return design, False
         return simple_design(data), True
 
     def design_of(self, reports: Any) -> SampleDesign | None:
@@ -77,7 +77,7 @@ class SampleKeys:
         )
 
     def in_frame(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Put values given beside the data into it, so that rows can be chosen; give the keys with names only."""
+        """Put values that were given separately into the data; return the keys with names of columns only."""
         keys, columns = {}, {}
         for key, value in self.given.items():
             if key in ("weights", "strata", "clusters", "population") and isinstance(
@@ -86,8 +86,8 @@ class SampleKeys:
                 columns[f"({key})"] = row_values(frame, value, key)
                 keys[key] = f"({key})"
             elif key == "replicates":
-                made, keys[key] = replicates_beside(frame, value)
-                columns |= made
+                columns_of_key, keys[key] = replicates_beside(frame, value)
+                columns |= columns_of_key
             else:
                 keys[key] = value
         if not columns:
@@ -111,12 +111,14 @@ class SampleKeys:
         self, frame: pd.DataFrame, mechanisms: Mechanisms, names: Sequence[str]
     ) -> tuple[pd.DataFrame, SampleKeys]:
         """Add columns for questions of a block; leave out people who were not asked, with their weights."""
-        told, keys = self.in_frame(frame)
-        asked = with_members(told, mechanisms, names)
-        return (frame, self) if asked is told else (asked, SampleKeys(**keys))
+        rows, keys = self.in_frame(frame)
+        among = with_members(rows, mechanisms, names)
+        if among is rows:
+            return (frame, self)
+        return (among, SampleKeys(**keys))
 
 
-NAMES = tuple(one.name for one in fields(SampleKeys))
+NAMES = tuple(key.name for key in fields(SampleKeys))
 ASKED = ("mechanisms", "channels", "survey")
 """Where the functions take what was randomized."""
 
@@ -126,7 +128,7 @@ def randomized_names(mechanisms: Any) -> set[str]:
     if isinstance(mechanisms, Survey):
         return {question.id for question in mechanisms.questions}
     if isinstance(mechanisms, Mapping):
-        return {str(name) for name, one in mechanisms.items() if one is not None}
+        return {str(name) for name, mechanism in mechanisms.items() if mechanism is not None}
     return set()
 
 
@@ -137,15 +139,15 @@ def takes_sample(function: Callable[..., Result]) -> Callable[..., Result]:
     def sampled(*args: Any, **keys: Any) -> Result:
         sample = SampleKeys(**{name: keys.pop(name) for name in NAMES if name in keys})
         if sample.given:
-            told = known.bind_partial(*args, **keys).arguments
-            sample.refuse_reports(next((told[one] for one in ASKED if one in told), None))
+            arguments = signature.bind_partial(*args, **keys).arguments
+            sample.refuse_reports(next((arguments[key] for key in ASKED if key in arguments), None))
         return function(*args, sample=sample, **keys)
 
-    known = inspect.signature(function)
+    signature = inspect.signature(function)
     keywords = [
-        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=one.type)
-        for one in fields(SampleKeys)
+        inspect.Parameter(key.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=key.type)
+        for key in fields(SampleKeys)
     ]
-    kept = [parameter for parameter in known.parameters.values() if parameter.name != "sample"]
-    sampled.__signature__ = known.replace(parameters=[*kept, *keywords])  # type: ignore[attr-defined]
+    parameters = [parameter for parameter in signature.parameters.values() if parameter.name != "sample"]
+    sampled.__signature__ = signature.replace(parameters=[*parameters, *keywords])  # type: ignore[attr-defined]
     return sampled

@@ -31,11 +31,11 @@ def read_sample_design(
 ) -> SampleDesign | None:
     """Read a design from columns (names or values); None when nothing was asked for.
 
-    A `population` without weights gives everybody the weight N/n of their stratum. `margins` then rakes the weights to
-    known shares, keeps their sum (numbers of people: has theirs), and takes the raking into account in the variances.
-    `replicates` are `Replicates`, or columns of bootstrap weights.
+    A `population` without weights gives each respondent the weight N/n of their stratum. `margins` then rakes the
+    weights to known shares, keeps their sum (numbers of people: has theirs), and takes the raking into account in the
+    variances. `replicates` are `Replicates`, or columns of bootstrap weights.
     """
-    if all(one is None for one in (weights, strata, clusters, margins, population, replicates)):
+    if all(value is None for value in (weights, strata, clusters, margins, population, replicates)):
         return None
     check_frame(data)
     _check_together(population, replicates, strata, clusters, margins)
@@ -62,7 +62,7 @@ def read_sample_design(
 
 
 def simple_design(data: pd.DataFrame) -> SampleDesign:
-    """Return the design of a simple random sample: weights of 1, no strata, everybody a unit of their own."""
+    """Return the design of a simple random sample: weights of 1, no strata, each respondent a separate unit."""
     times = times_of(data)
     design = SampleDesign(times, np.zeros(len(data), dtype=np.int64))
     if TIMES not in data.columns:
@@ -79,7 +79,7 @@ def _check_together(
 ) -> None:
     if replicates is None:
         return
-    if any(one is not None for one in (population, strata, clusters, margins)):
+    if any(value is not None for value in (population, strata, clusters, margins)):
         raise AnalysisError(
             "replicate weights carry the whole design", "leave strata, clusters, margins and population out"
         )
@@ -89,10 +89,15 @@ def _of_population(
     design: SampleDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
 ) -> SampleDesign:
     """Add the fractions sampled; `expand` makes weights of them."""
-    names = [None] if strata is None else list(read_groups(data, strata, "strata")[1])
+    if strata is None:
+        names = [None]
+    else:
+        names = list(read_groups(data, strata, "strata")[1])
     fractions = sampling_fractions(data, population, design.strata, names, design.units)
-    found = replace(design, fractions=fractions)
-    return found.multiplied(1.0 / fractions[design.strata]) if expand else found
+    design_with_fractions = replace(design, fractions=fractions)
+    if expand:
+        return design_with_fractions.multiplied(1.0 / fractions[design.strata])
+    return design_with_fractions
 
 
 def _check_people(design: SampleDesign, data: pd.DataFrame, population: Population, margins: Margins) -> None:

@@ -36,7 +36,7 @@ __all__ = ["DesignSample", "design_sample"]
 
 @dataclass(frozen=True, eq=False)
 class DesignSample(Sample):
-    """Reports with their sample design, in the place of counts.
+    """Reports with their sample design instead of counts.
 
     Every quantity has the linearised standard error, and as its counts the answers with equal weights that it is worth,
     made fewer by (z/t)^2: intervals of a simple random sample then use t (Korn and Graubard 1998).
@@ -58,16 +58,16 @@ class DesignSample(Sample):
 
     def quantity(self, target: npt.ArrayLike) -> Quantity:
         """Estimate a.h; the standard error is larger by t/z, and `plainly` takes that out again."""
-        wanted = self.reports.quantity(np.asarray(target, dtype=np.float64))
+        quantity = self.reports.quantity(np.asarray(target, dtype=np.float64))
         shrunk = self.shrink**2
-        line = wanted.line
+        line = quantity.line
         if line is not None:
             line = replace(line, successes=line.successes * shrunk, trials=line.trials * shrunk)
         return replace(
-            wanted,
-            counts=np.asarray(wanted.counts * shrunk, dtype=np.float64),
+            quantity,
+            counts=np.asarray(quantity.counts * shrunk, dtype=np.float64),
             line=line,
-            se=wanted.se / self.shrink,
+            se=quantity.se / self.shrink,
         )
 
     def rounding_error(self, rounding: float) -> float:
@@ -91,7 +91,9 @@ class DesignSample(Sample):
         """Return an entry with the standard error itself in place of the one that t made larger."""
         plain = replace(entry, se=entry.se * self.shrink)
         # t at another level is another factor, which the quantity does not know.
-        return replace(plain, limits_at=None) if isinstance(plain, Estimate) else plain
+        if isinstance(plain, Estimate):
+            return replace(plain, limits_at=None)
+        return plain
 
 
 def design_sample(
@@ -106,7 +108,9 @@ def design_sample(
     design, _ = keys.design_or_simple(frame)
     sets = set_view(mechanism)
     if sets is not None:
-        return _design_sets(frame, mechanism, name, design, sets, level, rounding)
+        return _design_sets(
+            frame, mechanism, name=name, design=design, sets=sets, level=level, rounding=rounding
+        )
     view = channel_view(mechanism)
     codes: Codes = report_codes(read_column(frame, name, True), view.outcomes)
     reports = WeightedReports(view, codes, design, estimated_decoy(mechanism), rounding)
@@ -128,8 +132,8 @@ def _design_sets(
     level: float,
     rounding: float,
 ) -> DesignSample:
-    whole = sampler(analysis_channel(mechanism))
-    held = np.stack([part_codes(frame, name, part, whole) for part in whole.parts], axis=1)
+    sampler_of = sampler(analysis_channel(mechanism))
+    held = np.stack([part_codes(frame, name, marginal, sampler_of) for marginal in sampler_of.parts], axis=1)
     reports = WeightedSets(sets, held, design, None, rounding, sets=sets)
     times = times_of(frame).astype(np.int64)
     inside = times @ held

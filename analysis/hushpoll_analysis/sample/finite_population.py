@@ -12,7 +12,7 @@ from hushpoll_analysis.interval.quantity import Quantity, in_population
 __all__ = ["finite_population"]
 
 
-def finite_population(wanted: Quantity, fraction: float) -> Quantity:
+def finite_population(quantity: Quantity, fraction: float) -> Quantity:
     """Return the quantity for a population of which this fraction was drawn at random without replacement.
 
     Its variance is (1 - f) se^2 + f se_privacy^2. Counts are scaled to the number of answers that would have this
@@ -22,21 +22,21 @@ def finite_population(wanted: Quantity, fraction: float) -> Quantity:
     edge all of it is the randomization's.
     """
     if fraction <= 0.0:
-        return wanted
+        return quantity
     extra = 0.0
-    if wanted.decoy is not None:
-        frequencies = wanted.counts / wanted.size
-        shares = wanted.view.shares(frequencies)
-        extra = wanted.decoy.slope(shares, wanted.weights) ** 2 * wanted.decoy.variance
-    sampling, privacy = (max(one**2 - extra, 0.0) for one in (wanted.se, wanted.se_privacy))
+    if quantity.decoy is not None:
+        frequencies = quantity.counts / quantity.size
+        shares = quantity.view.shares(frequencies)
+        extra = quantity.decoy.slope(shares, quantity.weights) ** 2 * quantity.decoy.variance
+    sampling, privacy = (max(error**2 - extra, 0.0) for error in (quantity.se, quantity.se_privacy))
     variance = (1.0 - fraction) * sampling + fraction * privacy
     if variance <= 0.0:
-        return in_population(replace(wanted, se=math.sqrt(extra)), fraction, 1.0)
+        return in_population(replace(quantity, se=math.sqrt(extra)), fraction, 1.0)
     growth = max(sampling / variance, 1.0)
-    line = wanted.line
+    line = quantity.line
     if line is not None:
         line = replace(line, successes=line.successes * growth, trials=line.trials * growth)
-    found = replace(wanted, line=line, se=math.sqrt(variance + extra))
+    finite = replace(quantity, line=line, se=math.sqrt(variance + extra))
     if growth > 1.0:
-        found = replace(found, counts=np.asarray(wanted.counts * growth, dtype=np.float64))
-    return in_population(found, fraction, growth)
+        finite = replace(finite, counts=np.asarray(quantity.counts * growth, dtype=np.float64))
+    return in_population(finite, fraction, growth)

@@ -18,8 +18,8 @@ def put_design_together(design: SampleDesign | None, rows: DistinctRows) -> Samp
     size, single = len(rows.frame), design.single
     positive = design.weights > 0.0 if single is None else single.positive
     weights, squares, positive = (
-        np.asarray(np.bincount(rows.of_row, one, size), dtype=np.float64)
-        for one in (design.weights, design.squared, positive)
+        np.asarray(np.bincount(rows.of_row, values, size), dtype=np.float64)
+        for values in (design.weights, design.squared, positive)
     )
     strata, most = np.zeros(size, dtype=np.int64), np.zeros(size)
     strata[rows.of_row] = design.strata
@@ -31,10 +31,12 @@ def can_be_grouped(design: SampleDesign | None) -> bool:
     """Return whether strata tell whose weights can be added up: no clusters, raking, finite population, replicates."""
     if design is None:
         return True
-    others = (design.clusters, design.adjusted, design.fractions, design.replicates)
-    return all(one is None for one in others)
+    limits = (design.clusters, design.adjusted, design.fractions, design.replicates)
+    return all(limit is None for limit in limits)
 
 
 def strata_codes(design: SampleDesign | None) -> tuple[Codes, ...]:
     """Return what rows of a design must have in common to be put together."""
-    return () if design is None or not design.strata.any() else (design.strata,)
+    if design is None or not design.strata.any():
+        return ()
+    return (design.strata,)

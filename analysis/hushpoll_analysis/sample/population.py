@@ -56,10 +56,10 @@ def _by_column(data: pd.DataFrame, column: Any, strata: Codes, names: list[Any])
         raise AnalysisError(f"population has {len(values)} values for {len(data)} respondents")
     sizes = []
     for stratum, name in enumerate(names):
-        own = np.unique(values[strata == stratum])
-        if len(own) != 1 or not np.isfinite(own[0]):
+        sizes_here = np.unique(values[strata == stratum])
+        if len(sizes_here) != 1 or not np.isfinite(sizes_here[0]):
             raise AnalysisError(
                 f"population: the stratum {name!r} has several sizes, or none", "give one for all"
             )
-        sizes.append(float(own[0]))
+        sizes.append(float(sizes_here[0]))
     return sizes

@@ -65,16 +65,18 @@ def raking_factors(
     """Return what raking multiplies the weight of each row by: it is the same for all who are alike in the margins."""
     total = float(weights.sum())
     people = people_of(data, margins)
-    known = [_dummies(data, name, shares) for name, shares in margins.items()]
+    margin_columns = [_dummies(data, name, shares) for name, shares in margins.items()]
     factors = np.ones(len(data))
     for _ in range(rounds):
         worst = 0.0
-        for dummies, target in known:
+        for dummies, target in margin_columns:
             current = (weights * factors) @ dummies / total
             worst = max(worst, float(np.max(np.abs(current - target))))
             factors = factors * (dummies @ (target / current))
         if worst < tolerance:
-            return factors if people is None else factors * (people / total)
+            if people is None:
+                return factors
+            return factors * (people / total)
     raise AnalysisError(
         f"raking did not settle in {rounds} rounds (margins are off by {worst:.2g})",
         "the known shares contradict each other in this sample, merge small groups",

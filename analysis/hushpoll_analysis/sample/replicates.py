@@ -64,43 +64,55 @@ class ReplicateWeights:
 
     def spread(self, values: Floats, centre: Floats) -> Floats:
         """Covariance of a statistic from its values under each replicate (R x q)."""
-        middle = centre if self.mse else values[self.factors > 0.0].mean(axis=0)
+        if self.mse:
+            middle = centre
+        else:
+            middle = values[self.factors > 0.0].mean(axis=0)
         gaps = values - middle
         return np.asarray((gaps * self.factors[:, None]).T @ gaps, dtype=np.float64)
 
 
-def read_replicates(data: pd.DataFrame, given: Any) -> ReplicateWeights:
+def read_replicates(data: pd.DataFrame, replicates: Any) -> ReplicateWeights:
     """Check replicate weights against the data."""
-    wanted = given if isinstance(given, Replicates) else Replicates(given)
-    if wanted.kind not in REPLICATE_KINDS:
-        raise AnalysisError(f"replicates: kind {wanted.kind!r} is not one of {', '.join(REPLICATE_KINDS)}")
-    weights = _columns(data, wanted.columns)
+    if isinstance(replicates, Replicates):
+        described = replicates
+    else:
+        described = Replicates(replicates)
+    if described.kind not in REPLICATE_KINDS:
+        raise AnalysisError(f"replicates: kind {described.kind!r} is not one of {', '.join(REPLICATE_KINDS)}")
+    weights = _columns(data, described.columns)
     if weights.shape[1] < 2:
         raise AnalysisError("replicates: a variance needs at least two columns of weights")
     if not np.all(np.isfinite(weights)) or np.any(weights.sum(axis=0) <= 0.0):
         raise AnalysisError("replicates: every column needs finite weights with a positive sum")
     count = weights.shape[1]
-    scale = _scale(wanted, count)
-    rscales = np.ones(count) if wanted.rscales is None else np.asarray(wanted.rscales, dtype=np.float64)
+    scale = _scale(described, count)
+    if described.rscales is None:
+        rscales = np.ones(count)
+    else:
+        rscales = np.asarray(described.rscales, dtype=np.float64)
     if rscales.shape != (count,) or np.any(rscales < 0.0):
         raise AnalysisError(f"replicates: rscales needs {count} numbers of 0 or more, one per replicate")
-    found = ReplicateWeights(weights, scale * rscales, wanted.mse)
-    if found.degrees_of_freedom < 1:
+    weights_with_scale = ReplicateWeights(weights, scale * rscales, described.mse)
+    if weights_with_scale.degrees_of_freedom < 1:
         raise AnalysisError(
             "replicates: all columns have the same weights, so they hold no variance",
             "give weights that differ from replicate to replicate",
         )
-    return found
+    return weights_with_scale
 
 
-def replicates_beside(data: pd.DataFrame, given: Any) -> tuple[dict[str, Floats], Any]:
-    """Return replicate weights that stand beside the data as columns for it, and how to name them then."""
-    wanted = given if isinstance(given, Replicates) else Replicates(given)
-    if _are_names(wanted.columns):
-        return {}, given
-    weights = _columns(data, wanted.columns)
+def replicates_beside(data: pd.DataFrame, replicates: Any) -> tuple[dict[str, Floats], Any]:
+    """Return replicate weights that are not in the data as columns for it, and how to name them then."""
+    if isinstance(replicates, Replicates):
+        described = replicates
+    else:
+        described = Replicates(replicates)
+    if _are_names(described.columns):
+        return {}, replicates
+    weights = _columns(data, described.columns)
     names = [f"(replicate {number})" for number in range(weights.shape[1])]
-    return dict(zip(names, weights.T, strict=True)), replace(wanted, columns=names)
+    return dict(zip(names, weights.T, strict=True)), replace(described, columns=names)
 
 
 def _are_names(columns: Any) -> bool:
@@ -117,7 +129,10 @@ def _columns(data: pd.DataFrame, columns: Any) -> Floats:
         if missing:
             raise AnalysisError(f"replicates: there is no column {missing[0]!r}")
         columns = data[list(columns)]
-    columns = in_row_order(columns, data, "replicates") if isinstance(columns, pd.DataFrame) else columns
+    if isinstance(columns, pd.DataFrame):
+        columns = in_row_order(columns, data, "replicates")
+    else:
+        columns = columns
     try:
         weights = np.asarray(columns, dtype=np.float64)
     except (TypeError, ValueError):
@@ -130,13 +145,15 @@ def _columns(data: pd.DataFrame, columns: Any) -> Floats:
     return weights
 
 
-def _scale(wanted: Replicates, count: int) -> float:
-    if wanted.kind == "fay":
-        if wanted.rho is None or not 0.0 <= wanted.rho < 1.0:
+def _scale(replicates: Replicates, count: int) -> float:
+    if replicates.kind == "fay":
+        if replicates.rho is None or not 0.0 <= replicates.rho < 1.0:
             raise AnalysisError("replicates: kind 'fay' needs its rho, from 0 to below 1")
-        return 1.0 / (count * (1.0 - wanted.rho) ** 2)
-    if wanted.kind == "jkn" and wanted.rscales is None:
+        return 1.0 / (count * (1.0 - replicates.rho) ** 2)
+    if replicates.kind == "jkn" and replicates.rscales is None:
         raise AnalysisError("replicates: kind 'jkn' needs rscales, (n - 1)/n of each replicate's stratum")
     usual = {"brr": 1.0 / count, "jk1": (count - 1.0) / count, "bootstrap": 1.0 / (count - 1.0)}
     usual |= {"sdr": 4.0 / count}
-    return usual.get(wanted.kind, 1.0) if wanted.scale is None else float(wanted.scale)
+    if replicates.scale is None:
+        return usual.get(replicates.kind, 1.0)
+    return float(replicates.scale)

@@ -70,7 +70,7 @@ class Sample:
     def covariance(self, targets: Floats) -> Floats:
         """Covariance of the estimates of several a.h (rows), at the likeliest shares.
 
-        There every possible report has a positive probability, so that one which nobody happened to send still counts.
+        There every possible report has a positive probability, so that one which happened not to come still counts.
         """
         probabilities = self.view.forward(self.likeliest)
         weights = np.stack([self.view.solution(target) for target in targets])
@@ -93,13 +93,15 @@ class SetSample(Sample):
     def quantity(self, target: npt.ArrayLike) -> Quantity:
         """Estimate a.h, with the variance that the shares determine."""
         assert self.shares is not None
-        wanted = np.asarray(target, dtype=np.float64)
-        moments = self.sets.moments(wanted)
-        variance = float(moments @ self.shares) - float(wanted @ self.shares) ** 2
+        target_values = np.asarray(target, dtype=np.float64)
+        moments = self.sets.moments(target_values)
+        variance = float(moments @ self.shares) - float(target_values @ self.shares) ** 2
         # No answers scatter less than the least noise. Shares below 0 can say so: by little, unless reports are few.
-        least = float(np.maximum(moments - wanted**2, 0.0).min()) / 2.0
-        found = set_quantity(self.sets, wanted, self.shares, max(variance, least) / (self.n - 1), self.n)
-        return finite_population(found, self.fraction)
+        least = float(np.maximum(moments - target_values**2, 0.0).min()) / 2.0
+        quantity = set_quantity(
+            self.sets, target_values, self.shares, max(variance, least) / (self.n - 1), self.n
+        )
+        return finite_population(quantity, self.fraction)
 
     @cached_property
     def likeliest(self) -> Floats:
@@ -124,26 +126,32 @@ def read_sample(
     if sets is not None:
         return _read_sets(counts, mechanism, sets, population)
     view = channel_view(mechanism)
-    whole = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
+    report_counts = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
     shares: Floats | None
     try:
-        shares = view.shares(whole / whole.sum())
+        shares = view.shares(report_counts / report_counts.sum())
     except NotIdentifiedError:
         shares = None
-    fraction = 0.0 if population is None else check_population(population, int(whole.sum()))
-    return Sample(view, whole, shares, estimated_decoy(mechanism), fraction)
+    if population is None:
+        fraction = 0.0
+    else:
+        fraction = check_population(population, int(report_counts.sum()))
+    return Sample(view, report_counts, shares, estimated_decoy(mechanism), fraction)
 
 
 def _read_sets(
     counts: Any, mechanism: Channel | Mechanism, sets: SetView, population: float | None
 ) -> SetSample:
     """Take how many sets hold each option, or the counts that are kept."""
-    whole = sampler(analysis_channel(mechanism))
-    cells = whole.from_counts(whole_numbers(counts, "counts"))
-    n = whole.total(cells)
+    design = sampler(analysis_channel(mechanism))
+    cells = design.from_counts(whole_numbers(counts, "counts"))
+    n = design.total(cells)
     if n < 2:
         raise AnalysisError(f"counts: {n} report{'' if n == 1 else 's'}", "at least 2 are needed")
-    fraction = 0.0 if population is None else check_population(population, n)
+    if population is None:
+        fraction = 0.0
+    else:
+        fraction = check_population(population, n)
     return SetSample(sets, cells, sets.shares(cells / n), None, fraction, sets=sets)
 
 
@@ -159,20 +167,23 @@ def set_quantity(sets: SetView, target: Floats, shares: Floats, variance: float,
     view = TableView(np.stack([high - target, target - low], axis=1) / (high - low))
     upper = min(max((estimate - low) / (high - low), 0.0), 1.0)
     spread = upper * (1.0 - upper) * (high - low) ** 2
-    size = spread / variance + 1.0 if variance > 0.0 and spread > 0.0 else n
+    if variance > 0.0 and spread > 0.0:
+        size = spread / variance + 1.0
+    else:
+        size = n
     noise = np.maximum(sets.moments(target) - target**2, 0.0)
     plain = float(target**2 @ shares) - estimate**2
     return Quantity(
         view,
         np.array([1.0 - upper, upper]) * size,
-        target,
-        np.array([low, high]),
-        estimate,
-        math.sqrt(variance),
-        math.sqrt(max(float(noise @ shares), float(noise.min()) / 2.0) / n),
-        (float(target.min()), float(target.max())),
-        OneFrequency(upper * size, size, low, high - low),
-        None,
-        variance * (n - 1.0) / plain if plain > 0.0 else None,
+        target=target,
+        weights=np.array([low, high]),
+        estimate=estimate,
+        se=math.sqrt(variance),
+        se_privacy=math.sqrt(max(float(noise @ shares), float(noise.min()) / 2.0) / n),
+        bounds=(float(target.min()), float(target.max())),
+        line=OneFrequency(upper * size, size, low, high - low),
+        decoy=None,
+        design_effect=variance * (n - 1.0) / plain if plain > 0.0 else None,
         answers=n,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -50,11 +51,12 @@ from hushpoll_analysis.tidy import keeps_call
 __all__ = [
     "Everybody",
     "WeightedEstimate",
+    "WeightedQuestion",
     "WeightedReports",
     "WeightedShare",
+    "read_weighted",
     "weighted_estimate",
-    "weighted_part",
-    "weighted_sample",
+    "weighted_option",
 ]
 
 SHARE_KEYS = (
@@ -159,9 +161,9 @@ def weighted_estimate(
         The question; where its reports speak of several options at once, those who chose or ticked each of them.
     population
         The size N of a finite population (of each stratum: a mapping, or a column, as R's `fpc`; clusters where those
-        were drawn; below 1 the fraction sampled). Without weights everybody then stands for N/n people.
+        were drawn; below 1 the fraction sampled). Without weights each respondent then stands for N/n people.
     replicates
-        `Replicates`, or columns of bootstrap weights, beside `weights`: variances come from them.
+        `Replicates`, or columns of bootstrap weights, in addition to `weights`: variances come from them.
     interval
         "auto" is Wilson's interval at the effective size with t in place of z, where one report frequency carries the
         estimate ("mover" with an estimated decoy share), and elsewhere the score interval at that size; "t" is the
@@ -184,128 +186,142 @@ def weighted_estimate(
     Methodology 24 (1998).
     """
     check_names(name, "name")
+    design_method(interval)
+    check_level(level)
     options = options_of(name, mechanisms)
     if not options:
-        return weighted_sample(reports, mechanisms, name, sample, level, interval, designs)[0]
-    each = [
-        weighted_sample(
-            reports, mechanisms, f"{name}[{option}]", sample, level, interval, others=len(options) - 1
-        )[0]
+        return read_weighted(reports, mechanisms, name, sample, designs).estimate(level, interval)
+    tables = [
+        read_weighted(
+            reports, mechanisms, f"{name}[{option}]", sample, other_options=len(options) - 1
+        ).estimate(level, interval)
         for option in options
     ]
-    shares = [replace(one.shares[1], option=option) for one, option in zip(each, options, strict=True)]
+    shares = [replace(table.shares[1], option=option) for table, option in zip(tables, options, strict=True)]
     return replace(
-        max(each, key=lambda one: one.n),
+        max(tables, key=lambda table: table.n),
         name=name,
         shares=tuple(shares),
-        notes=tuple(dict.fromkeys(note for one in each for note in one.notes)),
+        notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
     )
 
 
-def weighted_sample(
+def read_weighted(
     reports: pd.DataFrame,
     mechanisms: Mechanisms,
     name: str,
     keys: SampleKeys,
-    level: float,
-    interval: str,
     designs: Designs | None = None,
-    others: int = 0,
-) -> tuple[WeightedEstimate, WeightedReports]:
-    """Return the estimate as `weighted_estimate` does, and the reports with their design."""
-    design_method(interval)
-    check_level(level)
-    whole = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
+    other_options: int = 0,
+) -> WeightedQuestion:
+    """Read the reports of a question, or of one of its options, with their design."""
+    everybody = _everybody(check_frame(reports, "reports"), mechanisms, name, keys)
     reports, keys = keys.among_asked(reports, mechanisms, [name])
     people = int(times_of(reports).sum())
     if people < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {people}")
     option = option_of(name, mechanisms)
     if option is not None:
-        question, part, read = option
-        codes = part_codes(reports, question, part, read)
-        return weighted_part(reports, part, codes, name, keys, level, interval, others)
+        question, marginal, design_of_reports = option
+        codes = part_codes(reports, question, marginal, design_of_reports)
+        return weighted_option(reports, marginal, codes, name, keys, other_options)
     try:
-        known = with_designs(mechanisms, designs, reports, name)
-        variable, codes = read_variable(reports, name, known, with_yes_no([name], known).get(name))
+        mechanisms_of_rows = with_designs(mechanisms, designs, reports, name)
+        variable, codes = read_variable(
+            reports, name, mechanisms_of_rows, with_yes_no([name], mechanisms_of_rows).get(name)
+        )
     except NotIdentifiedError as error:
         raise NotIdentifiedError(
             f"{name}: {error.problem}",
             f"its mean may be determined: linear('{name} ~ 1', ...), or report(..., weights=...)",
         ) from None
     design, simple = keys.design_or_simple(reports)
-    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=whole)
-    return _estimated(sample, name, variable.labels, level, interval, simple), sample
+    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=everybody)
+    return WeightedQuestion(name=name, labels=variable.labels, reports=sample, n=design.n, simple=simple)
 
 
-def weighted_part(
+def weighted_option(
     reports: pd.DataFrame,
-    part: Marginal,
+    marginal: Marginal,
     codes: Codes,
     name: str,
     keys: SampleKeys,
-    level: float,
-    interval: str,
-    others: int = 0,
-) -> tuple[WeightedEstimate, WeightedReports]:
-    """Estimate what reports say of one option; respondents who were not asked about it (code -1) weigh nothing.
+    other_options: int = 0,
+) -> WeightedQuestion:
+    """Read what reports say of one option; respondents who were not asked about it (code -1) weigh nothing.
 
-    `others` is how many options of the question are estimated beside it.
+    `others` is how many options of the question are estimated as well.
     """
     design, simple = keys.design_or_simple(reports)
-    asked = codes >= 0
-    among = design.among(asked, part.asked)
-    whole = Everybody(replace(design, fractions=among.fractions), asked)
-    sample = WeightedReports(channel_view(part.channel), np.maximum(codes, 0), among, None, whole=whole)
-    found = _estimated(sample, name, YES_NO, level, interval, simple, others)
-    return replace(found, n=whole.n), sample
+    is_asked = codes >= 0
+    among = design.among(is_asked, marginal.asked)
+    everybody = Everybody(replace(design, fractions=among.fractions), is_asked)
+    sample = WeightedReports(
+        channel_view(marginal.channel), np.maximum(codes, 0), among, None, whole=everybody
+    )
+    return WeightedQuestion(
+        name=name, labels=YES_NO, reports=sample, n=everybody.n, simple=simple, others=other_options
+    )
 
 
 def _everybody(
     reports: pd.DataFrame, mechanisms: Mechanisms, name: str, keys: SampleKeys
 ) -> Everybody | None:
     """Read the design of all respondents, where some were not asked a question of a block."""
-    told = asked_in_block(reports, mechanisms, name)
-    if told is None:
+    block = asked_in_block(reports, mechanisms, name)
+    if block is None:
         return None
     design, _ = keys.design_or_simple(reports)
-    asked, share = told
-    return Everybody(replace(design, fractions=design.among(asked, share).fractions), asked)
+    is_asked, share = block
+    return Everybody(replace(design, fractions=design.among(is_asked, share).fractions), is_asked)
 
 
-def _estimated(
-    sample: WeightedReports,
-    name: str,
-    labels: Sequence[Any],
-    level: float,
-    interval: str,
-    simple: bool,
-    others: int = 0,
-) -> WeightedEstimate:
-    design = sample.design
-    wanted = [sample.quantity(sample.view.unit(k)) for k in range(len(labels))]
-    method = design_method_for(wanted, interval, simple=simple)
-    method.check(
-        name,
-        sample.view.outcomes,
-        counted_decoy=sample.decoy is not None,
-        all_alike=bool(np.ptp(sample.codes) == 0),
-    )
-    automatic = design_method_for(wanted, AUTO, simple=simple)
-    shares = tuple(
-        sample.share(option, one, method, level) for option, one in zip(labels, wanted, strict=True)
-    )
-    return WeightedEstimate(
-        name,
-        design.n,
-        design.effective_n,
-        design.degrees_of_freedom,
-        level,
-        method.name,
-        shares,
-        weighted_notes(shares, sample, method, automatic, level, others),
-        sample.view,
-    )
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WeightedQuestion:
+    """The reports of one question, or of one option, with their design: read once, estimated at any level."""
+
+    name: str
+    labels: Sequence[Any]
+    reports: WeightedReports
+    n: int
+    """Number of respondents who were asked."""
+    simple: bool
+    """Whether no design was given, so that it is that of a simple random sample."""
+    others: int = 0
+    """How many options of the question are estimated as well."""
+
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """The share of each answer."""
+        view = self.reports.view
+        return [self.reports.quantity(view.unit(k)) for k in range(len(self.labels))]
+
+    def estimate(self, level: float, interval: str) -> WeightedEstimate:
+        """Return the shares with intervals of a level."""
+        sample, design = self.reports, self.reports.design
+        method = design_method_for(self.quantities, interval, simple=self.simple)
+        method.check(
+            self.name,
+            sample.view.outcomes,
+            counted_decoy=sample.decoy is not None,
+            all_alike=bool(np.ptp(sample.codes) == 0),
+        )
+        automatic = design_method_for(self.quantities, AUTO, simple=self.simple)
+        shares = tuple(
+            sample.share(option, quantity, method, level)
+            for option, quantity in zip(self.labels, self.quantities, strict=True)
+        )
+        return WeightedEstimate(
+            name=self.name,
+            n=self.n,
+            effective_n=design.effective_n,
+            degrees_of_freedom=design.degrees_of_freedom,
+            level=level,
+            interval=method.name,
+            shares=shares,
+            notes=weighted_notes(shares, sample, method, automatic, level, self.others),
+            view=sample.view,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +335,9 @@ class Everybody:
     def n(self) -> int:
         """Number of respondents who were asked."""
         single = self.design.single
-        return int(self.asked.sum()) if single is None else round(float(single.times[self.asked].sum()))
+        if single is None:
+            return int(self.asked.sum())
+        return round(float(single.times[self.asked].sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,17 +373,26 @@ class WeightedReports:
 
     def variance(self, target: Floats, design: SampleDesign | None = None) -> float:
         """Linearised variance of b.f, without an estimated decoy's own part."""
-        design = self.design if design is None else design
+        if design is None:
+            design = self.design
+        else:
+            design = design
         values = self.values(target)
         mean = float(design.mean(values[:, None])[0])
         centred = (values - mean)[:, None]
-        noise = None if design.fractions is None else self.noise(target)[:, None, None]
+        if design.fractions is None:
+            noise = None
+        else:
+            noise = self.noise(target)[:, None, None]
         if self.whole is not None and design.adjusted is not None and len(values) == len(self.whole.asked):
             # All people were raked to the margins, not those who were asked.
             chosen = self.whole.asked[:, None] * (self.whole.design.total / design.total)
-            whole = replace(self.whole.design, fractions=design.fractions)
-            noise = None if noise is None else noise * chosen[:, None] ** 2
-            return max(float(whole.covariance(centred * chosen, noise)[0, 0]), 0.0)
+            design_of_all = replace(self.whole.design, fractions=design.fractions)
+            if noise is None:
+                noise = None
+            else:
+                noise = noise * chosen[:, None] ** 2
+            return max(float(design_of_all.covariance(centred * chosen, noise)[0, 0]), 0.0)
         return max(float(design.covariance(centred, noise)[0, 0]), 0.0)
 
     def privacy(self, target: Floats) -> float:
@@ -381,7 +408,7 @@ class WeightedReports:
             plain = self.variance(target, design.without_population)
             # A finite population makes each answer worth more, whatever the weights are.
             kish *= max(plain / variance, 1.0) if variance > 0.0 else 1.0
-        found = effective_quantity(
+        quantity = effective_quantity(
             self.view,
             self.frequencies,
             target,
@@ -391,18 +418,18 @@ class WeightedReports:
             plain=plain,
             sampling_fraction=design.sampling_fraction,
         )
-        drift = max(found.se**2 - variance, 0.0)
-        return replace(found, se_privacy=math.sqrt(self.privacy(target) + drift))
+        drift = max(quantity.se**2 - variance, 0.0)
+        return replace(quantity, se_privacy=math.sqrt(self.privacy(target) + drift))
 
     def worth(self, option: int, level: float) -> Quantity:
         """Return a share at the size that its interval uses, t in place of z."""
-        wanted = self.quantity(self.view.unit(option))
-        return effective_interval(wanted, Wald.name, level, self.design.degrees_of_freedom)[1]
+        quantity = self.quantity(self.view.unit(option))
+        return effective_interval(quantity, Wald.name, level, self.design.degrees_of_freedom)[1]
 
-    def interval(self, wanted: Quantity, method: DesignMethod, level: float) -> tuple[Interval, Quantity]:
+    def interval(self, quantity: Quantity, method: DesignMethod, level: float) -> tuple[Interval, Quantity]:
         """Return the interval of a share, and the quantity at the size that the interval used."""
         design = self.design
-        share = SampledShare(wanted, design.n, design.degrees_of_freedom, self._reported_share)
+        share = SampledShare(quantity, design.n, design.degrees_of_freedom, self._reported_share)
         return method.interval(share, level)
 
     def _reported_share(self) -> tuple[float, float]:
@@ -411,55 +438,66 @@ class WeightedReports:
         mean = float(self.design.mean(second[:, None])[0])
         return mean, float(self.design.covariance((second - mean)[:, None])[0, 0])
 
-    def total(self, wanted: Quantity) -> tuple[float, float]:
+    def total(self, quantity: Quantity) -> tuple[float, float]:
         """Return the number of people in the population, with its standard error.
 
         Who was not asked stands for people too: the total is N p, with N the weights of all and p from those asked. Its
         linearised value of a respondent is p, and of who was asked N / N_asked (b - p) more.
         """
-        design, values, noise = self.design, self.values(wanted.target), self.noise(wanted.target)
+        design, values, noise = self.design, self.values(quantity.target), self.noise(quantity.target)
         if self.whole is not None:
-            asked, people = self.whole.asked, self.whole.design
-            each = people.total / float(people.weights[asked].sum())
+            is_asked, people = self.whole.asked, self.whole.design
+            expansion = people.total / float(people.weights[is_asked].sum())
             # Rows of who was not asked are still here, or were left out.
-            inside = asked if len(values) == len(asked) else np.ones(len(values), dtype=bool)
-            centred = each * (values[inside] - wanted.estimate)
-            values, noise_of_all = np.full(len(asked), wanted.estimate), np.zeros(len(asked))
-            values[asked] += centred
-            noise_of_all[asked] = each**2 * noise[inside]
+            if len(values) == len(is_asked):
+                inside = is_asked
+            else:
+                inside = np.ones(len(values), dtype=bool)
+            centred = expansion * (values[inside] - quantity.estimate)
+            values, noise_of_all = np.full(len(is_asked), quantity.estimate), np.zeros(len(is_asked))
+            values[is_asked] += centred
+            noise_of_all[is_asked] = expansion**2 * noise[inside]
             design, noise = people, noise_of_all
-        added = None if design.fractions is None else noise[:, None, None]
-        drift = wanted.se**2 - self.variance(wanted.target)
+        if design.fractions is None:
+            added = None
+        else:
+            added = noise[:, None, None]
+        drift = quantity.se**2 - self.variance(quantity.target)
         variance = design.total_covariance(values[:, None], added)[0, 0] + drift * design.total**2
-        return wanted.estimate * design.total, math.sqrt(max(float(variance), 0.0))
+        return quantity.estimate * design.total, math.sqrt(max(float(variance), 0.0))
 
-    def share(self, option: object, wanted: Quantity, method: DesignMethod, level: float) -> WeightedShare:
-        found, scaled = self.interval(wanted, method, level)
-        visible = fallback(scaled, found, level) or found
-        target, design = wanted.target, self.design
+    def share(self, option: object, quantity: Quantity, method: DesignMethod, level: float) -> WeightedShare:
+        interval, scaled = self.interval(quantity, method, level)
+        visible = fallback(scaled, interval, level) or interval
+        target, design = quantity.target, self.design
         values = self.values(target)
-        plain = wanted.estimate * (1.0 - wanted.estimate) / (design.positive - 1)
-        spread = float(design.mean(((values - wanted.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
-        total, total_se = self.total(wanted)
-        effect = wanted.se**2 / plain if plain > 0.0 else None
-        asked = design.n if self.whole is None else self.whole.n
+        plain = quantity.estimate * (1.0 - quantity.estimate) / (design.positive - 1)
+        spread = float(design.mean(((values - quantity.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
+        total, total_se = self.total(quantity)
+        effect = None
+        if plain > 0.0:
+            effect = quantity.se**2 / plain
+        if self.whole is None:
+            respondents = design.n
+        else:
+            respondents = self.whole.n
         # People who were not asked weigh nothing, and send no report about it.
         heaviest = design.heaviest * design.positive / design.total
         return WeightedShare(
             option=option,
             reported=None,
-            estimate=wanted.estimate,
-            se=wanted.se,
-            low=found.low,
-            high=found.high,
-            shown=shown_share(wanted.estimate, visible.low, visible.high),
-            se_privacy=wanted.se_privacy,
+            estimate=quantity.estimate,
+            se=quantity.se,
+            low=interval.low,
+            high=interval.high,
+            shown=shown_share(quantity.estimate, visible.low, visible.high),
+            se_privacy=quantity.se_privacy,
             interval=method.name,
-            misfit=misfit(scaled) if outside(scaled, found) else None,
+            misfit=misfit(scaled) if outside(scaled, interval) else None,
             total=total,
             total_se=total_se,
-            weight=heaviest * wanted.heaviest,
+            weight=heaviest * quantity.heaviest,
             design_effect=effect,
-            n_effective=asked / effect if effect else None,
-            sampling_effect=wanted.se**2 / spread if spread > 0.0 else math.nan,
+            n_effective=respondents / effect if effect else None,
+            sampling_effect=quantity.se**2 / spread if spread > 0.0 else math.nan,
         )

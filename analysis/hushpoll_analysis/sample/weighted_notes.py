@@ -1,4 +1,4 @@
-"""What to know beside shares of a weighted sample, one sentence each."""
+"""Notes on shares of a weighted sample, one sentence each."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ def heavy_notes(design: SampleDesign | None, allowed: bool) -> tuple[str, ...]:
     """Return the note that a few people carry a result; `allowed` where its interval is made at the effective size."""
     if design is None or design.n <= HEAVY * design.effective_n:
         return ()
-    words = (
-        msg("Standard errors are too small then; the interval allows for it.")
-        if allowed
-        else msg("Standard errors and intervals are too small then; trim the weights.")
-    )
+    if allowed:
+        words = msg("Standard errors are too small then; the interval allows for it.")
+    else:
+        words = msg("Standard errors and intervals are too small then; trim the weights.")
     return (joined(" ", [_heavy(design, design.n), words]),)
 
 
-def _heavy(design: SampleDesign, asked: int) -> str:
+def _heavy(design: SampleDesign, respondents: int) -> str:
     return msg(
         "The weights are heavy: {n:,} respondents are worth {effective:.0f} with equal weights, and one of them "
         "carries {heaviest:.0f} % of the estimate.",
-        n=asked,
+        n=respondents,
         effective=design.effective_n,
         heaviest=100 * design.heaviest / design.total,
     )
@@ -72,11 +71,11 @@ def weighted_notes(
     method: DesignMethod,
     best: DesignMethod,
     level: float,
-    others: int,
+    other_options: int,
 ) -> tuple[str, ...]:
-    """Return what a reader must know beside the numbers.
+    """Return what a reader must know to use the numbers.
 
-    `others` is how many options have estimates of their own beside these.
+    `others` is how many other options are estimated as well.
     """
     design = sample.design
     notes: list[str] = []
@@ -92,15 +91,18 @@ def weighted_notes(
         )
     if design.people is not None and abs(design.total / design.people - 1.0) > OTHER:
         notes.append(_other_population(design.total, design.people))
-    asked = design.n if sample.whole is None else sample.whole.n
-    if asked > HEAVY * design.effective_n:
-        notes.append(joined(" ", [_heavy(design, asked), _narrow(method, best)]))
+    if sample.whole is None:
+        respondents = design.n
+    else:
+        respondents = sample.whole.n
+    if respondents > HEAVY * design.effective_n:
+        notes.append(joined(" ", [_heavy(design, respondents), _narrow(method, best)]))
     if sample.decoy is not None:
         notes.append(
             msg("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")
         )
     # No and Yes say the same, and of several answers somebody gave one: that one is not at its edge.
-    tests = max(len(shares) - 1, 1) * (others + 1)
+    tests = max(len(shares) - 1, 1) * (other_options + 1)
     beyond = [str(share.option) for share in shares if is_no_chance(share.misfit, tests, level)]
     if beyond:
         notes.append(

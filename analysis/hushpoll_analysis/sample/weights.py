@@ -21,7 +21,7 @@ Column = str | Sequence[Any] | npt.NDArray[Any] | pd.Series | None
 
 
 def read_weights(data: pd.DataFrame, weights: Column) -> Floats:
-    """Read the weights of all rows; without any, everybody has the weight 1."""
+    """Read the weights of all rows; without any, each respondent has the weight 1."""
     if weights is None:
         return times_of(data)
     values = pd.to_numeric(pd.Series(row_values(data, weights, "weights")), errors="coerce").to_numpy(

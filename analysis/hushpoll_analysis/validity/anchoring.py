@@ -59,8 +59,8 @@ __all__ = [
 class Anchored(ShareTable[AnchoredShare]):
     """Shares of one question, corrected for careless answers.
 
-    `estimate`, `low` and `high` are unclipped; an interval without an end has infinite limits, because nearly everybody
-    could have answered at random.
+    `estimate`, `low` and `high` are unclipped; an interval without an end has infinite limits, because nearly all
+    respondents could have answered at random.
     """
 
     question: str
@@ -125,7 +125,7 @@ def anchored(
     question
         What to estimate.
     anchor
-        The question whose true share is known: nobody has the trait (`share` 0), or everybody is told what to answer
+        The question whose true share is known: no one has the trait (`share` 0), or the question says what to answer
         (`share` 1, an instructed answer, which may be asked without randomizing: it holds nothing sensitive).
     share
         The known share of the anchor's answer.
@@ -167,13 +167,16 @@ def anchored(
     options = options_of(question, mechanisms, labels)
     labels = with_yes_no([question, anchor], mechanisms, labels)
     if options:
-        chosen = options if option is None else (_one_of(option, options, question),)
+        if option is None:
+            chosen = options
+        else:
+            chosen = (_one_of(option, options, question),)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
-        each = _of_options(mechanisms, question, options)
+        option_chances = _of_options(mechanisms, question, options)
         if chances is not None:
-            each = _checked(chances, options, question).tolist()
-        wanted = [each[options.index(one)] for one in chosen]
-        return anchored_parts(parts, question, share, anchor_option, level, wanted)
+            option_chances = _checked(chances, options, question).tolist()
+        chosen_chances = [option_chances[options.index(name)] for name in chosen]
+        return anchored_parts(parts, question, share, anchor_option, level, chosen_chances)
     if isinstance(reports, pd.DataFrame):
         reports, sample = sample.among_asked(reports, mechanisms, [question, anchor])
     design = sample.design_of(reports)
@@ -188,13 +191,13 @@ def anchored(
 
 def careless_chances(survey: Survey, question: Question) -> list[Fraction]:
     """Return how often careless people give each true answer, "does not apply" last where there is a rule."""
-    own = question.answers.chances
+    chances_if_shown = question.answers.chances
     if question.after is None:
-        return list(own)
+        return list(chances_if_shown)
     before = survey.question(question.after.question)
     chances = dict(zip(before.labels, careless_chances(survey, before), strict=True))
-    shown = sum((chances[answer] for answer in question.after.answers), Fraction(0))
-    return [*(shown * one for one in own), 1 - shown]
+    chance_shown = sum((chances[answer] for answer in question.after.answers), Fraction(0))
+    return [*(chance_shown * chance for chance in chances_if_shown), 1 - chance_shown]
 
 
 def _read_parts(
@@ -205,16 +208,18 @@ def _read_parts(
     sample: SampleKeys,
     labels: Mapping[str, Sequence[Any]] | None,
 ) -> list[tuple[str, JointReports]]:
-    """Read what the reports say of each option beside the anchor, which is the second axis of counts."""
+    """Read what the reports say of each option and the anchor, which is the second axis of counts."""
     question, anchor = names
     if isinstance(reports, pd.DataFrame):
         reports, keys = sample.in_frame(reports)
         sample = SampleKeys(**keys)
-    found = []
-    for option, told, known, given in each_option(reports, mechanisms, question, names, labels, options):
+    joints = []
+    for option, rows, channels, labels_of_option in each_option(
+        reports, mechanisms, question, names, labels, options
+    ):
         pair = [f"{question}[{option}]", anchor]
-        found.append((option, read_joint(told, known, pair, sample.design_of(told), given)))
-    return found
+        joints.append((option, read_joint(rows, channels, pair, sample.design_of(rows), labels_of_option)))
+    return joints
 
 
 def _of_options(mechanisms: Mechanisms, question: str, options: Sequence[str]) -> list[float]:
@@ -227,15 +232,22 @@ def _of_options(mechanisms: Mechanisms, question: str, options: Sequence[str]) -
 
 def _checked(chances: Any, options: Sequence[Any], name: str, total: float | None = None) -> Floats:
     """Read how often careless people give each answer; of answers that exclude each other this has a total."""
-    found = finite_numbers(chances, "chances")
-    if len(found) != len(options):
+    proportions = finite_numbers(chances, "chances")
+    if len(proportions) != len(options):
         raise AnalysisError(
-            f"chances: {len(found)} given for the {len(options)} answers of {name}", "give one for each"
+            f"chances: {len(proportions)} given for the {len(options)} answers of {name}", "give one for each"
         )
-    if found.min() < 0.0 or found.max() > 1.0 or (total is not None and abs(found.sum() - total) > ROUNDED):
-        together = "" if total is None else f" that sum to {total:g}"
-        raise AnalysisError(f"chances: {found.tolist()}", f"give proportions of 0 to 1{together}")
-    return found
+    if (
+        proportions.min() < 0.0
+        or proportions.max() > 1.0
+        or (total is not None and abs(proportions.sum() - total) > ROUNDED)
+    ):
+        if total is None:
+            together = ""
+        else:
+            together = f" that sum to {total:g}"
+        raise AnalysisError(f"chances: {proportions.tolist()}", f"give proportions of 0 to 1{together}")
+    return proportions
 
 
 def _one_of(option: Any, options: Sequence[str], name: str) -> str:
@@ -256,16 +268,25 @@ def anchored_joint(
 
     `chances` says how often careless people give each answer; by default all of them alike.
     """
-    asked, known = joint.variables
-    anchor = read_anchor(known, share, anchor_option)
+    question, anchor_variable = joint.variables
+    anchor = read_anchor(anchor_variable, share, anchor_option)
     if option is not None:
-        options = [asked.position(option)]
+        options = [question.position(option)]
     else:
-        options = [1] if len(asked.labels) == 2 else list(range(len(asked.labels)))
-    known_chances = None if chances is None else _checked(chances, asked.labels, asked.name, 1.0)
+        if len(question.labels) == 2:
+            options = [1]
+        else:
+            options = list(range(len(question.labels)))
+    if chances is None:
+        known_chances = None
+    else:
+        known_chances = _checked(chances, question.labels, question.name, 1.0)
     shares = []
     for k in options:
-        chance = 1.0 / len(asked.labels) if known_chances is None else float(known_chances[k])
+        if known_chances is None:
+            chance = 1.0 / len(question.labels)
+        else:
+            chance = float(known_chances[k])
         careless, corrected = corrected_share(joint, k, anchor, chance, level)
         shares.append(corrected)
     return _result(joint, anchor, level, careless, shares)
@@ -279,7 +300,7 @@ def anchored_parts(
     level: float,
     chances: Sequence[float],
 ) -> Anchored:
-    """Correct options that are estimated one by one, each from the joint reports of its own yes/no and the anchor."""
+    """Correct options that are estimated one by one, each from the joint reports of the option and the anchor."""
     shares: list[AnchoredShare] = []
     notes: list[str] = []
     for (option, joint), chance in zip(parts, chances, strict=True):
@@ -309,9 +330,18 @@ def anchored_mean(
 def _result(
     joint: JointReports, anchor: Anchor, level: float, careless: Careless, shares: Sequence[AnchoredShare]
 ) -> Anchored:
-    asked, known = joint.variables
+    question, anchor_variable = joint.variables
     notes = (*joint.notes(), *_notes(careless, shares))
-    return Anchored(asked.name, known.name, anchor.share, joint.n, level, careless, tuple(shares), notes)
+    return Anchored(
+        question=question.name,
+        anchor=anchor_variable.name,
+        anchor_share=anchor.share,
+        n=joint.n,
+        level=level,
+        careless=careless,
+        shares=tuple(shares),
+        notes=notes,
+    )
 
 
 def _notes(careless: Careless, shares: Sequence[AnchoredShare]) -> list[str]:

@@ -61,16 +61,16 @@ class AnchoredShare(IntervalEstimate):
     shown: Shown
 
 
-def read_anchor(known: Variable, share: float, option: Any) -> Anchor:
+def read_anchor(variable: Variable, share: float, option: Any) -> Anchor:
     """Check the anchor's known share; by default that of Yes."""
-    share, place = _known_share(share), _one_option(known, option)
-    chance = 1.0 / len(known.labels)
+    share, position = _known_share(share), _one_option(variable, option)
+    chance = 1.0 / len(variable.labels)
     if abs(chance - share) < LEAST:
         raise NotIdentifiedError(
             f"the anchor's known share {share:g} is what careless people give too, so it cannot tell them apart",
             "take a question whose share is near 0 or 1",
         )
-    return Anchor(place, share, 1.0 / (chance - share))
+    return Anchor(position, share, 1.0 / (chance - share))
 
 
 def careless_of(joint: JointReports, anchor: Anchor, level: float) -> Careless:
@@ -88,9 +88,9 @@ def corrected_share(
     joint: JointReports, option: int, anchor: Anchor, chance: float, level: float
 ) -> tuple[Careless, AnchoredShare]:
     """Correct the share of one answer of the first variable; careless people give it with this chance."""
-    asked = joint.variables[0]
-    careless, share = _corrected_by(joint, asked.weights[option], option, anchor, chance, level)
-    return careless, replace(share, option=asked.labels[option])
+    question = joint.variables[0]
+    careless, share = _corrected_by(joint, question.weights[option], option, anchor, chance, level)
+    return careless, replace(share, option=question.labels[option])
 
 
 def corrected_mean(
@@ -111,27 +111,27 @@ def _corrected_by(
     covariance = joint.covariance(np.stack([influence for _, influence in pairs]), slopes)
     rate = (pairs[1][0] - anchor.share) * anchor.slope
     of_rate, mixed = float(covariance[1, 1]) * anchor.slope**2, float(covariance[0, 1]) * anchor.slope
-    own, of_anchor, z = float(covariance[0, 0]), float(covariance[1, 1]), quantile(joint, level)
+    variance, of_anchor, z = float(covariance[0, 0]), float(covariance[1, 1]), quantile(joint, level)
     ends = _share_limits(joint, (1, anchor.place), pairs[1][0], of_anchor, level)
-    known = _corrected(chance, pairs[0][0], rate, (own, of_rate, mixed), z)
+    corrected = _corrected(chance, pairs[0][0], rate, (variance, of_rate, mixed), z)
     careless = _careless(rate, of_rate, anchor, ends)
-    if min(own, of_anchor) > ROUNDING:
-        return careless, known
+    if min(variance, of_anchor) > ROUNDING:
+        return careless, corrected
     # All reports of one are the same: its limits stand for z standard errors, and nothing is known of a covariance.
     if of_anchor <= ROUNDING:
         of_rate = _width(ends, z) * anchor.slope**2
-    if own <= ROUNDING and option is not None:
-        own = _width(_share_limits(joint, (0, option), pairs[0][0], own, level), z)
-    wide = _corrected(chance, pairs[0][0], rate, (own, of_rate, 0.0), z)
-    return careless, replace(wide, uncorrected_se=known.uncorrected_se, se=known.se)
+    if variance <= ROUNDING and option is not None:
+        variance = _width(_share_limits(joint, (0, option), pairs[0][0], variance, level), z)
+    wide = _corrected(chance, pairs[0][0], rate, (variance, of_rate, 0.0), z)
+    return careless, replace(wide, uncorrected_se=corrected.uncorrected_se, se=corrected.se)
 
 
 def _share_limits(
-    joint: JointReports, place: tuple[int, int], share: float, variance: float, level: float
+    joint: JointReports, position: tuple[int, int], share: float, variance: float, level: float
 ) -> tuple[float, float]:
     """Return the limits of the observed share of an answer, `place` = (axis, number), as `estimate` has them."""
-    found = share_with(joint, *place, share, math.sqrt(max(variance, 0.0)))
-    low, high = ManyShares([found]).at(np.array([level]))
+    share_of_answer = share_with(joint, *position, share, math.sqrt(max(variance, 0.0)))
+    low, high = ManyShares([share_of_answer]).at(np.array([level]))
     return float(low[0]), float(high[0])
 
 
@@ -172,12 +172,12 @@ def _known_share(share: float) -> float:
     return value
 
 
-def _one_option(known: Variable, option: Any) -> int:
+def _one_option(variable: Variable, option: Any) -> int:
     if option is not None:
-        return known.position(option)
-    if len(known.labels) != 2:
+        return variable.position(option)
+    if len(variable.labels) != 2:
         raise AnalysisError(
-            f"the anchor {known.name} has {len(known.labels)} answers",
+            f"the anchor {variable.name} has {len(variable.labels)} answers",
             "name the one whose share is known with anchor_option=",
         )
     return 1
@@ -199,24 +199,33 @@ def _corrected(
     chance: float, p: float, rate: float, variances: tuple[float, float, float], z: float
 ) -> AnchoredShare:
     """Solve (p - c - a (1 - r))^2 <= z^2 (V_p + a^2 V_r + 2 a C) for a = pi - c."""
-    own, of_rate, mixed = map(float, variances)
+    own_variance, of_rate, mixed = map(float, variances)
     careful, gap = 1.0 - rate, p - chance
     square = careful**2 - z * z * of_rate
     half = gap * careful + z * z * mixed
-    free = gap**2 - z * z * own
+    free = gap**2 - z * z * own_variance
     if square <= 0.0:
         low, high = -math.inf, math.inf
     else:
         root = math.sqrt(max(half * half - square * free, 0.0))
         low, high = chance + (half - root) / square, chance + (half + root) / square
-    best = chance + gap / careful if careful > 0.0 else math.nan
+    if careful > 0.0:
+        best = chance + gap / careful
+    else:
+        best = math.nan
     away = best - chance
-    variance = (own + away**2 * of_rate + 2.0 * away * mixed) / careful**2 if careful > 0.0 else math.nan
-    error = math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
+    if careful > 0.0:
+        variance = (own_variance + away**2 * of_rate + 2.0 * away * mixed) / careful**2
+    else:
+        variance = math.nan
+    if not math.isnan(variance):
+        error = math.sqrt(max(variance, 0.0))
+    else:
+        error = math.nan
     return AnchoredShare(
         option="mean",
         uncorrected=p,
-        uncorrected_se=math.sqrt(max(own, 0.0)),
+        uncorrected_se=math.sqrt(max(own_variance, 0.0)),
         estimate=best,
         se=error,
         low=low,

@@ -59,7 +59,7 @@ class Sensitivity(Summary):
 def if_careless(entry: Estimate, rate: float, chance: float) -> tuple[float, float, float, float]:
     """Correct a share, its standard error and its limits for a known share r of careless people: (p - r c)/(1 - r)."""
     value, low, high = (
-        (one - rate * chance) / (1.0 - rate) for one in (entry.estimate, entry.low, entry.high)
+        (value - rate * chance) / (1.0 - rate) for value in (entry.estimate, entry.low, entry.high)
     )
     return value, entry.se / (1.0 - rate), low, high
 
@@ -101,25 +101,31 @@ def sensitivity(
     """
     if not isinstance(found, ShareEstimates | PartsEstimate):
         raise AnalysisError(f"found is a {type(found).__name__}", "give the result of estimate")
-    entry = found.estimates[-1] if option is None else _entry(found, option)
+    if option is None:
+        entry = found.estimates[-1]
+    else:
+        entry = _entry(found, option)
     if chance is not None:
         number(chance, "chance", 0.0, 1.0)
     else:
         ticked = isinstance(found, PartsEstimate) and not found.one_choice
-        chance = 0.5 if ticked else 1.0 / len(found.options)
+        if ticked:
+            chance = 0.5
+        else:
+            chance = 1.0 / len(found.options)
     rates, guards = _shares(careless, "careless"), _shares(protective, "protective")
     rows = [moved(entry, float(rate), float(guard), chance) for rate in rates for guard in guards]
     return Sensitivity(entry.option, found.level, pd.DataFrame(rows))
 
 
-def _entry(found: ShareEstimates | PartsEstimate, option: Any) -> Estimate:
+def _entry(table: ShareEstimates | PartsEstimate, option: Any) -> Estimate:
     """Find an answer by its label, or by its place."""
-    known = [estimate.option for estimate in found.estimates]
-    if option in known:
-        return found.estimates[known.index(option)]
-    if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(known):
-        raise AnalysisError(f"option: {option!r} is none of {', '.join(map(str, known))}")
-    return found.estimates[option]
+    labels = [estimate.option for estimate in table.estimates]
+    if option in labels:
+        return table.estimates[labels.index(option)]
+    if isinstance(option, bool) or not isinstance(option, int) or not 0 <= option < len(labels):
+        raise AnalysisError(f"option: {option!r} is none of {', '.join(map(str, labels))}")
+    return table.estimates[option]
 
 
 def moved(entry: Estimate, rate: float, guard: float, chance: float) -> dict[str, float]:

@@ -129,8 +129,8 @@ class TwoGroupEstimate(Summary):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
-        shown = [parameter.shown for parameter in self.parameters]
-        limits = [[getattr(one, end) for one in shown] for end in ("estimate", "low", "high")]
+        clipped = [parameter.shown for parameter in self.parameters]
+        limits = [[getattr(values, end) for values in clipped] for end in ("estimate", "low", "high")]
         names = [parameter.name for parameter in self.parameters]
         words = f"share, {self.level:.0%} interval"
         return draw_whiskers(names, limits[0], limits[1], limits[2], words, axes)
@@ -205,14 +205,21 @@ def unrelated_two_groups(
     design = np.array([[t, 1 - t] for t in theta])
     unknowns = (_Unknown("share", _FIRST), _Unknown("decoy", _SECOND))
     return _solution(
-        "unrelated question, two groups", groups, design, (theta,), _SQUARE, unknowns, level, interval
+        "unrelated question, two groups",
+        groups,
+        design=design,
+        probabilities=(theta,),
+        polygon=_SQUARE,
+        unknowns=unknowns,
+        level=level,
+        interval=interval,
     )
 
 
 def cheating_detection(
     groups: Sequence[npt.ArrayLike], forced_yes: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
-    """Cheating detection: forced Yes, and some respondents say No whatever they are told.
+    """Cheating detection: forced Yes, and some respondents say No whatever the device says.
 
     P(Yes in group i) = p + b u_i, where p are honest carriers, b honest others and g = 1 - p - b say No regardless.
 
@@ -221,7 +228,7 @@ def cheating_detection(
     groups : two pairs of int
         (No, Yes) counts of each group; a Series or a mapping is taken by its keys, 0 and 1 or No and Yes.
     forced_yes : two probabilities
-        u: the chance of being told to say Yes in each group.
+        u: the chance of the instruction to say Yes in each group.
     level : float
     interval : {"auto", "wald", "likelihood"}
 
@@ -236,7 +243,16 @@ def cheating_detection(
     """
     yes = _probabilities(forced_yes, "forced_yes")
     design = np.array([[1.0, u] for u in yes])
-    return _solution("cheating detection", groups, design, (yes,), _TRIANGLE, _CHEATING, level, interval)
+    return _solution(
+        "cheating detection",
+        groups,
+        design=design,
+        probabilities=(yes,),
+        polygon=_TRIANGLE,
+        unknowns=_CHEATING,
+        level=level,
+        interval=interval,
+    )
 
 
 def cheating_detection_symmetric(
@@ -255,7 +271,7 @@ def cheating_detection_symmetric(
     groups : two pairs of int
         (No, Yes) counts of each group; a Series or a mapping is taken by its keys, 0 and 1 or No and Yes.
     forced_yes, forced_no : two probabilities each
-        u and v: the chance of being told to say Yes, and No, in each group.
+        u and v: the chance of the instruction to say Yes, and No, in each group.
     level : float
     interval : {"auto", "wald", "likelihood"}
 
@@ -274,7 +290,16 @@ def cheating_detection_symmetric(
             raise AnalysisError(f"forced_yes and forced_no sum to more than 1 in group {i + 1}", "lower one")
     design = np.array([[1 - no[i], yes[i]] for i in (0, 1)])
     name = "cheating detection, symmetric"
-    return _solution(name, groups, design, (yes, no), _TRIANGLE, _CHEATING, level, interval)
+    return _solution(
+        name,
+        groups,
+        design=design,
+        probabilities=(yes, no),
+        polygon=_TRIANGLE,
+        unknowns=_CHEATING,
+        level=level,
+        interval=interval,
+    )
 
 
 def lie_detection(
@@ -306,7 +331,16 @@ def lie_detection(
     # Linear in the carriers who admit, p t, and the others, 1 - p; what is left of 1 are carriers who do not admit.
     design = np.array([[1.0, 1 - p] for p in phi])
     unknowns = (_Unknown("share", (0.0, -1.0, 1.0)), _Unknown("admitting", _FIRST, (0.0, -1.0, 1.0)))
-    return _solution("lie detection", groups, design, (phi,), _TRIANGLE, unknowns, level, interval)
+    return _solution(
+        "lie detection",
+        groups,
+        design=design,
+        probabilities=(phi,),
+        polygon=_TRIANGLE,
+        unknowns=unknowns,
+        level=level,
+        interval=interval,
+    )
 
 
 _CHEATING = (_Unknown("share", _FIRST), _Unknown("honest_no", _SECOND), _Unknown("cheating", _REST))
@@ -348,19 +382,19 @@ def _solution(
     parameters = tuple(
         _parameter(unknown, theta, covariance, fit, level, method, rare=rare) for unknown in unknowns
     )
-    known = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
-    possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in known)
-    whole = tuple((int(no), int(yes)) for no, yes in counts)
+    determined = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
+    possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in determined)
+    group_counts = tuple((int(no), int(yes)) for no, yes in counts)
     return TwoGroupEstimate(
         name,
-        (whole[0], whole[1]),
-        probabilities,
-        level,
-        method.name,
-        parameters,
-        fit.log_likelihood,
-        possible,
-        _notes(parameters, possible, rare=rare),
+        (group_counts[0], group_counts[1]),
+        probabilities=probabilities,
+        level=level,
+        interval=method.name,
+        parameters=parameters,
+        log_likelihood=fit.log_likelihood,
+        possible=possible,
+        notes=_notes(parameters, possible, rare=rare),
     )
 
 
@@ -413,7 +447,9 @@ def _parameter(
     se = math.sqrt(max(float(slope @ covariance @ slope), 0.0))
     margin = float(norm.isf((1 - level) / 2)) * se
     low, high = value - margin, value + margin
-    constrained = unknown.value(fit.peak) if unknown.determined(fit.peak) else None
+    constrained = None
+    if unknown.determined(fit.peak):
+        constrained = unknown.value(fit.peak)
     shown_low, shown_high = max(low, 0.0), min(high, 1.0)
     middle = min(max(value, 0.0), 1.0)
     if rare:
@@ -423,7 +459,10 @@ def _parameter(
     if from_parts:
         method = _MOVER
     if method.bounded or outside:
-        start = middle if constrained is None else min(max(constrained, 0.0), 1.0)
+        if constrained is None:
+            start = middle
+        else:
+            start = min(max(constrained, 0.0), 1.0)
         shown_low, shown_high = fit.profile_interval(unknown.line, start, level)
         if not shown_low <= middle <= shown_high:
             middle = start
@@ -467,16 +506,16 @@ def _group(group: npt.ArrayLike, number: int) -> npt.NDArray[np.int64]:
 
 def _probabilities(values: Pair, what: str) -> tuple[float, float]:
     numbers = []
-    for place, value in enumerate(_two(values, what), 1):
+    for position, value in enumerate(_two(values, what), 1):
         try:
             number = float(Fraction(value) if isinstance(value, str) else value)
         except (ValueError, TypeError, ZeroDivisionError):
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is not a number", "write 0.75 or 3/4"
+                f"{what}: {value!r} for group {position} is not a number", "write 0.75 or 3/4"
             ) from None
         if not 0 <= number <= 1:
             raise AnalysisError(
-                f"{what}: {value!r} for group {place} is not a probability", "it lies between 0 and 1"
+                f"{what}: {value!r} for group {position} is not a probability", "it lies between 0 and 1"
             )
         numbers.append(number)
     return numbers[0], numbers[1]

@@ -61,9 +61,11 @@ class TwoBinomials:
     def mover_interval(self, value: float, slope: Floats, level: float) -> tuple[float, float]:
         """Return unclipped limits of a parameter that moves with theta by `slope`, from those of both frequencies."""
         parts = []
-        for one, (no, yes) in zip(np.linalg.solve(self.design.T, slope), self.counts.tolist(), strict=True):
+        for weight, (no, yes) in zip(
+            np.linalg.solve(self.design.T, slope), self.counts.tolist(), strict=True
+        ):
             frequency = BoundedEstimate(yes / (no + yes), *frequency_limits(yes, no + yes, level))
-            parts.append((float(one), frequency))
+            parts.append((float(weight), frequency))
         return linear_limits(value, parts)
 
     def profile_interval(self, line: Line, best: float, level: float) -> tuple[float, float]:
@@ -77,13 +79,13 @@ class TwoBinomials:
         if ends is None:
             return -np.inf
         start, end = ends
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda s: -max(self.value((1 - s) * start + s * end), -1e300),
             bounds=(0.0, 1.0),
             method="bounded",
             options={"xatol": 1e-9},
         )
-        return max(-float(found.fun), self.value(start), self.value(end))
+        return max(-float(minimum.fun), self.value(start), self.value(end))
 
     def _cut(self, normal: Floats, offset: float) -> tuple[Floats, Floats] | None:
         """Where a line meets the polygon."""
