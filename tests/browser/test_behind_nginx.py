@@ -134,7 +134,7 @@ def test_a_survey_from_signing_in_to_signing_out(
     page.goto(survey_page)
     page.get_by_role("link", name="Close now").click()
     page.get_by_role("button", name="Close the survey").click()
-    expect(page.get_by_text("No report is taken any more")).to_be_visible()
+    expect(page.get_by_text("takes no more reports")).to_be_visible()
     page.goto(f"{ADDRESS}/surveys/{survey_hash}/report")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Download the reports (zip)", "link"))) as archive:
         name = next(name for name in archive.namelist() if name.endswith("reports.csv"))

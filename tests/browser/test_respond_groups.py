@@ -214,7 +214,7 @@ def test_the_designer_names_groups_and_hands_out_their_links(designer: Page, ser
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), width
     page.get_by_label("Science", exact=True).fill("1200")
     page.locator("#sizes").get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("Type this one too, or leave all of them empty.")
+    expect(page.get_by_role("alert")).to_contain_text("Fill in this one too, or leave all of them empty.")
     page.get_by_label("Fine arts", exact=True).fill("800")
     page.get_by_label("Law", exact=True).fill("300")
     page.locator("#sizes").get_by_role("button", name="Save").click()

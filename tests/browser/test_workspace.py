@@ -133,7 +133,7 @@ def test_from_signing_in_to_the_closed_survey(
     expect(page.get_by_label("Last day (UTC)")).to_have_value(last.isoformat())
     page.get_by_role("link", name="Close now").click()
     page.get_by_role("button", name="Close the survey").click()
-    expect(page.get_by_text("No report is taken any more")).to_be_visible()
+    expect(page.get_by_text("takes no more reports")).to_be_visible()
     late = Report.new(survey, [0, 0]).to_bytes()
     answer = respondent.request.post(
         f"{server.url}/api/surveys/{survey_hash}/reports",
@@ -282,7 +282,7 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
         page.get_by_role("button", name="Rehearse again").click()
     page.get_by_role("link", name="Next: publish").click()
     page.get_by_label("I understand").check()
-    page.get_by_label("To publish it all the same, type: this protects little").fill("this protects little")
+    page.get_by_label("To publish it anyway, type: this protects little").fill("this protects little")
     page.get_by_role("button", name="Publish for good").click()
     expect(page.get_by_label("The link")).to_have_value(re.compile(r"/s/([0-9a-f]{12})#\1[0-9a-f]{52}$"))
     context.close()

@@ -63,7 +63,7 @@ def test_slips_and_odds_for_paper_can_be_read_by_everybody(page: Page, server: L
     page.wait_for_url("**/slips")
     axe(page)
     page.get_by_label("Number of slips").fill("4")
-    page.get_by_role("button", name="Make so many invitations").click()
+    page.get_by_role("button", name="Make the invitations").click()
     expect(page.get_by_role("img", name="QR code of the survey's link (4)")).to_be_visible()
     axe(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (

@@ -68,7 +68,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     finish(page)
     add(page, "Tick all that apply", "Which did you use?")
     page.get_by_label("Options", exact=True).fill("tea\ncoffee\nmilk\nwater")
-    page.get_by_label(re.compile("^At most so many")).fill("2")
+    page.get_by_label(re.compile("^Maximum number of ticks")).fill("2")
     finish(page)
     add(page, "One choice out of several", "Where?")
     # More than an address could hold: it is previewed all the same.
@@ -113,7 +113,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
         page.get_by_role("button", name="Rehearse again").click()
     expect(page.get_by_label("Suppose that the numbers are")).to_have_value("two")
     page.get_by_role("link", name="Next: publish").click()
-    expect(page.get_by_text("“Does not apply” is one answer more")).to_be_visible()
+    expect(page.get_by_text("This adds the answer “Does not apply”")).to_be_visible()
     page.get_by_label("I understand that a published survey cannot be changed").check()
     page.get_by_role("button", name="Publish for good").click()
     link = page.get_by_label("The link").input_value()

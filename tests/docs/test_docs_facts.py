@@ -163,7 +163,7 @@ def test_odds_for_paper_are_those_that_the_editor_offers() -> None:
         how = point.mechanism.by_hand()
         assert how is not None
         unchanged, epsilon = re.findall(r"(\d+ of 100) recorded as chosen, epsilon (\S+)", point.label)[0]
-        offered.append([f"{tools_of(how)}, truth {point.given['truth']}", unchanged, epsilon])
+        offered.append([f"{tools_of(how)}, truth {point.parameters['truth']}", unchanged, epsilon])
     assert rows("designers.md", "### Paper") == offered
 
 

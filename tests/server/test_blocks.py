@@ -197,7 +197,7 @@ def test_a_block_is_made_compared_changed_and_taken_apart(owner: FlaskClient, sh
     assert submit(owner, change, questions=chosen, epsilon="1", ask="2", cross_tables="y").status_code == 302
     refused = submit(owner, change, questions=chosen, epsilon="1", ask="1", cross_tables="y")
     assert shown_error(refused.text, "ask").endswith(
-        "Cross-tables need two questions of each person: ask 2 or more."
+        "Cross-tables need at least two questions per person: ask 2 or more."
     )
     assert owner.get(f"/drafts/{draft.id}/rehearsal").status_code == 200
     assert "Each person is asked 2 of questions 2 to 6" in owner.get(f"/drafts/{draft.id}/publish").text

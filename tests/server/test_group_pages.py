@@ -143,7 +143,10 @@ def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None
     shop.set_group_sizes(asked.hash, {"Science": 10, "Arts": 600, "Law": 400})
     assert owner.get(address).json["questions"][0]["estimates"][0]["estimate"] == plain["estimate"]
     for fields, said in (
-        ({"size_0": "9000", "size_1": "", "size_2": "400"}, "Type this one too, or leave all of them empty."),
+        (
+            {"size_0": "9000", "size_1": "", "size_2": "400"},
+            "Fill in this one too, or leave all of them empty.",
+        ),
         ({"size_0": "0", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
         ({"size_0": "x", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
     ):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hushpoll_client import SurveyError
 
-from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences
+from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences, new_id
 
 if TYPE_CHECKING:
     from hushpoll_server.workspace.drafts.draft import Draft
@@ -75,9 +75,8 @@ class Blocks(tuple[Block, ...], QuestionReferences):
 
     def rename(self, before: QuestionDocument, after: QuestionDocument) -> Self:
         """Follow the new id of a question."""
-        names = {before["id"]: after["id"]}
         return type(self)(
-            replace(block, questions=tuple(names.get(name, name) for name in block.questions))
+            replace(block, questions=tuple(new_id(name, before, after) for name in block.questions))
             for block in self
         )
 

@@ -155,8 +155,8 @@ class Draft:
         """The ids of the questions in order."""
         return [question["id"] for question in self.questions]
 
-    def question(self, question_id: str) -> QuestionDocument | None:
-        """Return the question of that id."""
+    def question(self, question_id: str | None) -> QuestionDocument | None:
+        """Return the question of that id; None if there is none."""
         return next((question for question in self.questions if question["id"] == question_id), None)
 
     def free_id(self) -> str:
@@ -185,10 +185,10 @@ class Draft:
         return changed
 
     def with_edited(self, question_id: str, question: QuestionDocument, rule: SkipRule | None) -> Self:
-        """Return the draft with another question in the place of one; SurveyError if the survey is not sound then."""
+        """Return the draft with one question replaced by another; SurveyError if the survey is not sound then."""
         index = self._index(question_id)
         before = self.questions[index]
-        changed = self._with_references(lambda part: part.rename(before, question))
+        changed = self._with_references(lambda references: references.rename(before, question))
         changed = replace(
             changed,
             questions=(*self.questions[:index], question, *self.questions[index + 1 :]),
@@ -204,14 +204,14 @@ class Draft:
         questions = list(self.questions)
         questions.insert(target, questions.pop(index))
         order = [question["id"] for question in questions]
-        changed = self._with_references(lambda part: part.move(question_id, order, self))
+        changed = self._with_references(lambda references: references.move(question_id, order, self))
         return replace(changed, questions=tuple(questions))
 
     def with_copy(self, question_id: str) -> Self:
         """Return the draft with a copy of a question below it, under a new id."""
         index = self._index(question_id)
         copied = {**copy.deepcopy(self.questions[index]), "id": self.free_id()}
-        changed = self._with_references(lambda part: part.copy(question_id, copied["id"]))
+        changed = self._with_references(lambda references: references.copy(question_id, copied["id"]))
         changed = replace(
             changed, questions=(*self.questions[: index + 1], copied, *self.questions[index + 1 :])
         )
@@ -221,7 +221,7 @@ class Draft:
     def without_question(self, question_id: str) -> Self:
         """Return the draft without a question; what remains of a block of two follows the slider."""
         index = self._index(question_id)
-        changed = self._with_references(lambda part: part.remove(question_id, self))
+        changed = self._with_references(lambda references: references.remove(question_id, self))
         changed = replace(changed, questions=(*self.questions[:index], *self.questions[index + 1 :]))
         return changed._with_mechanisms()
 
@@ -239,24 +239,27 @@ class Draft:
         """Return the draft with a change of every part that refers to questions."""
         changes: dict[str, Any] = {}
         for entry in fields(self):
-            part = getattr(self, entry.name)
-            if isinstance(part, QuestionReferences):
-                changes[entry.name] = change(part)
+            value = getattr(self, entry.name)
+            if isinstance(value, QuestionReferences):
+                changes[entry.name] = change(value)
         return replace(self, **changes)
 
     # Blocks -------------------------------------------------------------------------------------------------------
 
     def with_block(self, block: Block, *, replacing: int | None = None) -> Self:
-        """Return the draft with a block, new or in the place of another; its questions lose their mechanisms."""
+        """Return the draft with a block, new or replacing another; its questions lose their mechanisms."""
+
+        def as_member(question: QuestionDocument) -> QuestionDocument:
+            if question["id"] in block.questions:
+                return _without_mechanism(question)
+            return question
+
         remaining = self
         if replacing is not None:
             remaining = self.without_block(replacing)
         return replace(
             remaining,
-            questions=tuple(
-                _without_mechanism(question) if question["id"] in block.questions else question
-                for question in remaining.questions
-            ),
+            questions=tuple(map(as_member, remaining.questions)),
             blocks=remaining.blocks.with_block(block, self.order),
             linked=self.linked.without(*block.questions),
         )
@@ -267,15 +270,13 @@ class Draft:
 
     def _with_mechanisms(self) -> Self:
         """Let questions follow the slider that are no longer in a block."""
-        return replace(
-            self,
-            questions=tuple(
-                question
-                if "mechanism" in question or self.blocks.index_of(question["id"]) is not None
-                else {**question, "mechanism": {"epsilon": self.epsilon}}
-                for question in self.questions
-            ),
-        )
+
+        def with_mechanism(question: QuestionDocument) -> QuestionDocument:
+            if "mechanism" in question or self.blocks.index_of(question["id"]) is not None:
+                return question
+            return {**question, "mechanism": {"epsilon": self.epsilon}}
+
+        return replace(self, questions=tuple(map(with_mechanism, self.questions)))
 
     # Epsilons -----------------------------------------------------------------------------------------------------
 
@@ -313,15 +314,17 @@ class Draft:
 
     def with_epsilons(self, epsilons: Mapping[str, str]) -> Self:
         """Return the draft with other epsilons, by question: of questions that follow the slider, and of blocks."""
+
+        def with_epsilon(question: QuestionDocument) -> QuestionDocument:
+            epsilon = epsilons.get(question["id"])
+            if epsilon is None or not self.follows_slider(question):
+                return question
+            return {**question, "mechanism": {**question["mechanism"], "epsilon": epsilon}}
+
         return replace(
             self,
             blocks=self.blocks.spending(epsilons),
-            questions=tuple(
-                {**question, "mechanism": {**question["mechanism"], "epsilon": epsilons[question["id"]]}}
-                if question["id"] in epsilons and self.follows_slider(question)
-                else question
-                for question in self.questions
-            ),
+            questions=tuple(map(with_epsilon, self.questions)),
         )
 
     def with_locks_held(self, locks: Mapping[str, str]) -> Self:

@@ -32,7 +32,10 @@ def with_plan(draft: Draft) -> Document:
 
 def with_unfinished(document: Document, plan: Any) -> Document:
     """Return an imported document with the languages that its plan keeps because they are not finished."""
-    unfinished = plan.get("unfinished") if isinstance(plan, Mapping) else None
+    if isinstance(plan, Mapping):
+        unfinished = plan.get("unfinished")
+    else:
+        unfinished = None
     if unfinished is None:
         return document
     done = document.get("translations", {})
@@ -75,7 +78,8 @@ def read_plan(entries: Any, questions: set[str]) -> dict[str, Any]:
 
 
 def _wrong(key: str, problem: str) -> SurveyError:
-    return SurveyError(("plan", key) if key else ("plan",), problem, "correct it, or leave the plan out")
+    path = tuple(filter(None, ("plan", key)))
+    return SurveyError(path, problem, "correct it, or leave the plan out")
 
 
 def _answers(value: Any) -> int:

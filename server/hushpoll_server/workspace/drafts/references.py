@@ -14,6 +14,13 @@ QuestionDocument = dict[str, Any]
 Value = TypeVar("Value")
 
 
+def new_id(question_id: str, before: QuestionDocument, after: QuestionDocument) -> str:
+    """Return an id after one question, perhaps another, was replaced."""
+    if question_id == before["id"]:
+        return str(after["id"])
+    return question_id
+
+
 class QuestionReferences:
     """A part of a draft that refers to questions by their ids.
 
@@ -55,9 +62,7 @@ class ByQuestion(Mapping[str, Value], QuestionReferences):
 
     def rename(self, before: QuestionDocument, after: QuestionDocument) -> Self:
         """Keep the value under the new id."""
-        return type(self)(
-            {after["id"] if name == before["id"] else name: value for name, value in self.items()}
-        )
+        return type(self)({new_id(name, before, after): value for name, value in self.items()})
 
     def remove(self, question_id: str, draft: Draft) -> Self:
         """Drop the value."""
@@ -69,7 +74,7 @@ class QuestionIds(tuple[str, ...], QuestionReferences):
 
     def rename(self, before: QuestionDocument, after: QuestionDocument) -> Self:
         """Keep the question under its new id."""
-        return type(self)(after["id"] if name == before["id"] else name for name in self)
+        return type(self)(new_id(name, before, after) for name in self)
 
     def remove(self, question_id: str, draft: Draft) -> Self:
         """Drop the question."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hushpoll_client import SurveyError
 from hushpoll_client.messages import msg
 
-from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences
+from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences, new_id
 
 if TYPE_CHECKING:
     from hushpoll_server.workspace.drafts.draft import Draft
@@ -65,10 +65,7 @@ class Sections(tuple[Section, ...], QuestionReferences):
 
     def rename(self, before: QuestionDocument, after: QuestionDocument) -> Self:
         """Follow the new id of a question."""
-        return type(self)(
-            replace(section, before=after["id"]) if section.before == before["id"] else section
-            for section in self
-        )
+        return type(self)(replace(section, before=new_id(section.before, before, after)) for section in self)
 
     def move(self, question_id: str, order: Sequence[str], draft: Draft) -> Self:
         """Let every section begin at the first of its questions.
@@ -78,8 +75,11 @@ class Sections(tuple[Section, ...], QuestionReferences):
         if list(order) == draft.order:
             return self
         index_of = self.index_by_question(draft.order)
-        moved_down = order.index(question_id) > draft.order.index(question_id)
-        neighbour = order[order.index(question_id) + (-1 if moved_down else 1)]
+        index = order.index(question_id)
+        if index > draft.order.index(question_id):
+            neighbour = order[index - 1]
+        else:
+            neighbour = order[index + 1]
         index_of[question_id] = index_of[neighbour]
         sections = []
         for index, section in enumerate(self):
@@ -101,7 +101,4 @@ class Sections(tuple[Section, ...], QuestionReferences):
         if question_id not in draft.order[:-1]:
             return self
         following = draft.order[draft.order.index(question_id) + 1]
-        return type(self)(
-            replace(section, before=following) if section.before == question_id else section
-            for section in self
-        )
+        return self.rename({"id": question_id}, {"id": following})

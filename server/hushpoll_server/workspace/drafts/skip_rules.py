@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hushpoll_client import Question, Survey, SurveyError
 from hushpoll_client.messages import msg
 
-from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences
+from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences, new_id
 
 if TYPE_CHECKING:
     from hushpoll_server.workspace.drafts.draft import Draft
@@ -44,10 +44,10 @@ class SkipRules(QuestionReferences):
 
     def with_rule(self, question_id: str, rule: SkipRule | None) -> Self:
         """Return the rules with another rule for one question; None asks it always."""
-        others = {name: entry for name, entry in self.rules.items() if name != question_id}
+        rules = {name: entry for name, entry in self.rules.items() if name != question_id}
         if rule is not None:
-            others[question_id] = rule
-        return replace(self, rules=others)
+            rules[question_id] = rule
+        return replace(self, rules=rules)
 
     def decided_by(self, question_id: str, order: Iterable[str]) -> list[int]:
         """Return the numbers, counted from 1, of the questions that a question decides about."""
@@ -63,7 +63,7 @@ class SkipRules(QuestionReferences):
         for name, rule in self.rules.items():
             if rule.question == before["id"]:
                 rule = SkipRule(after["id"], _renamed_answers(rule.answers, before, after))
-            renamed[after["id"] if name == before["id"] else name] = rule
+            renamed[new_id(name, before, after)] = rule
         return replace(self, rules=renamed)
 
     def move(self, question_id: str, order: Sequence[str], draft: Draft) -> Self:

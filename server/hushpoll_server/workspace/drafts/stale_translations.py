@@ -1,7 +1,7 @@
-"""Which translated texts were written for another original than the one that stands now.
+"""Translated texts whose original changed after they were translated.
 
-A draft keeps a digest of every pair of original and translation that fit each other, beside the document and never in
-it: a pair that is not among them has lost its original since. Pairs know no place, so questions may move or be renamed.
+A draft keeps a digest of every pair of an original and its translation, outside the survey document. A pair without a
+digest is stale: its original has changed. Digests do not depend on the place, so questions may move or be renamed.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ def outdated(document: Document, fitting: Fitting, tag: str) -> set[Path]:
 def rewritten(
     before: Document, after: Document, fitting: Fitting, tag: str, right: Collection[Path] = ()
 ) -> Fitting:
-    """Return the pairs that fit after a language was written: not those out of date that nobody touched or
-    confirmed.
-    """
+    """Return the digests after a language was edited; stale texts stay stale unless edited or confirmed (`right`)."""
     lost = outdated(before, fitting, tag).difference(right)
     old = {at: text for at, text, _ in _pairs(before, tag) if at in lost}
     return {**fitting, tag: [pair for at, text, pair in _pairs(after, tag) if old.get(at) != text]}

@@ -61,7 +61,9 @@ def find(store: Store, draft_id: str) -> Draft | None:
     """Return the draft of that id."""
     with store.read() as tx:
         row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
-    return None if row is None else _draft(row)
+    if row is None:
+        return None
+    return _draft(row)
 
 
 def of_published(store: Store, survey_hash: str) -> Draft | None:
@@ -69,7 +71,9 @@ def of_published(store: Store, survey_hash: str) -> Draft | None:
     query = select(drafts).where(drafts.c.published_hash == survey_hash).order_by(drafts.c.updated_at)
     with store.read() as tx:
         row = tx.execute(query).first()
-    return None if row is None else _draft(row)
+    if row is None:
+        return None
+    return _draft(row)
 
 
 def unpublished(store: Store, owner: str | None) -> list[Draft]:

@@ -30,7 +30,10 @@ def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
     if at == _HELP:
         yield at, help_text(value)
         return
-    items = value.items() if isinstance(value, Mapping) else enumerate(value)
+    if isinstance(value, Mapping):
+        items = list(value.items())
+    else:
+        items = list(enumerate(value))
     for key, item in items:
         yield from _flat(item, (*at, key))
 
@@ -39,9 +42,15 @@ def text_at(texts: Any, at: Path) -> str:
     """Return the text at a place of a translation; nothing where there is none yet."""
     for key in at:
         if isinstance(key, int):
-            texts = texts[key] if isinstance(texts, list) and key < len(texts) else None
+            if isinstance(texts, list) and key < len(texts):
+                texts = texts[key]
+            else:
+                texts = None
         else:
-            texts = texts.get(key) if isinstance(texts, Mapping) else None
+            if isinstance(texts, Mapping):
+                texts = texts.get(key)
+            else:
+                texts = None
     if at == _HELP and isinstance(texts, list):
         return help_text(texts)
     return texts if isinstance(texts, str) else ""
@@ -86,7 +95,9 @@ def without_originals(value: Any) -> Any:
         if set(value) == {_ORIGINAL, _TRANSLATION} and not isinstance(value[_TRANSLATION], Mapping):
             return value[_TRANSLATION]
         return {key: without_originals(item) for key, item in value.items()}
-    return [without_originals(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [without_originals(item) for item in value]
+    return value
 
 
 def completeness(document: Document, tag: str) -> tuple[int, int]:
@@ -122,5 +133,7 @@ def compilable(document: Document) -> Document:
     finished = {
         tag: texts for tag in document["translations"] if (texts := _sound(document, tag)) is not None
     }
-    rest = {key: value for key, value in document.items() if key != "translations"}
-    return {**rest, **({"translations": finished} if finished else {})}
+    compiled = {key: value for key, value in document.items() if key != "translations"}
+    if finished:
+        compiled["translations"] = finished
+    return compiled

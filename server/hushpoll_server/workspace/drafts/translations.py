@@ -53,7 +53,7 @@ class Translations(Mapping[str, Texts], QuestionReferences):
         return self._changed(renamed)
 
     def copy(self, question_id: str, copy_id: str) -> Self:
-        """Give the copy the same texts."""
+        """Add the same texts for the copy."""
 
         def copied(texts: Texts) -> None:
             questions = texts.get("questions", {})

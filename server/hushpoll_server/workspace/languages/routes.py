@@ -65,7 +65,8 @@ class LanguageForm(RevisionForm):
     tag = StringField(
         later("Add a language"),
         description=later(
-            "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s languages with its own.",
+            "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s"
+            " languages, its own included.",
             most=MAX_LANGUAGES,
         ),
     )
@@ -78,7 +79,7 @@ class LanguageFileForm(FlaskForm):  # type: ignore[misc]
         later("Translations (JSON)"),
         [FileRequired(later("Choose a file."))],
         description=later(
-            "As it was downloaded here, with the texts filled in. It may hold one language or several."
+            "A file downloaded here, with the texts filled in. It can have one language or several."
         ),
     )
 
@@ -97,14 +98,19 @@ def told_languages(draft: Draft) -> list[str]:
     for tag in draft.translations:
         have, of = completeness(draft.document, tag)
         old = _told_old(draft, tag)
-        lines.append(f"{tag} " + _("%(have)s of %(all)s", have=have, all=of) + (f" ({old})" if old else ""))
+        line = f"{tag} " + _("%(have)s of %(all)s", have=have, all=of)
+        if old:
+            line += f" ({old})"
+        lines.append(line)
     return lines
 
 
 def _told_old(draft: Draft, tag: str) -> str:
     """Return how many texts of a language may be out of date; nothing where none is."""
     old = len(stale_translations.outdated(draft.document, draft.fitting, tag))
-    return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old) if old else ""
+    if old:
+        return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old)
+    return ""
 
 
 def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
@@ -116,7 +122,9 @@ def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
 def _filled(texts: Any, at: Path, numbers: Any) -> Any:
     """Put a stand-in for every text that is open, each another one: answers may not be equal."""
     if isinstance(texts, str):
-        return texts if texts.strip() else f"[{next(numbers)}]"
+        if texts.strip():
+            return texts
+        return f"[{next(numbers)}]"
     if isinstance(texts, Mapping):
         return {key: _filled(value, (*at, key), numbers) for key, value in texts.items()}
     if at == ("help",) and texts == []:
@@ -226,10 +234,10 @@ def upload_languages(draft_id: str) -> Page:
         flash(str(_STALE), "problem")
         return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
     except HushpollError as error:
-        message = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+        message = _("This file was refused and nothing was saved: %(problem)s.", problem=in_words(error))
         form.file.errors = [message]
         return _show_list(draft, file_form=form, status=422)
-    flash(_("Taken from the file: %(list)s.", list=", ".join(translations)), "done")
+    flash(_("Imported from the file: %(list)s.", list=", ".join(translations)), "done")
     return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
 
 
@@ -282,7 +290,9 @@ def piece_label(document: Document, at: Path) -> str:
         return head[str(at[0])]
     if at[0] == "sections":
         n = int(at[1]) + 1
-        return _("Section %(n)s, title", n=n) if at[2] == "title" else _("Section %(n)s, text", n=n)
+        if at[2] == "title":
+            return _("Section %(n)s, title", n=n)
+        return _("Section %(n)s, text", n=n)
     number = [question["id"] for question in document["questions"]].index(at[1]) + 1
     if at[2] == "decoy":
         return _("Question %(n)s, harmless question", n=number)
@@ -358,7 +368,9 @@ def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
     at = error.path[2:]
     listed = pieces(document)
     index = next((n for n, (path, _) in enumerate(listed) if at[: len(path)] == path), 0)
-    line = _("line %(n)s", n=int(at[1]) + 1) if at[:1] == ("help",) and len(at) > 1 else ""
+    line = ""
+    if at[:1] == ("help",) and len(at) > 1:
+        line = _("line %(n)s", n=int(at[1]) + 1)
     form[f"t_{index}"].errors = [sentence(f"{line}: {both(error)}" if line else both(error))]
 
 

@@ -56,7 +56,10 @@ def slips(survey_hash: str) -> Page:
     is_requested = request.method == "POST" or ("n" in request.args and not survey.settings.invitation)
     if not is_requested:
         return _slips_page(survey, form, [])
-    named = form.group.data if survey.groups else None
+    if survey.groups:
+        named = form.group.data
+    else:
+        named = None
     if not form.n.validate(form) or (survey.groups and named not in survey.groups):
         if not form.n.errors:
             form.group.errors = [_("Choose the group that the slips are for.")]

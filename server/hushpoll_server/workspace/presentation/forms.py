@@ -43,7 +43,7 @@ class PresentationForm(RevisionForm):
     consent = TextAreaField(
         later("Consent to tick before Start"),
         description=later(
-            "Such as “I am 18 or older and want to take part”. Leave it empty where no consent is needed."
+            "Such as “I am 18 or older and want to take part”. Leave it empty if no consent is needed."
         ),
     )
     thanks = TextAreaField(
@@ -52,8 +52,8 @@ class PresentationForm(RevisionForm):
     help = TextAreaField(
         later("Where people find help"),
         description=later(
-            "One address a line: what it is | the address. Addresses begin with https://, tel: or mailto:,"
-            " such as “Somebody to talk to | tel:+498001110111”."
+            "One per line: a label | the address. Addresses begin with https://, tel: or"
+            " mailto:, such as “Someone to talk to | tel:+498001110111”."
         ),
     )
     layout = RadioField(
@@ -69,16 +69,15 @@ class PresentationForm(RevisionForm):
     quick_exit = BooleanField(
         later("Offer a quick way out"),
         description=later(
-            "A button and the Esc key replace the page and its entry in the history by an encyclopedia, the tab"
-            " has a neutral title, and the device keeps no list of answered surveys. For topics where somebody may look"
-            " over a shoulder."
+            "A button and the Esc key replace the page and its history entry with an"
+            " encyclopedia, the tab has a neutral title, and the device keeps no list of"
+            " answered surveys. For topics where someone may be looking over a shoulder."
         ),
     )
     accent = StringField(
         later("Accent colour"),
         description=later(
-            "Such as #17605d. It must be dark enough for everybody to read: a contrast of at least 4.5 to the"
-            " page."
+            "Such as #17605d. It must be dark enough to read: a contrast of at least 4.5 to the page."
         ),
     )
 
@@ -97,7 +96,7 @@ def presentation_form(draft: Draft, data: Any) -> PresentationForm:
     for index in range(_section_rows(draft, data)):
         n = index + 1
         fields[f"before_{index}"] = SelectField(
-            _("Section %(n)s stands before", n=n), choices=offered, validate_choice=False
+            _("Section %(n)s comes before", n=n), choices=offered, validate_choice=False
         )
         fields[f"title_{index}"] = StringField(_("Title of section %(n)s", n=n))
         fields[f"text_{index}"] = TextAreaField(_("Text of section %(n)s", n=n))
@@ -202,10 +201,10 @@ def mistakes(draft: Draft, form: PresentationForm) -> list[SurveyError]:
     """Return everything that is wrong in the form outside its sections, each part checked by itself."""
     errors: list[SurveyError] = []
 
-    def check(read: Callable[[], Any], *position: int) -> None:
+    def check(reader: Callable[[], Any], *position: int) -> None:
         """Note what a part raises; `position` is the index of a line that is checked alone."""
         try:
-            read()
+            reader()
         except SurveyError as error:
             path = error.path
             if position:
@@ -263,7 +262,10 @@ def place_error(form: PresentationForm, error: SurveyError) -> None:
     else:
         names = [str(key) for key in reversed(error.path)]
         field = next((form[name] for name in names if name in form), form.asked_by)
-    message = f"{where}: {both(error)}" if where else both(error)
+    if where:
+        message = f"{where}: {both(error)}"
+    else:
+        message = both(error)
     field.errors = [*field.errors, sentence(message)]
 
 

@@ -105,7 +105,10 @@ def logo(draft_id: str) -> Page:
             return _show(draft, presentation_form(draft, None), 422, logo_error=sentence(error))
     try:
         storage.save(get_store(), draft.with_details(look=look), posted_revision())
-        flash(_("The logo is gone.") if "remove" in request.form else _("The logo is kept."), "done")
+        message = _("The logo is saved.")
+        if "remove" in request.form:
+            message = _("The logo is removed.")
+        flash(message, "done")
     except StaleDraft:
         flash(_("Nothing was changed: this draft was edited in another tab."), "problem")
     return redirect(url_for("workspace.presentation.edit", draft_id=draft.id) + "#look")

@@ -35,7 +35,9 @@ def _compiled(draft_id: str) -> Survey:
 def _spoken() -> str:
     """Return the language of a preview: the one that was chosen for it, else the workspace's."""
     code = request.args.get("lang", "").split("-")[0]
-    return code if code in LANGUAGES else language()
+    if code in LANGUAGES:
+        return code
+    return language()
 
 
 @bp.get("/drafts/<draft_id>/preview")
@@ -80,10 +82,16 @@ def phone(draft_id: str) -> str:
     g.csp = {"frame-src": "'self'"}
     draft = own_draft(draft_id)
     done = translated_texts.compilable(draft.document)
-    tags = [done["language"], *done["translations"]] if "translations" in done else []
+    if "translations" in done:
+        tags = [done["language"], *done["translations"]]
+    else:
+        tags = []
     offered = [(tag, language_name(tag)) for tag in tags]
     here = request.args.get("lang", "")
-    chosen = here if here in tags else (tags or [""])[0]
+    if here in tags:
+        chosen = here
+    else:
+        chosen = (tags or [""])[0]
     return render_template(
         "preview/preview.html", draft=draft, languages=offered, chosen=chosen, step="preview"
     )

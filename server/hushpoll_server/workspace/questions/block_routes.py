@@ -37,7 +37,8 @@ class BlockForm(RevisionForm):
         later("Questions of the block"),
         validate_choice=False,
         description=later(
-            "Two or more neighbours: yes/no, one choice or a scale, without skip rule or harmless question."
+            "Two or more questions in a row: yes/no, one choice or a scale, without a skip rule"
+            " or a harmless question."
         ),
     )
     epsilon = StringField(
@@ -51,7 +52,7 @@ class BlockForm(RevisionForm):
         ),
     )
     ask = StringField(
-        later("Ask each person so many of them"),
+        later("How many of them each person is asked"),
         description=later("A whole number. Leave it empty for the recommended one."),
     )
 
@@ -93,7 +94,7 @@ def dissolve_block(draft_id: str, number: int) -> Response:
     _find(draft, number)
     try:
         storage.save(get_store(), draft.without_block(number), posted_revision())
-        flash(_("The block is taken apart. Its questions follow the slider again."), "done")
+        flash(_("The block is dissolved. Its questions follow the slider again."), "done")
     except StaleDraft:
         flash(_("Nothing was changed: this draft was edited in another tab."), "problem")
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
@@ -168,7 +169,7 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
     elif isinstance(ask, str) and ask.isascii() and ask.isdigit() and len(ask) < 5:
         ask = int(ask)
     if form.cross_tables.data and ask == 1:
-        form.ask.errors = [_("Cross-tables need two questions of each person: ask 2 or more.")]
+        form.ask.errors = [_("Cross-tables need at least two questions per person: ask 2 or more.")]
         return _show(draft, form, number, 422)
     chosen = form.questions.data or []
     try:
@@ -176,7 +177,7 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
         members = tuple(name for name in draft.order if name in chosen)
         changed = draft.with_block(Block(members, ask, epsilon), replacing=number)
         changed.compiled()
-        tables = {name: wanted for name, wanted in draft.cross_tables.items() if name not in members}
+        tables = {name: value for name, value in draft.cross_tables.items() if name not in members}
         if form.cross_tables.data:
             tables[members[0]] = True
         changed = replace(changed, cross_tables=ByQuestion(tables))
@@ -194,5 +195,8 @@ def _place(form: BlockForm, error: SurveyError) -> None:
     """Show the message of the survey's own check next to the field it is about."""
     fields = {"ask": form.ask, "epsilon": form.epsilon}
     field = next((fields[str(key)] for key in reversed(error.path) if key in fields), form.questions)
-    message = in_words(error) if error.path[:1] == ("questions",) else both(error)
+    if error.path[:1] == ("questions",):
+        message = in_words(error)
+    else:
+        message = both(error)
     field.errors = [*field.errors, sentence(message)]

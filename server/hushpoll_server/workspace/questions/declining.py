@@ -85,13 +85,15 @@ def decline_all(draft_id: str) -> Response:
 
 
 def _flash_result(draft: Draft, offered: bool, unchanged: list[str]) -> None:
-    done = _("“Prefer not to say” is an answer of every question that can have it.")
-    flash(done if offered else _("“Prefer not to say” is taken away."), "done")
+    message = _("“Prefer not to say” is removed.")
+    if offered:
+        message = _("Every question that can have “Prefer not to say” now offers it.")
+    flash(message, "done")
     if unchanged:
         numbers = [str(n) for n, question in enumerate(draft.questions, 1) if question["id"] in unchanged]
         message = ngettext(
-            "Question %(list)s stays as it was: its own mechanism or a rule needs the answers as they are.",
-            "Questions %(list)s stay as they were: their own mechanism or a rule needs the answers as they are.",
+            "Question %(list)s is unchanged: its mechanism or a rule needs its present answers.",
+            "Questions %(list)s are unchanged: their mechanism or a rule needs their present answers.",
             len(numbers),
             list=together(numbers),
         )

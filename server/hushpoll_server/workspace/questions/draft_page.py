@@ -45,7 +45,7 @@ def undo(draft_id: str) -> Response:
             flash(_("There is nothing to undo."), "problem")
     except StaleDraft:
         flash(
-            _("Nothing was undone: this draft was edited in another tab. This is how it stands now."),
+            _("Nothing was undone: this draft was edited in another tab. This is the current version."),
             "problem",
         )
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))

@@ -30,7 +30,7 @@ from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionIds
 from hushpoll_server.workspace.drafts.skip_rules import deciders, form_fields, rule_from_form
 from hushpoll_server.workspace.forms import posted_revision
-from hushpoll_server.workspace.kinds import EDITORS, EditorKind
+from hushpoll_server.workspace.kinds import EDITORS, INPUT_ROWS, OPTIONAL_INPUTS, EditorKind
 from hushpoll_server.workspace.questions.forms import QuestionForm, mechanism_choices, place_error
 from hushpoll_server.workspace.responses import Page
 
@@ -108,6 +108,8 @@ def _show(
         parameters=mechanisms.PARAMETERS,
         excluded_by_slider=mechanisms.excluded_by_slider,
         kinds=EDITORS,
+        input_rows=INPUT_ROWS,
+        optional_inputs=OPTIONAL_INPUTS,
         shown=EDITORS.get(form.kind.data, EDITORS[DEFAULT]),
         fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
         sources=sources,
@@ -160,7 +162,7 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     flash(_("Saved.") if question_id else _("Added."), "done")
     if written["id"] in (again := changed.repeated_questions()):
         warning = _(
-            "It asks what question %(n)s asks, in the same words: change or delete one of them.",
+            "It has the same text as question %(n)s: change or delete one of them.",
             n=again[written["id"]] + 1,
         )
         flash(warning, "problem")
@@ -190,9 +192,7 @@ def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tupl
     fields = form.data
     if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
         fields |= counts_from_survey(fields["decoy_survey"] or "")
-    before, rule = None, None
-    if question_id:
-        before = draft.question(question_id)
+    before, rule = draft.question(question_id), None
     epsilon = draft.epsilon_of(before)
     written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, epsilon, before)
     if "after_question" in EDITORS[fields["kind"]].fields:
@@ -227,10 +227,10 @@ def _tells_pairs(form: QuestionForm) -> bool:
         return True
     if "ask" not in mechanisms.fields_of(chosen):
         form.mechanism.errors = [
-            _("This way tells no pairs of options: choose “Recommended”, or untick pairs.")
+            _("This mechanism cannot show pairs of options: choose “Recommended”, or untick pairs.")
         ]
     elif (form.ask.data or "").strip() == "1":
-        form.ask.errors = [_("Pairs need two options of each person: ask 2 or more.")]
+        form.ask.errors = [_("Pairs need at least two options per person: ask 2 or more.")]
     return not form.mechanism.errors and not form.ask.errors
 
 
@@ -260,7 +260,7 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
         mechanism = editor.in_mechanism(form.data) | editor.draft_keys(form.data)
         answers = kind.read({**shape, "mechanism": mechanism}, where, published=False)
         skipped = bool(form.after_question.data) and kind.may_be_skipped
-        epsilon = float(draft.epsilon_of(draft.question(question_id) if question_id else None))
+        epsilon = float(draft.epsilon_of(draft.question(question_id)))
         return recommend_for(kind, answers, len(answers.labels) + skipped, epsilon, n=draft.expected_n)
     except HushpollError:
         return None
@@ -292,7 +292,7 @@ def _change(draft_id: str, change: Callable[[Draft], Draft], message: str, quest
         flash(message, "done")
     except StaleDraft:
         flash(
-            _("Nothing was changed: this draft was edited in another tab. This is how it stands now."),
+            _("Nothing was changed: this draft was edited in another tab. This is the current version."),
             "problem",
         )
     except SurveyError as error:
@@ -306,11 +306,9 @@ def _change(draft_id: str, change: Callable[[Draft], Draft], message: str, quest
 def move_question(draft_id: str, question_id: str) -> Response:
     """Move a question up or down, by one place or by as many as are asked for."""
     requested = request.form.get("places", "1")
-    steps = (
-        min(int(requested), MAX_QUESTIONS)
-        if requested.isascii() and requested.isdigit() and len(requested) < 4
-        else 1
-    )
+    steps = 1
+    if requested.isascii() and requested.isdigit() and len(requested) < 4:
+        steps = min(int(requested), MAX_QUESTIONS)
     by = -steps if request.form.get("direction") == "up" else steps
     return _change(draft_id, lambda draft: draft.with_moved(question_id, by), _("Moved."), question_id)
 

@@ -18,7 +18,7 @@ from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_digits, language
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.kinds.rehearsing import TruthProblem
-from hushpoll_server.workspace.privacy.planner import whole
+from hushpoll_server.workspace.privacy.number_text import count_text
 
 MOST_SIMULATED = 100_000
 
@@ -36,7 +36,7 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
                     _(
                         "Type a whole number from %(least)s to %(most)s.",
                         least=FEWEST_REPORTS,
-                        most=whole(MOST_SIMULATED),
+                        most=count_text(MOST_SIMULATED),
                     ),
                 ),
             ],

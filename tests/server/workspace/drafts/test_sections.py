@@ -63,10 +63,10 @@ def test_a_section_begins_at_its_next_question_when_its_first_is_deleted(
 
 def test_a_section_goes_with_its_last_question_in_every_language(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
-    assert "he section “" not in owner.get(f"/drafts/{draft.id}/questions/a/delete").text
+    assert "also deletes the section “" not in owner.get(f"/drafts/{draft.id}/questions/a/delete").text
     for name in ("a", "b"):
         told = owner.get(f"/drafts/{draft.id}/questions/{name}/delete").text
-        assert ("The section “You”, whose only question it is, goes with it." in told) == (name == "b")
+        assert ("This also deletes the section “You”, which has no other question." in told) == (name == "b")
         submit(owner, f"/drafts/{draft.id}/questions/{name}/delete", f"/drafts/{draft.id}")
     found = again(store, draft)
     assert sections(found) == [("c", "Often")]

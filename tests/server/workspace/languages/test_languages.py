@@ -204,7 +204,7 @@ def test_a_file_with_missing_or_unknown_keys_or_forty_languages_is_refused(
     refused = upload(owner, draft, _faulty(name))
     assert refused.status_code == 422
     shown = refused.text.partition('id="file-error"')[2].partition("</p>")[0]
-    assert "This file was refused and nothing was kept: " in shown
+    assert "This file was refused and nothing was saved: " in shown
     assert said in shown.replace("&#34;", '"')
     assert again(store, draft).document == draft.document
 
@@ -214,7 +214,7 @@ def test_a_file_that_is_none_is_refused(owner: FlaskClient, store: Store, body: 
     draft = around(store)
     refused = upload(owner, draft, body)
     assert refused.status_code == 422
-    assert "nothing was kept" in refused.text
+    assert "nothing was saved" in refused.text
     assert again(store, draft).document == draft.document
 
 

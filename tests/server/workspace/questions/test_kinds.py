@@ -254,7 +254,8 @@ def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
     assert "Typed?" in page.text
     assert 'role="alert"' not in page.text
     points = re.search(
-        r'<div data-kinds="scale "([^>]*)>\s*<div class="field">\s*<label for="points"', page.text
+        r'<div data-inputs="points" data-kinds="scale "([^>]*)>\s*<div class="field">\s*<label for="points"',
+        page.text,
     )
     assert points
     assert "hidden" not in points[1]
@@ -442,15 +443,15 @@ def test_what_the_page_offers_by_itself_is_not_listed_twice(
     }
     draft = make_draft(store, "owner", {**ticks, "options": ["a", "b", option]})
     page = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
-    assert f"Question 1 lists “{option}”, which the page offers by itself." in page
+    assert f"Question 1 lists “{option}”, which the page adds automatically." in page
     draft = make_draft(store, "owner", ticks)
-    assert "offers by itself" not in owner.get(f"/drafts/{draft.id}/publish").text
+    assert "adds automatically" not in owner.get(f"/drafts/{draft.id}/publish").text
 
 
 def test_a_rule_costs_an_answer_and_the_checklist_says_so(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", FIRST, REASON)
     page = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
-    assert "Question 2 is asked only after “Yes” to question 1. “Does not apply” is one answer more" in page
+    assert "Question 2 is asked only after “Yes” to question 1. This adds the answer “Does not apply”" in page
 
 
 # Pairs of options -----------------------------------------------------------------------------------------------
@@ -490,10 +491,10 @@ def test_a_chosen_way_that_tells_no_pairs_is_refused_beside_its_field(
     add = f"/drafts/{draft.id}/questions/new"
     one = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "1"}, pairs="y")
     assert one.status_code == 422
-    assert shown_error(one.text, "ask") == "Error: Pairs need two options of each person: ask 2 or more."
+    assert shown_error(one.text, "ask") == "Error: Pairs need at least two options per person: ask 2 or more."
     none = submit(owner, add, **{**EIGHT, "mechanism": "padded", "at_most": "2", "epsilon": "2"}, pairs="y")
     assert none.status_code == 422
-    assert "tells no pairs of options" in html.unescape(none.text)
+    assert "cannot show pairs of options" in html.unescape(none.text)
     two = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "2"}, pairs="y")
     assert two.status_code == 302
     assert again(store, draft).questions[1]["mechanism"] == {"name": "sampled", "epsilon": "2", "ask": 2}
