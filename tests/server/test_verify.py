@@ -30,7 +30,7 @@ from hushpoll_server.serve.demo import first_start
 from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
-from hatch_build import PinHook
+from hatch_build import BuildHook
 from tests.command import run_command
 from tests.serving import LONGEST, LiveServer, make_survey
 
@@ -324,7 +324,7 @@ def installed(tmp_path: Path) -> Path:
         shutil.copytree(
             ROOT / folder, place / Path(folder).name, ignore=shutil.ignore_patterns("__pycache__")
         )
-    hook = PinHook(str(ROOT), {}, None, None, str(tmp_path), "wheel")
+    hook = BuildHook(str(ROOT), {}, None, None, str(tmp_path), "wheel")
     build: dict[str, Any] = {"force_include": {}}
     hook.initialize("standard", build)
     (pinned,) = (
