@@ -90,10 +90,10 @@ def extracted(every_language: bool = False) -> Catalog:
 def has_words(text: str) -> bool:
     """Return whether a sentence has anything to translate besides its values."""
     try:
-        parts = [part for part, *_ in Formatter().parse(text)]
+        literals = [literal for literal, *_ in Formatter().parse(text)]
     except ValueError:  # braces that are not places
-        parts = [text]
-    return any(sign.isalpha() or sign in "“”[" for part in parts for sign in part)
+        literals = [text]
+    return any(sign.isalpha() or sign in "“”[" for literal in literals for sign in literal)
 
 
 def path_of(language: str, suffix: str = ".po") -> Path:
@@ -142,7 +142,9 @@ def problems(catalog: Catalog) -> Iterator[tuple[Message, str]]:
 
 def _texts(text: Any) -> tuple[str, ...]:
     """Return a sentence, or its singular and its plurals, as a tuple."""
-    return (text,) if isinstance(text, str) else tuple(text or ("",))
+    if isinstance(text, str):
+        return (text,)
+    return tuple(text or ("",))
 
 
 def _drop_false_format(entry: Message) -> None:
@@ -153,17 +155,23 @@ def _drop_false_format(entry: Message) -> None:
 
 def places(text: str) -> list[str]:
     """Return the places for values in a sentence, as `{most:,}` or `%(most)s`, and its markup."""
-    found = re.findall(r"%\(\w+\)s|%%|</?\w+[^>]*>", text) if _PERCENT_PLACE.search(text) else []
+    names: list[str] = []
+    if _PERCENT_PLACE.search(text):
+        names = re.findall(r"%\(\w+\)s|%%|</?\w+[^>]*>", text)
     try:
         fields = list(Formatter().parse(text))
     except ValueError:  # braces that are not places
-        return sorted(found)
+        return sorted(names)
     for _, name, form, conversion in fields:
-        if name:
-            found.append(
-                "{" + name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "") + "}"
-            )
-    return sorted(found)
+        if not name:
+            continue
+        field = name
+        if conversion:
+            field += f"!{conversion}"
+        if form:
+            field += f":{form}"
+        names.append(f"{{{field}}}")
+    return sorted(names)
 
 
 def main() -> None:
