@@ -70,7 +70,9 @@ def _page(status: int, detail: str) -> str:
     """Return the page that says what happened and what to do, in the reader's language."""
     with force_locale(of_problems()):
         # What werkzeug says of itself is what the page says already, in English.
-        text = "" if detail in _STANDARD else in_words(detail)
+        text = ""
+        if detail not in _STANDARD:
+            text = in_words(detail)
         return render_template(
             "respond/problem.html",
             status=status,

@@ -98,9 +98,9 @@ def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
                 before = recount.n
                 recount.add(chunk)
                 bar.update(recount.n - before)
-    differences = (
-        [] if recount.n == sealed else [f"{recount.n:,} reports are sealed, {sealed:,} are said to be"]
-    )
+    differences = []
+    if recount.n != sealed:
+        differences = [f"{recount.n:,} reports are sealed, {sealed:,} are said to be"]
     for key in sorted({*stored, *recount.cells}):
         wrong = _wrong(stored.get(key), recount.cells.get(key))
         if wrong:
@@ -112,21 +112,21 @@ def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
 
 def _wrong(stored: Any, recounted: Any) -> str:
     if stored is None or recounted is None:
-        return (
-            ""
-            if not any(stored or recounted)
-            else "is not kept"
-            if stored is None
-            else "is kept, but has no reports"
-        )
+        if not any(stored or recounted):
+            return ""
+        return "is not kept" if stored is None else "is kept, but has no reports"
     if len(stored) != len(recounted):
         return f"{len(stored)} counts are kept, there are {len(recounted)}"
     off = sum(first != second for first, second in zip(stored, recounted, strict=True))
-    return f"{off} of {len(recounted)} counts differ" if off else ""
+    if off:
+        return f"{off} of {len(recounted)} counts differ"
+    return ""
 
 
 def _named(survey: Survey, key: Place) -> str:
-    group = f" of {survey.groups[key.grp]}" if survey.groups and not key.by else ""
+    group = ""
+    if survey.groups and not key.by:
+        group = f" of {survey.groups[key.grp]}"
     return f"{key.part}{f' by {key.by}' if key.by else ''}{group}"
 
 

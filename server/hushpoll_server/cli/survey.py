@@ -137,7 +137,9 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
     elif item["state"] == "closed":
         click.echo(f"Closed: {item['title']}, {item['received']} reports")
     else:
-        ends = [f"after {item['closes_on']}"] if item["closes_on"] else []
+        ends = []
+        if item["closes_on"]:
+            ends = [f"after {item['closes_on']}"]
         ends += [f"at {item['closes_at']} reports"] if item["closes_at"] else []
         click.echo(f"Closes {' or '.join(ends)}: {item['title']}, {item['received']} reports so far")
 
@@ -186,7 +188,9 @@ def sizes(hash_: str, sizes: tuple[str, ...], as_json: bool) -> None:
         survey_hash = find_survey(store, hash_)
         survey = store.get_survey(survey_hash)
         assert survey is not None
-        group_sizes = read_sizes(survey.groups, sizes, "sizes") if sizes else None
+        group_sizes = None
+        if sizes:
+            group_sizes = read_sizes(survey.groups, sizes, "sizes")
         store.set_group_sizes(survey_hash, group_sizes)
         record(
             store, COMMAND_LINE, "group sizes", survey_hash, "" if group_sizes is None else ", ".join(sizes)

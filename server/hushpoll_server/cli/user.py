@@ -38,7 +38,9 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
       hushpoll user add ada --role designer
       hushpoll user add karl --role analyst --generate
     """
-    chosen = None if generate or as_json else _ask()
+    chosen = None
+    if not (generate or as_json):
+        chosen = _ask()
     with opened_store() as store:
         password = accounts.add_user(store, name, role, chosen)
     _tell(name, role, None if chosen else password, as_json, "Added")
@@ -50,7 +52,9 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
 @json_option
 def password(name: str, generate: bool, as_json: bool) -> None:
     """Set a new password for the account NAME and sign it out everywhere."""
-    chosen = None if generate or as_json else _ask()
+    chosen = None
+    if not (generate or as_json):
+        chosen = _ask()
     with opened_store() as store:
         new_password = chosen or passwords.new_password()
         accounts.set_password(store, name, new_password, actor=COMMAND_LINE)
@@ -75,7 +79,9 @@ def change(name: str, role: str | None, lock: bool | None, second_factor_off: bo
         if second_factor_off:
             second_factor.turn_off(store, name, actor=COMMAND_LINE)
         if role is not None or lock is not None:
-            active = None if lock is None else not lock
+            active = None
+            if lock is not None:
+                active = not lock
             accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
         (changed,) = [account for account in accounts.all_users(store) if account.name == name]
         guarded = second_factor.accounts_with(store)
@@ -96,7 +102,9 @@ def list_users(as_json: bool) -> None:
         print_json({"users": [_described(person, person.name in guarded) for person in people]})
         return
     for account in people:
-        notes = ["second factor"] if account.name in guarded else []
+        notes = []
+        if account.name in guarded:
+            notes = ["second factor"]
         notes += [] if account.active else ["locked"]
         click.echo(f"{account.role:8}  {account.name}" + (f"  ({', '.join(notes)})" if notes else ""))
 

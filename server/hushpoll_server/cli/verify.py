@@ -60,9 +60,14 @@ def verify(url: str, as_json: bool) -> None:
             f"{url[:80]}: is not an address", "give one like https://survey.example.org/s/..."
         )
     check_pins()
-    link = Link.parse(url) if "/s/" in parts.path else None
+    link = None
+    if "/s/" in parts.path:
+        link = Link.parse(url)
     # All of the address before /s/: a server may answer otherwise below another path.
-    base = link.server if link else f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    if link:
+        base = link.server
+    else:
+        base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
     opened = parts._replace(fragment="").geturl().removeprefix(base)
     says: list[str] = []
     compared = list(_compare(base, link, opened, says))
@@ -141,7 +146,9 @@ def page_difference(page: _Answer, static: str) -> list[str] | None:
     if scripts.run != [expected]:
         return []
     policy = dict(page.headers).get("content-security-policy", "")
-    return None if "script-src'self';" in policy else ["content-security-policy"]
+    if "script-src'self';" in policy:
+        return None
+    return ["content-security-policy"]
 
 
 class _Scripts(HTMLParser):
@@ -164,7 +171,9 @@ def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
     if answer in expected:
         return None
     same = [candidate for candidate in expected if candidate.body == answer.body]
-    return sorted({name for name, _ in set(answer.headers) ^ set(same[0].headers)}) if same else []
+    if same:
+        return sorted({name for name, _ in set(answer.headers) ^ set(same[0].headers)})
+    return []
 
 
 def _addresses(survey: Survey, opened: str) -> list[str]:

@@ -179,7 +179,9 @@ def _judge(report: Incoming, snapshot: _Snapshot) -> Outcome:
     # The contract's order: a known id comes before closing and before a spent invitation.
     name = (report.survey, report.digest)
     if name in snapshot.waiting:
-        return Outcome.KNOWN if snapshot.waiting[name] == report.record else Outcome.OTHER_CONTENT
+        if snapshot.waiting[name] == report.record:
+            return Outcome.KNOWN
+        return Outcome.OTHER_CONTENT
     if name in snapshot.seen:
         return Outcome.KNOWN
     if not snapshot.states[report.survey].is_open or snapshot.room.get(report.survey, 1) <= 0:

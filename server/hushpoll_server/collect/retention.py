@@ -62,7 +62,9 @@ def keeping_of(store: Store, survey_hash: str) -> Keeping:
     columns = (keeping.c.embeddable, keeping.c.delete_on, keeping.c.deleted_on)
     with store.read() as tx:
         row = tx.execute(select(*columns).where(keeping.c.hash == survey_hash)).one_or_none()
-    return Keeping() if row is None else Keeping(*row)
+    if row is None:
+        return Keeping()
+    return Keeping(*row)
 
 
 def _say(store: Store, survey_hash: str, actor: str, action: str, detail: Detail, **values: object) -> None:
@@ -78,7 +80,10 @@ def set_day(store: Store, survey_hash: str, day: datetime.date | None, actor: st
         raise HushpollError(msg("{day} is not in the future", day=day), "choose a later day")
     if keeping_of(store, survey_hash).deleted_on is not None:
         raise HushpollError("the reports of this survey are deleted already", "there is nothing to plan")
-    detail = Detail("never") if day is None else Detail("on", day=day.isoformat())
+    if day is None:
+        detail = Detail("never")
+    else:
+        detail = Detail("on", day=day.isoformat())
     _say(store, survey_hash, actor, "deletion planned", detail, delete_on=day)
 
 
@@ -160,7 +165,9 @@ def _is_believed(store: Store, name: str, at_once: datetime.timedelta, steady_se
     with store.read() as tx:
         stored_day = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
         # An older version kept none; whoever planned a deletion is in the log.
-        noted = None if stored_day else tx.execute(select(func.max(audit_log.c.at))).scalar()
+        noted = None
+        if not stored_day:
+            noted = tx.execute(select(func.max(audit_log.c.at))).scalar()
     if stored_day == str(day):
         return True
     last = day

@@ -107,7 +107,9 @@ def lock_inbox(store: Store, tx: Connection, wait: bool) -> bool:
 def tidy(store: Store) -> None:
     """Remove what sealing or deleting left behind: also what an earlier one, or another process, could not."""
     for what, value in _left(store).items():
-        remove = _write_inbox_again if what == INBOX else partial(_remove_dead_rows, tables=_DEAD_IN[what])
+        remove = _write_inbox_again
+        if what != INBOX:
+            remove = partial(_remove_dead_rows, tables=_DEAD_IN[what])
         if _try(store, what, partial(remove, store)):
             with store.write() as tx:
                 mine = (server_state.c.name == what, server_state.c.value == value)

@@ -121,7 +121,9 @@ def read_sealed(store: Store, survey_hash: str, wait: bool = True) -> Iterator[b
 
 def _state(tx: Connection, number: int) -> SurveyState | None:
     row = tx.execute(select(*SURVEY_STATE).where(surveys.c.number == number)).one_or_none()
-    return None if row is None else SurveyState.of(row)
+    if row is None:
+        return None
+    return SurveyState.of(row)
 
 
 def _due(tx: Connection, by_day: bool) -> list[SurveyState]:
@@ -280,7 +282,9 @@ def _drawn(state: SurveyState, reports: list[_Opened], width: int) -> list[list[
 def _by_group(reports: list[_Opened], width: int) -> dict[bytes, list[_Opened]]:
     """Put reports together by the group that their records begin with."""
     if not width:
-        return {b"": reports} if reports else {}
+        if reports:
+            return {b"": reports}
+        return {}
     groups: dict[bytes, list[_Opened]] = {}
     for report in reports:
         groups.setdefault(report.record[:width], []).append(report)

@@ -142,7 +142,9 @@ def problems(catalog: Catalog) -> Iterator[tuple[Message, str]]:
 
 def _texts(text: Any) -> tuple[str, ...]:
     """Return a sentence, or its singular and its plurals, as a tuple."""
-    return (text,) if isinstance(text, str) else tuple(text or ("",))
+    if isinstance(text, str):
+        return (text,)
+    return tuple(text or ("",))
 
 
 def _drop_false_format(entry: Message) -> None:
@@ -153,7 +155,9 @@ def _drop_false_format(entry: Message) -> None:
 
 def places(text: str) -> list[str]:
     """Return the places for values in a sentence, as `{most:,}` or `%(most)s`, and its markup."""
-    found = re.findall(r"%\(\w+\)s|%%|</?\w+[^>]*>", text) if _PERCENT_PLACE.search(text) else []
+    found = []
+    if _PERCENT_PLACE.search(text):
+        found = re.findall(r"%\(\w+\)s|%%|</?\w+[^>]*>", text)
     try:
         fields = list(Formatter().parse(text))
     except ValueError:  # braces that are not places

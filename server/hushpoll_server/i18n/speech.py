@@ -18,4 +18,6 @@ def speech() -> Speech:
     from hushpoll_analysis.results.rendering import Speech
 
     spoken = language()
-    return Speech(spoken, in_words) if spoken in WORKSPACE_LANGUAGES and spoken != "en" else Speech()
+    if spoken in WORKSPACE_LANGUAGES and spoken != "en":
+        return Speech(spoken, in_words)
+    return Speech()

@@ -68,12 +68,16 @@ def _here() -> str:
         return "en"
     if _for_everybody():
         return readers()
-    return "en" if request.path.startswith("/api/") else _workspaces()
+    if request.path.startswith("/api/"):
+        return "en"
+    return _workspaces()
 
 
 def of_problems() -> str:
     """Return what went wrong in what was chosen for the workspace, on its pages, else as pages for everybody do."""
-    return readers() if _for_everybody() else _chosen() or readers()
+    if _for_everybody():
+        return readers()
+    return _chosen() or readers()
 
 
 def _for_everybody() -> bool:
@@ -90,7 +94,9 @@ def _workspaces() -> str:
     offered = WORKSPACE_LANGUAGES
     if _chosen():
         return _chosen()
-    requested = "" if (request.endpoint or "").startswith(_OF_THE_SURVEY) else _asked(offered)
+    requested = ""
+    if not (request.endpoint or "").startswith(_OF_THE_SURVEY):
+        requested = _asked(offered)
     return requested or request.accept_languages.best_match(offered) or "en"
 
 
@@ -108,7 +114,9 @@ def _asked(offered: dict[str, str]) -> str:
 def language() -> str:
     """Return the language of this response."""
     locale = get_locale()
-    return str(locale.language) if locale else "en"
+    if locale:
+        return str(locale.language)
+    return "en"
 
 
 def direction() -> str:
@@ -151,14 +159,20 @@ def in_words(msg: object) -> str:
     if isinstance(msg, Message):
         return _Filled(get_locale()).vformat(gettext(msg.template), (), msg.values)
     text = str(msg)
-    return gettext(text) if text else ""
+    if text:
+        return gettext(text)
+    return ""
 
 
 def _error(error: HushpollError) -> str:
     where = in_words(getattr(error, "where", "") or getattr(error, "item", ""))
     problem, remedy = in_words(error.problem), in_words(error.remedy)
-    text = f"{where}: {problem}" if where else problem
-    return f"{text}; {remedy}" if remedy else text
+    text = problem
+    if where:
+        text = f"{where}: {problem}"
+    if remedy:
+        return f"{text}; {remedy}"
+    return text
 
 
 class _Filled(Formatter):
@@ -174,7 +188,9 @@ class _Filled(Formatter):
             return in_words(value)
         text = format(value, format_spec)
         is_number = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
-        return _with_signs(self.locale, text) if is_number else text
+        if is_number:
+            return _with_signs(self.locale, text)
+        return text
 
 
 def in_digits(text: str) -> str:
@@ -190,4 +206,6 @@ def in_digits(text: str) -> str:
 def _with_signs(locale: Locale, text: str) -> str:
     signs = locale.number_symbols["latn"]
     text = text.translate({ord(","): signs["group"], ord("."): signs["decimal"]})
-    return text if " %" in text else text.replace("%", locale.percent_formats[None].suffix[0])
+    if " %" in text:
+        return text
+    return text.replace("%", locale.percent_formats[None].suffix[0])

@@ -42,8 +42,12 @@ _OPEN_TO_TOKENS = {"results.results": "results", "results.export": "export"}
 def signed_in() -> User | None:
     """Return the account of this request's session, or of its token where a token will do; asked once per request."""
     if "user" not in g:
-        token = None if unencrypted_from_elsewhere() else session.get("token")
-        g.user = session_user(get_store(), token) if isinstance(token, str) else None
+        token = None
+        if not unencrypted_from_elsewhere():
+            token = session.get("token")
+        g.user = None
+        if isinstance(token, str):
+            g.user = session_user(get_store(), token)
         if g.user is None and request.endpoint in _OPEN_TO_TOKENS:
             g.user = _bearer(_OPEN_TO_TOKENS[request.endpoint])
     return cast("User | None", g.user)
@@ -61,7 +65,9 @@ def needed_account(scope: str) -> User:
 
 def _bearer(scope: str) -> User | None:
     # What crossed a network in the clear, a token or a session, may be somebody else's by now.
-    given = None if unencrypted_from_elsewhere() else request.authorization
+    given = None
+    if not unencrypted_from_elsewhere():
+        given = request.authorization
     if given is None or given.type != "bearer" or not given.token:
         return None
     found = tokens.bearer(get_store(), given.token, scope)
@@ -87,9 +93,9 @@ def role_required(*roles: str) -> Callable[[View], View]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             user = signed_in()
             if user is None:
-                back = (
-                    (request.script_root + request.full_path).rstrip("?") if request.method == "GET" else None
-                )
+                back = None
+                if request.method == "GET":
+                    back = (request.script_root + request.full_path).rstrip("?")
                 return redirect(url_for("accounts.sign_in", next=back))
             if user.role not in roles:
                 abort(403)
@@ -117,7 +123,10 @@ def audit(action: str, subject: str, detail: str | Detail = "", tx: Connection |
         if isinstance(detail, str):
             detail = Detail("text", text=detail)
         detail = Detail(detail.key, **detail.values, token=g.token.label)
-    actor = user.name if user else audit_log.NOBODY
+    if user:
+        actor = user.name
+    else:
+        actor = audit_log.NOBODY
     if tx is None:
         audit_log.record(get_store(), actor, action, subject, detail)
     else:

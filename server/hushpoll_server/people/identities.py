@@ -78,7 +78,10 @@ def _make(tx: Connection, issuer: str, subject: str, name: str, role: str | None
     values = {"name": name, "role": role or "analyst", "password_hash": _NO_PASSWORD}
     tx.execute(insert(users).values(**values, created_at=now(), active=role is not None))
     tx.execute(insert(identities).values(issuer=issuer, subject=subject, user_name=name))
-    detail = Detail("account", role=role) if role else Detail("account", role="analyst", active=False)
+    if role:
+        detail = Detail("account", role=role)
+    else:
+        detail = Detail("account", role="analyst", active=False)
     note(tx, name, "account added", name, detail)
     row = user_row(tx, name)
     assert row is not None
@@ -94,8 +97,13 @@ def _role(config: Config, claims: Mapping[str, Any]) -> str | None:
     for part in (
         (config.oidc_role_claim,) if config.oidc_role_claim in claims else config.oidc_role_claim.split(".")
     ):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    values = [value] if isinstance(value, str) else value
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        else:
+            value = None
+    values = value
+    if isinstance(value, str):
+        values = [value]
     if not isinstance(values, list):
         return ""
     roles = [role for text, role in config.oidc_roles if text in values]
@@ -106,7 +114,9 @@ def _free_name(tx: Connection, claims: Mapping[str, Any]) -> str:
     """Return a name that no account has, made from what the institution calls the person."""
     for claim in ("preferred_username", "name", "sub"):
         text = claims.get(claim)
-        name = _readable(text) if isinstance(text, str) else ""
+        name = ""
+        if isinstance(text, str):
+            name = _readable(text)
         if name:
             break
     else:

@@ -63,7 +63,9 @@ class Provider:
     def authorization_address(self, attempt: Attempt, *, again: bool = False) -> str:
         """Return where to send the browser; `again` asks for the password also where a session lasts there."""
         metadata = self.metadata()
-        more = {"prompt": "login"} if again else {}
+        more = {}
+        if again:
+            more = {"prompt": "login"}
         with self._session() as session:
             address, _ = session.create_authorization_url(
                 metadata["authorization_endpoint"],
@@ -143,7 +145,9 @@ class Provider:
         from authlib.integrations.requests_client import OAuth2Session
 
         methods = self._metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        method = "client_secret_basic" if "client_secret_basic" in methods else "client_secret_post"
+        method = "client_secret_post"
+        if "client_secret_basic" in methods:
+            method = "client_secret_basic"
         return OAuth2Session(
             self._config.oidc_client_id,
             self._config.oidc_client_secret or None,

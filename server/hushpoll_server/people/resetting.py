@@ -54,7 +54,9 @@ def check_email(email: str) -> str:
 
 def set_email(store: Store, name: str, email: str, *, actor: str) -> None:
     """Set or (by nothing) remove the address of an account; the log does not repeat it."""
-    address = check_email(email) if email.strip() else None
+    address = None
+    if email.strip():
+        address = check_email(email)
     with store.write() as tx:
         if not tx.execute(update(users).where(users.c.name == name).values(email=address)).rowcount:
             raise AccountError(

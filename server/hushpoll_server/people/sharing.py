@@ -18,7 +18,9 @@ from .errors import AccountError
 def owner_of(store: Store, survey_hash: str) -> str | None:
     """Return the owner's name; None for a survey that was published on the command line without one."""
     state = store.state(survey_hash)
-    return None if state is None else state.owner
+    if state is None:
+        return None
+    return state.owner
 
 
 def shared_with(store: Store, survey_hash: str) -> list[str]:

@@ -76,7 +76,9 @@ def _finish(
     if row is None:
         raise AccountError("this took too long, or the password has changed", "begin again", "code")
     number = devices.known(store, row, device)
-    purpose = f"code, device {number}" if number else "code"
+    purpose = "code"
+    if number:
+        purpose = f"code, device {number}"
     _count(store, purpose, row.name, row)
     how = use(row.name)
     if how is None:
@@ -93,7 +95,9 @@ def half_way_row(store: Store, half: HalfWay) -> Row[Any] | None:
         row = user_row(tx, half.name)
     if row is None or not row.active or not now() < half.until <= now() + HALF_WAY_SECONDS:
         return None
-    return row if hmac.compare_digest(_proof(store, row, half.until), half.proof) else None
+    if hmac.compare_digest(_proof(store, row, half.until), half.proof):
+        return row
+    return None
 
 
 def _proof(store: Store, row: Row[Any], until: int) -> str:
@@ -108,7 +112,9 @@ def _right_password(store: Store, name: str, password: str, device: str | None) 
         with store.read() as tx:
             row = user_row(tx, name)
         number = devices.known(store, row, device)
-        purpose = f"device {number}" if number else "sign-in"
+        purpose = "sign-in"
+        if number:
+            purpose = f"device {number}"
         _count(store, purpose, name, row)
         # Who has no password costs as much time as who has one.
         fits = passwords.verify((row.password_hash if row is not None else "") or passwords.NOBODY, password)
@@ -174,4 +180,6 @@ def password_fits(store: Store, name: str, password: str) -> bool:
 def session_user(store: Store, token: str) -> User | None:
     """Whose session this is, while it lasts and the account is active."""
     row = sessions.owner(store, token)
-    return None if row is None else User.of(row)
+    if row is None:
+        return None
+    return User.of(row)

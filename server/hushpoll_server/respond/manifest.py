@@ -97,7 +97,9 @@ class Asset:
 def asset(path: str) -> Asset | None:
     """Return one of the page's files, named as in its address: client/survey.js, respond/respond.css."""
     # Only what exists is remembered: names that strangers make up must not fill the memory.
-    return read_asset(path) if path in asset_paths() else None
+    if path in asset_paths():
+        return read_asset(path)
+    return None
 
 
 @cache

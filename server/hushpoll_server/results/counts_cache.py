@@ -58,7 +58,7 @@ class CountsCache:
         state, key = _state(store, survey), (survey.hash, by)
         scanned = self._scanned.get(key)
         if scanned is None or scanned[0] != state.sealed_n:
-            counted = tally(survey, store.record_parts(survey.hash), by, fewest=state.fewest)
+            counted = tally(survey, store.record_parts(survey.hash), by, fewest=state.display_threshold)
             scanned = self._scanned[key] = (state.sealed_n, counted)
             while len(self._scanned) > MOST_SCANNED:
                 self._scanned.popitem(last=False)
@@ -99,7 +99,10 @@ def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
     from hushpoll_analysis.sample.stored_tally import tally_from_counts
 
     second = None if by == FIELD and survey.groups else by
-    entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)} if second else set()
+    if second:
+        entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)}
+    else:
+        entry_ids = set()
     if second and not entry_ids:
         return None
     state = _state(store, survey)
@@ -114,7 +117,7 @@ def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
             groups.setdefault(key.grp, {})[key.part] = cells
     if groups and set(joint) != entry_ids:
         return None
-    tally = tally_from_counts(survey, groups, by, joint, state.fewest)
+    tally = tally_from_counts(survey, groups, by, joint, state.display_threshold)
     if tally.n != sealed:
         # An older version may have sealed beside this one while it was replaced.
         log.error("counts of survey %s are not kept for all its reports: see `hushpoll check`", survey.hash)

@@ -141,8 +141,10 @@ def _made_once(
     files: PublicFiles = current_app.extensions["hushpoll_public_files"]
     state = state_of(survey_hash)
     # Only the one to read or print is written in words of the reader's language.
-    spoken = (language(), speech().language) if chosen.translated else ()
-    return file_answer(files.get((state, chosen.name, level, by, spoken), make), chosen.media_type)
+    languages: tuple[str, ...] = ()
+    if chosen.translated:
+        languages = (language(), speech().language)
+    return file_answer(files.get((state, chosen.name, level, by, languages), make), chosen.media_type)
 
 
 def _for_everybody(page: str) -> Response:

@@ -126,16 +126,25 @@ def results_of(
     store, state = get_store(), state_of(survey.hash)
     # Strangers may read public results, but not make the server keep more.
     counted: Any = tallies.get(store, survey, by, keep=can_read_survey(signed_in(), survey.hash))
-    joint = tallies.get(store, survey, survey.anchor.question) if survey.anchor else None
+    joint = None
+    if survey.anchor:
+        joint = tallies.get(store, survey, survey.anchor.question)
     keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
     sizes = state.group_sizes(survey)
     if sizes:
         by_group = tallies.get(store, survey, FIELD)
         if not oversized(by_group, sizes):
             keys["population"] = sizes
-            counted = GroupCounts(survey, by_group) if GroupCounts.suffices(survey, by) else None
+            counted = None
+            if GroupCounts.suffices(survey, by):
+                counted = GroupCounts(survey, by_group)
     # Whoever reads results while reports come can subtract: a person hides among those released together only.
-    keys |= {"batch": state.seen_apart, "questions": questions, "needed": needed, "fewest": state.fewest}
+    keys |= {
+        "batch": state.min_distinguishable_batch,
+        "questions": questions,
+        "needed": needed,
+        "fewest": state.display_threshold,
+    }
     if counted is not None:
         return report(survey, counted, **keys, anchor_counts=joint)
     cache: ResultsCache = current_app.extensions["hushpoll_results"]

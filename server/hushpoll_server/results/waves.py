@@ -134,7 +134,9 @@ def _followed(results: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
     from hushpoll_analysis.results.waves import follow
 
     enough = _enough(results)
-    return follow(enough) if len(enough) > 1 else []
+    if len(enough) > 1:
+        return follow(enough)
+    return []
 
 
 def _wave_names(question: FollowedQuestion) -> list[str]:
@@ -158,5 +160,9 @@ def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | No
     from hushpoll_analysis.sample.link_groups import tally_of
 
     tallies: CountsCache = current_app.extensions["hushpoll_counts"]
-    counted = tally_of(tallies.get(get_store(), survey, FIELD), group) if group in survey.groups else None
-    return None if counted is None else report(survey, counted, level=level)
+    counted = None
+    if group in survey.groups:
+        counted = tally_of(tallies.get(get_store(), survey, FIELD), group)
+    if counted is None:
+        return None
+    return report(survey, counted, level=level)

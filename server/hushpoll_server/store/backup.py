@@ -241,8 +241,12 @@ def _between(
 ) -> list[ColumnElement[bool]]:
     """Select what lies behind one key and not behind another, in the order of the table's key."""
     key = tuple_(*table.primary_key.columns)
-    bounds = [] if after is None else [key > after]
-    return bounds if last is None else [*bounds, key <= last]
+    bounds = []
+    if after is not None:
+        bounds = [key > after]
+    if last is None:
+        return bounds
+    return [*bounds, key <= last]
 
 
 def _sync(path: Path) -> None:
