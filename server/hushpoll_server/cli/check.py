@@ -84,7 +84,10 @@ def _print(check: _Found, repair: bool) -> None:
     click.echo(f"{name}: {check.made.n:,} reports, {len(check.differences)} counts are DIFFERENT:")
     for difference in check.differences:
         click.echo(f"  {difference}")
-    click.echo("  They were written again." if repair else "  Write them again with --repair.")
+    if repair:
+        click.echo("  They were written again.")
+    else:
+        click.echo("  Write them again with --repair.")
 
 
 def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
@@ -114,7 +117,9 @@ def _wrong(stored: Any, recounted: Any) -> str:
     if stored is None or recounted is None:
         if not any(stored or recounted):
             return ""
-        return "is not kept" if stored is None else "is kept, but has no reports"
+        if stored is None:
+            return "is not kept"
+        return "is kept, but has no reports"
     if len(stored) != len(recounted):
         return f"{len(stored)} counts are kept, there are {len(recounted)}"
     off = sum(first != second for first, second in zip(stored, recounted, strict=True))
@@ -124,10 +129,11 @@ def _wrong(stored: Any, recounted: Any) -> str:
 
 
 def _named(survey: Survey, key: Place) -> str:
-    group = ""
-    if survey.groups and not key.by:
-        group = f" of {survey.groups[key.grp]}"
-    return f"{key.part}{f' by {key.by}' if key.by else ''}{group}"
+    if key.by:
+        return f"{key.part} by {key.by}"
+    if survey.groups:
+        return f"{key.part} of {survey.groups[key.grp]}"
+    return str(key.part)
 
 
 def _repair(store: Store, number: int, recount: Recount) -> None:

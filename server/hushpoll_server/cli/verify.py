@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from http.client import HTTPException
 from importlib.util import find_spec
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -88,7 +87,10 @@ def _tell(compared: int, different: dict[str, list[str]], says: list[str]) -> No
     for line in says:
         click.echo(line)
     for address, headers in different.items():
-        click.echo(f"DIFFERENT  {address}" + (f"  (headers: {', '.join(headers)})" if headers else ""))
+        line = f"DIFFERENT  {address}"
+        if headers:
+            line += f"  (headers: {', '.join(headers)})"
+        click.echo(line)
     if different:
         click.echo(f"{len(different)} of {compared} files are not those of this release.")
     else:
@@ -109,8 +111,11 @@ def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iter
         owned = read_back(server.get(opened).body.decode(errors="replace"))
         says += owned.lines()
     if find_spec("flask") is None:
-        yield from _compare_files(server, None if link is None else opened)
-        says += [] if link is None else [_PARTLY]
+        if link is None:
+            yield from _compare_files(server, None)
+        else:
+            yield from _compare_files(server, opened)
+            says.append(_PARTLY)
         return
     if link is not None and survey is not None:
         paths += [f"/api/surveys/{link.hash}", *_addresses(survey, opened)]
@@ -210,7 +215,10 @@ def _rendered(
             set_day(store, survey.hash, owned.delete_on, "verify")
         app = create_app(config)
         answers: dict[str, list[_Answer]] = {path: [] for path in paths}
-        for is_closed, is_public in product((False, True), repeat=2) if survey else [(False, False)]:
+        states = [(False, False)]
+        if survey is not None:
+            states = [(False, False), (False, True), (True, False), (True, True)]
+        for is_closed, is_public in states:
             # Which of these a server should show is the owner's choice; that its page is one of them, the release's.
             if survey is not None:
                 if is_closed:

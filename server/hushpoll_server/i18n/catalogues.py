@@ -155,19 +155,23 @@ def _drop_false_format(entry: Message) -> None:
 
 def places(text: str) -> list[str]:
     """Return the places for values in a sentence, as `{most:,}` or `%(most)s`, and its markup."""
-    found = []
+    names: list[str] = []
     if _PERCENT_PLACE.search(text):
-        found = re.findall(r"%\(\w+\)s|%%|</?\w+[^>]*>", text)
+        names = re.findall(r"%\(\w+\)s|%%|</?\w+[^>]*>", text)
     try:
         fields = list(Formatter().parse(text))
     except ValueError:  # braces that are not places
-        return sorted(found)
+        return sorted(names)
     for _, name, form, conversion in fields:
-        if name:
-            found.append(
-                "{" + name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "") + "}"
-            )
-    return sorted(found)
+        if not name:
+            continue
+        place = name
+        if conversion:
+            place += f"!{conversion}"
+        if form:
+            place += f":{form}"
+        names.append(f"{{{place}}}")
+    return sorted(names)
 
 
 def main() -> None:
