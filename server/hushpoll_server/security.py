@@ -132,7 +132,7 @@ def check_clock(config: Config) -> None:
 def host_is_ours(host: str, config: Config) -> bool:
     """Return whether a Host header names this server.
 
-    Without TRUSTED_HOSTS the names are those nobody else can point here by DNS: the loopback names, the address it
+    Without TRUSTED_HOSTS the names are those that others cannot point here by DNS: the loopback names, the address it
     listens on and PUBLIC_URL; when it listens on every address also any literal address and the machine's own name.
     """
     name = _without_port(host)

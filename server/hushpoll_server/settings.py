@@ -92,10 +92,10 @@ class Settings:
                 f"{self._place(name, text[: error.shown])}: {error.problem}", error.remedy
             ) from None
 
-    def _place(self, name: str, shown: str) -> str:
+    def _place(self, name: str, text: str) -> str:
         value = ""
-        if shown:
-            value = f"={shown}"
+        if text:
+            value = f"={text}"
         if name in self.from_environment or name not in self.texts:
             return f"{name.upper()}{value}"
         return f"{self.file}: {name}{value}"

@@ -30,11 +30,11 @@ class _Found(NamedTuple):
     """What a recount of one survey shows."""
 
     state: SurveyState
-    made: Recount
+    recount: Recount
     differences: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"hash": self.state.hash, "n": self.made.n, "differences": self.differences}
+        return {"hash": self.state.hash, "n": self.recount.n, "differences": self.differences}
 
 
 @click.command()
@@ -79,9 +79,9 @@ def _wanted(store: Store, hashes: tuple[str, ...]) -> list[SurveyState]:
 def _print(check: _Found, repair: bool) -> None:
     name = f"{check.state.hash[:12]}  {check.state.title}"
     if not check.differences:
-        click.echo(f"{name}: {check.made.n:,} reports, the counts are right.")
+        click.echo(f"{name}: {check.recount.n:,} reports, the counts are right.")
         return
-    click.echo(f"{name}: {check.made.n:,} reports, {len(check.differences)} counts are DIFFERENT:")
+    click.echo(f"{name}: {check.recount.n:,} reports, {len(check.differences)} counts are DIFFERENT:")
     for difference in check.differences:
         click.echo(f"  {difference}")
     if repair:

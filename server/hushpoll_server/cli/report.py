@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice([known.name for known in RESULTS_FORMATS]),
+    type=click.Choice([results_format.name for results_format in RESULTS_FORMATS]),
     help="Default: by the name of --out, or text.",
 )
 @click.option("--out", type=click.Path(), metavar="F", help="Write to this file.")

@@ -127,7 +127,7 @@ class ReportRequest:
             "strata": self.sample.strata,
             "weights": self.sample.weights,
         }
-        given = {name: value for name, value in options.items() if value is not None}
+        chosen = {name: value for name, value in options.items() if value is not None}
         with tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
             return report(
                 survey,
@@ -136,7 +136,7 @@ class ReportRequest:
                 level=self.level,
                 minimum=self.minimum,
                 progress=bar.update,
-                **given,
+                **chosen,
             )
 
     def estimate_from_files(self, survey: Survey, total: int | None = None) -> SurveyResults:

@@ -1,8 +1,8 @@
 """Retention: on its day every report of a survey is deleted, and the audit log keeps a receipt.
 
-The survey's text stays, so that its links say what has become of it, and so do the keyed hashes of report ids, which
-hold nothing of a report: a device that sends again is told the truth. Addresses that invitations were sent to are
-deleted as soon as a survey is closed.
+The survey's text stays, so that its links can say what became of it. The keyed hashes of report ids stay too: they
+hold nothing of a report, and a device that sends again gets the right answer. Addresses that invitations were sent to
+are deleted when a survey closes.
 """
 
 from __future__ import annotations
@@ -134,19 +134,19 @@ def _left(tx: object, state: SurveyState) -> int:
 
 
 def is_day_believed(store: Store, steady_seconds: float) -> bool:
-    """Return whether the clock may be believed so far that dates are kept by it, and keep the day where it may.
+    """Return whether the clock is trusted enough to act on planned dates; if so, store its day.
 
-    A server that starts with a clock that is ahead sees no jump. Its day is believed where it is close to the last
-    one that was believed, or after the clock has gone on steadily for a day, in which somebody can mend it.
+    A server that starts with a clock that is ahead sees no jump. Its day is trusted if it is close to the last trusted
+    day, or after the clock has run steadily for a day, in which an operator can correct it.
     """
     return _is_believed(store, _DAY, BELIEVED, steady_seconds)
 
 
 def may_delete(store: Store, steady_seconds: float) -> bool:
-    """Return whether the clock may be believed so far that reports are deleted by it, which nobody can undo.
+    """Return whether the clock is trusted enough to delete reports, which cannot be undone.
 
-    It has to have gone on steadily for an hour, in which a machine that booted with a wrong clock sets it. Where the
-    day is more than one later than the last on which this was true, for a day.
+    It must have run steadily for an hour, in which a machine that booted with a wrong clock sets it; for a day if its
+    day is more than one later than the last trusted day.
     """
     if steady_seconds < DELETION_SECONDS and not _is_kept(store, _DELETION_DAY):
         return False

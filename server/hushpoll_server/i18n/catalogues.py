@@ -90,10 +90,10 @@ def extracted(every_language: bool = False) -> Catalog:
 def has_words(text: str) -> bool:
     """Return whether a sentence has anything to translate besides its values."""
     try:
-        parts = [part for part, *_ in Formatter().parse(text)]
+        literals = [literal for literal, *_ in Formatter().parse(text)]
     except ValueError:  # braces that are not places
-        parts = [text]
-    return any(sign.isalpha() or sign in "“”[" for part in parts for sign in part)
+        literals = [text]
+    return any(sign.isalpha() or sign in "“”[" for literal in literals for sign in literal)
 
 
 def path_of(language: str, suffix: str = ".po") -> Path:
@@ -165,12 +165,12 @@ def places(text: str) -> list[str]:
     for _, name, form, conversion in fields:
         if not name:
             continue
-        place = name
+        field = name
         if conversion:
-            place += f"!{conversion}"
+            field += f"!{conversion}"
         if form:
-            place += f":{form}"
-        names.append(f"{{{place}}}")
+            field += f":{form}"
+        names.append(f"{{{field}}}")
     return sorted(names)
 
 

@@ -1,4 +1,4 @@
-"""Who says the details of results on a page: the reader's language, where the workspace speaks it."""
+"""The language of the details of results: the reader's, if the workspace has it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["speech"]
 
 
 def speech() -> Speech:
-    """Translate sentences into this response's language; untranslated ones stay English."""
+    """Return what translates the details of results into the language of this response."""
     from hushpoll_analysis.results.rendering import Speech
 
     spoken = language()

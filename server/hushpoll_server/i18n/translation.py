@@ -1,8 +1,7 @@
 """The language of a page, and how English messages from elsewhere are translated into it.
 
-Respondents' pages and public results speak the language in the address, else the browser's, else English. The workspace
-has languages of its own: the one that somebody chose there (a cookie), else the one in the address, else the browser's,
-else English. What programs ask is answered in English.
+Respondents' pages and public results use the language in the address, else the browser's, else English. The workspace
+uses the language of its cookie, else the one in the address, else the browser's, else English. Programs get English.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ __all__ = [
 ]
 
 CHOSEN = "hushpoll_language"
-"""The cookie with the language that somebody chose for the workspace."""
+"""The cookie with the language of the workspace."""
 
 _CATALOGUES = "i18n/translations"
 
 PUBLIC = "results.public"
-"""How the endpoints begin that show results to everybody: they speak the reader's language too."""
+"""The beginning of the endpoints of public results, which use the reader's language."""
 
 # Here `lang` names the language of what is printed or previewed.
 _OF_THE_SURVEY = (
@@ -57,13 +56,13 @@ _DAYS = {"en": "d MMMM y"}
 
 
 def init_app(app: Flask) -> Babel:
-    """Make an application speak the reader's language."""
+    """Let an application choose the language of each request."""
     app.config.setdefault("BABEL_TRANSLATION_DIRECTORIES", _CATALOGUES)
     return Babel(app, default_locale="en", locale_selector=_here)
 
 
 def _here() -> str:
-    """Use the reader's language on public pages, the workspace's in the workspace, English for programs."""
+    """Return the language of this request; programs get English."""
     if not has_request_context():
         return "en"
     if _for_everybody():
@@ -74,7 +73,7 @@ def _here() -> str:
 
 
 def of_problems() -> str:
-    """Return what went wrong in what was chosen for the workspace, on its pages, else as pages for everybody do."""
+    """Return the language for a page about a problem: that of the workspace cookie, or the reader's on public pages."""
     if _for_everybody():
         return readers()
     return _chosen() or readers()
@@ -85,12 +84,12 @@ def _for_everybody() -> bool:
 
 
 def readers() -> str:
-    """Take ?lang= if it is ours, else what the browser asks for, else English."""
+    """Return ?lang= if pages have it, else the browser's language, else English."""
     return _asked(LANGUAGES) or request.accept_languages.best_match(LANGUAGES) or "en"
 
 
 def _workspaces() -> str:
-    """Take what was chosen for the workspace, else ?lang=, else what the browser asks for, else English."""
+    """Return the language of the workspace cookie, else ?lang=, else the browser's, else English."""
     offered = WORKSPACE_LANGUAGES
     if _chosen():
         return _chosen()
@@ -101,7 +100,7 @@ def _workspaces() -> str:
 
 
 def _chosen() -> str:
-    """Return the language that somebody chose for the workspace; nothing where nobody did."""
+    """Return the language of the workspace cookie; "" without one."""
     code = request.cookies.get(CHOSEN, "")
     return code if code in WORKSPACE_LANGUAGES else ""
 
@@ -125,30 +124,30 @@ def direction() -> str:
 
 
 def day(date: datetime.date) -> str:
-    """Write a day for people."""
+    """Return a day as the language writes it."""
     return str(flask_babel.format_date(date, _DAYS.get(language(), "long")))
 
 
 def gettext(text: str, /, **values: Any) -> str:
-    """Return a sentence of the server's in the reader's language; its places are written %(name)s."""
+    """Return a sentence in the reader's language; values are written %(name)s."""
     return str(flask_babel.gettext(text, **values))
 
 
 def ngettext(singular: str, plural: str, number: int, /, **values: Any) -> str:
-    """Return a sentence about one or several, with %(num)s for how many."""
+    """Return the singular or the plural of a sentence; %(num)s is the number."""
     return str(flask_babel.ngettext(singular, plural, number, **values))
 
 
 def pgettext(context: str, text: str, /, **values: Any) -> str:
-    """Return a word that means something else elsewhere."""
+    """Return a word in the meaning that a context gives it."""
     return str(flask_babel.pgettext(context, text, **values))
 
 
 def in_words(msg: object) -> str:
-    """Return a text of the client's, the analysis's or the store's in the reader's language.
+    """Return a text of the client, the analysis or the store in the reader's language.
 
-    A sentence with values (`said`) is filled in anew, its numbers as the language writes them; an error is said with
-    its place and its remedy. Whatever has no translation stays as it is.
+    A `Message` is filled in again, with numbers as the language writes them. An error becomes its place, problem and
+    remedy. A text without a translation stays as it is.
     """
     if isinstance(msg, HushpollError):
         return _error(msg)
@@ -176,7 +175,7 @@ def _error(error: HushpollError) -> str:
 
 
 class _Filled(Formatter):
-    """Fills a translated sentence in: sentences in it are said as well, numbers written as the language does."""
+    """Fills in a translated sentence: messages in it are translated too, numbers written as the language does."""
 
     def __init__(self, locale: Locale | None) -> None:
         self.locale = locale or Locale("en")
@@ -194,9 +193,9 @@ class _Filled(Formatter):
 
 
 def in_digits(text: str) -> str:
-    """Write a number that was written in English with the signs of the reader's language: 1,234.5 as 1.234,5.
+    """Return a number in English with the signs of the reader's language: 1,234.5 as 1.234,5.
 
-    A value that is not a number ("unbounded") is written in words.
+    A value that is not a number ("unbounded") is translated.
     """
     if isinstance(text, Message) or not any(sign.isdigit() for sign in text):
         return in_words(text)

@@ -54,7 +54,7 @@ def signed_in() -> User | None:
 
 
 def needed_account(scope: str) -> User:
-    """Return the account of this request's session, or of a token with that scope; 401 for everybody else."""
+    """Return the account of this request's session, or of a token with that scope; else raise a 401."""
     user = signed_in() or _bearer(scope)
     if user is None:
         detail = f"this needs an account's session, or a token with the scope {scope}; send it as Authorization: Bearer"
@@ -64,16 +64,16 @@ def needed_account(scope: str) -> User:
 
 
 def _bearer(scope: str) -> User | None:
-    # What crossed a network in the clear, a token or a session, may be somebody else's by now.
-    given = None
+    # A token or session that crossed a network unencrypted may have been copied.
+    authorization = None
     if not unencrypted_from_elsewhere():
-        given = request.authorization
-    if given is None or given.type != "bearer" or not given.token:
+        authorization = request.authorization
+    if authorization is None or authorization.type != "bearer" or not authorization.token:
         return None
-    found = tokens.bearer(get_store(), given.token, scope)
-    if found is None:
+    account = tokens.bearer(get_store(), authorization.token, scope)
+    if account is None:
         return None
-    user, g.token = found
+    user, g.token = account
     return user
 
 

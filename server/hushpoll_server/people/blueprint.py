@@ -24,7 +24,7 @@ bp.after_request(keep_private)
 
 @bp.get("/language/<chosen>")
 def choose_language(chosen: str) -> Response:
-    """Speak this language in the workspace from now on, on this device, and go back to where it was chosen."""
+    """Set the language of the workspace on this device, and return to the page it was chosen on."""
     if chosen not in WORKSPACE_LANGUAGES:
         abort(404, "the workspace does not speak this language; choose one at the foot of a page")
     response = redirect(local_path(request.args.get("next")) or url_for("workspace.survey_list.home"))

@@ -28,10 +28,10 @@ _STRENGTH = {"analyst": 0, "designer": 1, "admin": 2}
 
 
 def account_for(store: Store, issuer: str, claims: Mapping[str, Any]) -> Row[Any]:
-    """Return the account of somebody who signed in at the institution; make one for a newcomer.
+    """Return the account of a person who signed in at the institution; create one for a newcomer.
 
-    Roles come from the claim that the settings name, at each sign-in. Where they name none a newcomer is a locked
-    analyst, until an admin unlocks the account. Raises AccountError for whoever may not sign in.
+    Roles come at each sign-in from the claim that the settings name. If they name none, a newcomer is a locked analyst
+    until an admin unlocks the account. Raise AccountError if the person may not sign in.
     """
     subject = str(claims["sub"])
     role = _role(store.config, claims)
@@ -63,9 +63,9 @@ def _found_or_made(
         elif role and role != row.role and not is_last_admin(tx, row):
             tx.execute(update(users).where(users.c.name == row.name).values(role=role))
             note(tx, row.name, "account changed", row.name, Detail("account", role=role))
-        made = user_row(tx, row.name)
-        assert made is not None
-        return made
+        account = user_row(tx, row.name)
+        assert account is not None
+        return account
 
 
 def _row_of(tx: Connection, issuer: str, subject: str) -> Row[Any] | None:
@@ -94,13 +94,13 @@ def _role(config: Config, claims: Mapping[str, Any]) -> str | None:
         return None
     value: Any = claims
     # Some providers nest: realm_access.roles
-    for part in (
-        (config.oidc_role_claim,) if config.oidc_role_claim in claims else config.oidc_role_claim.split(".")
-    ):
-        if isinstance(value, Mapping):
-            value = value.get(part)
-        else:
-            value = None
+    keys = [config.oidc_role_claim]
+    if config.oidc_role_claim not in claims:
+        keys = config.oidc_role_claim.split(".")
+    for key in keys:
+        if not isinstance(value, Mapping):
+            return ""
+        value = value.get(key)
     values = value
     if isinstance(value, str):
         values = [value]
@@ -140,7 +140,7 @@ def _no_role() -> AccountError:
 
 
 def connect(store: Store, name: str, issuer: str, subject: str) -> None:
-    """Let somebody with an account sign in at the institution, too."""
+    """Connect an account to a sign-in at the institution."""
     with store.write() as tx:
         row = _row_of(tx, issuer, subject)
         if row is not None and row.name != name:

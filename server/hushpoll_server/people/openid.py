@@ -136,10 +136,10 @@ class Provider:
 
         answer = requests.get(address, timeout=SECONDS)
         answer.raise_for_status()
-        found = answer.json()
-        if not isinstance(found, dict):
+        document = answer.json()
+        if not isinstance(document, dict):
             raise TypeError
-        return found
+        return document
 
     def _session(self) -> OAuth2Session:
         from authlib.integrations.requests_client import OAuth2Session
@@ -203,8 +203,8 @@ class Provider:
             return self._keys
 
     def _lacks_something(self, claims: Mapping[str, Any]) -> bool:
-        needed = ["preferred_username", *filter(None, [self._config.oidc_role_claim])]
-        return any(name not in claims for name in needed)
+        required = ["preferred_username", *filter(None, [self._config.oidc_role_claim])]
+        return any(name not in claims for name in required)
 
 
 def _joined(claims: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

@@ -171,8 +171,8 @@ def _step_of(key: str, code: str) -> int | None:
     return None
 
 
-def _same(expected: str, given: str) -> bool:
-    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
+def _same(expected: str, typed: str) -> bool:
+    return hmac.compare_digest(expected.encode(), typed.encode("utf-8", "replace"))
 
 
 def _nonce(tx: Connection, name: str) -> str | None:

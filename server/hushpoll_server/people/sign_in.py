@@ -58,14 +58,14 @@ def begin(store: Store, row: Row[Any], how: str | Detail = "") -> SignedIn | Hal
 
 
 def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None = None) -> SignedIn | None:
-    """Begin the session of somebody whose password was right; None where the code is not, AccountError as above."""
+    """Begin a session after a correct password; return None if the code is wrong. Raise AccountError as `sign_in`."""
     return _finish(store, half, lambda name: second_factor.use(store, name, code), device)
 
 
 def finish_with_passkey(
     store: Store, half: HalfWay, credential: str, device: str | None = None
 ) -> SignedIn | None:
-    """Do the same by what a passkey has signed."""
+    """Begin a session after a correct password with a passkey's signature instead of a code."""
     return _finish(store, half, lambda name: passkeys.use(store, name, credential), device)
 
 
@@ -90,7 +90,7 @@ def _finish(
 
 
 def half_way_row(store: Store, half: HalfWay) -> Row[Any] | None:
-    """Return the account that somebody is half way into; None where it is too late."""
+    """Return the account whose password was correct and whose code is awaited; None if it is too late."""
     with store.read() as tx:
         row = user_row(tx, half.name)
     if row is None or not row.active or not now() < half.until <= now() + HALF_WAY_SECONDS:
@@ -149,8 +149,8 @@ def _rehashed(store: Store, row: Row[Any], password: str) -> Row[Any]:
     if not passwords.needs_rehash(row.password_hash):
         return row
     with store.write() as tx:
-        fresh = passwords.hash_of(password)
-        tx.execute(update(users).where(users.c.name == row.name).values(password_hash=fresh))
+        new_hash = passwords.hash_of(password)
+        tx.execute(update(users).where(users.c.name == row.name).values(password_hash=new_hash))
         return user_row(tx, row.name) or row
 
 
@@ -164,7 +164,7 @@ def _begin(store: Store, row: Row[Any], how: str | Detail = "") -> SignedIn:
 def password_fits(store: Store, name: str, password: str) -> bool:
     """Return whether this is the password of that account, asked again before it is changed; throttled like signing in.
 
-    Counted apart from signing in, so that whoever sits at a stolen session cannot lock the owner out.
+    Counted separately from sign-ins, so that the holder of a stolen session cannot lock the owner out.
     """
     with passwords.turn(store.config.data):
         tries.count(store, "present-password", name)

@@ -1,4 +1,4 @@
-"""Tries to sign in: counted per name, so that nobody can go through a list of passwords."""
+"""Failed sign-ins, counted per name: a list of passwords cannot be tried."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def _find_or_make(store: Store, name_hash: str, failures: Any) -> Any:
     put: Any = postgresql_insert
     if store.database.is_sqlite:
         put = sqlite_insert
-    fresh = put(sign_in_failures).values(name_hash=name_hash, failures=1, blocked_until=now())
-    return fresh.on_conflict_do_update(index_elements=["name_hash"], set_={"failures": failures})
+    new_row = put(sign_in_failures).values(name_hash=name_hash, failures=1, blocked_until=now())
+    return new_row.on_conflict_do_update(index_elements=["name_hash"], set_={"failures": failures})
 
 
 def _digest(store: Store, purpose: str, name: str) -> str:

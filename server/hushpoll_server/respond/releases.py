@@ -59,15 +59,15 @@ def asset_of(store: Store, release: str, path: str) -> Asset | None:
     if len(release) != _DIGITS:
         return None
     with _lock:
-        known = _read.setdefault(store, OrderedDict())
-        if release not in known:
+        files_of = _read.setdefault(store, OrderedDict())
+        if release not in files_of:
             files = _read_release(store, release)
             if not files:
                 return None  # not remembered: strangers may make up any number of names
-            known[release] = files
-            while len(known) > MOST_RELEASES:
-                known.popitem(last=False)
-        return known[release].get(path)
+            files_of[release] = files
+            while len(files_of) > MOST_RELEASES:
+                files_of.popitem(last=False)
+        return files_of[release].get(path)
 
 
 def _read_release(store: Store, release: str) -> _Files:

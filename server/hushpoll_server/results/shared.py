@@ -40,7 +40,7 @@ bp.before_request(guard_forms)
 
 Page = str | BaseResponse
 LEVELS = {"80": 0.8, "90": 0.9, "95": 0.95, "99": 0.99}
-FILE_NAME = f"report.<any({', '.join(known.ending for known in RESULTS_FORMATS)}):ending>"
+FILE_NAME = f"report.<any({', '.join(results_format.ending for results_format in RESULTS_FORMATS)}):ending>"
 """The last part of the addresses of downloads."""
 PUBLIC_LEVEL = 0.95
 

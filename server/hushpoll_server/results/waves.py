@@ -89,14 +89,14 @@ def trend_picture(survey_hash: str, question: str) -> Page:
     level, (_readable, surveys) = level_asked(), _waves(survey_hash)
     group, _names = _group_of(surveys.values())
     results = _made(surveys, group, level)
-    followed = next((one for one in _followed(results) if one.id == question and one.rows), None)
+    followed = next((entry for entry in _followed(results) if entry.id == question and entry.rows), None)
     survey = survey_of(survey_hash)
-    if all(one.id != question for one in survey.questions):
+    if all(entry.id != question for entry in survey.questions):
         abort(404, "the survey has no such question; see its results")
     if followed is None:
         raise Problem(422, "there is no picture of this question over the waves; see the trend")
     w = words_for(survey)["w"]
-    reports = sum(one.n for number, one in _enough(results).items() if str(number) in followed.waves)
+    reports = sum(wave.n for number, wave in _enough(results).items() if str(number) in followed.waves)
     name = ": ".join(filter(None, [survey.series.name if survey.series else survey.title, group]))
     caption = (
         f"{name}. {w('figure_caption', number=reports, level=f'{100 * level:g}')} hushpoll {survey_hash[:12]}"

@@ -1,8 +1,8 @@
 """Backups: one file for either kind of database, made while the server runs and verified by reading it back.
 
 The file is a SQLite database with the tables as they were at one moment, and with a digest of each. The secret key is
-not in it: reports that wait stay locked, and whoever finds a backup alone links nothing. A backup that was interrupted
-goes on from what it had written, brought up to the new moment.
+not in it: waiting reports stay encrypted, and a backup alone links nothing. An interrupted backup resumes from what
+it has written, brought up to the new moment.
 """
 
 from __future__ import annotations

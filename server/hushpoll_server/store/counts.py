@@ -1,8 +1,8 @@
 """Counts of sealed reports, kept in the transaction that seals them: results need not wait for a scan.
 
-Counts are sums over many sealed reports, which everybody who may read the database could make himself. They stand
-apart by group, by question or block (a part), and by a second question where its owner has asked for the two together.
-What waits in the inbox is not in them.
+Counts are sums over many sealed reports, which any reader of the database could compute. There is one row for each
+group, question or block (a part), and second question if the owner has asked for the two together. Reports that wait
+in the inbox are not in them.
 """
 
 from __future__ import annotations

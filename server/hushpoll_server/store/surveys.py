@@ -109,7 +109,7 @@ class SurveyState:
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may read the results now: before a survey was closed only where its owner said so."""
+        """Whether the results are public now; before a survey closes, only if its owner chose that."""
         return self.results_public and (self.results_live or self.was_closed)
 
     @property
