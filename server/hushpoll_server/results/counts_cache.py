@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from cachetools import FIFOCache
 from hushpoll_client import Survey
 from hushpoll_client.survey.group import FIELD
 
@@ -37,7 +37,7 @@ class CountsCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._scanned: OrderedDict[tuple[str, str | None], tuple[int, Tally]] = OrderedDict()
+        self._scanned: FIFOCache[tuple[str, str | None], tuple[int, Tally]] = FIFOCache(MOST_SCANNED)
 
     def get(self, store: Store, survey: Survey, by: str | None, keep: bool = False) -> Tally:
         """Return the counts of the sealed reports, by a question or by group; reading seals and writes nothing.
@@ -60,8 +60,6 @@ class CountsCache:
         if scanned is None or scanned[0] != state.sealed_n:
             counted = tally(survey, store.record_parts(survey.hash), by, fewest=state.display_threshold)
             scanned = self._scanned[key] = (state.sealed_n, counted)
-            while len(self._scanned) > MOST_SCANNED:
-                self._scanned.popitem(last=False)
         if keep and by is not None and by != FIELD:
             _hand_over(store, survey, scanned[1])
         return scanned[1]
@@ -72,7 +70,8 @@ class ResultsCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._results: OrderedDict[Hashable, SurveyResults] = OrderedDict()
+        # Reading it changes no order, so that readers need no lock.
+        self._results: FIFOCache[Hashable, SurveyResults] = FIFOCache(MOST_RESULTS)
 
     def get(self, key: Hashable, make: Callable[[], SurveyResults]) -> SurveyResults:
         """Return the results of everything that the key names; one reader at a time makes some."""
@@ -83,8 +82,6 @@ class ResultsCache:
             results = self._results.get(key)
             if results is None:
                 results = self._results[key] = make()
-                while len(self._results) > MOST_RESULTS:
-                    self._results.popitem(last=False)
             return results
 
 
