@@ -168,8 +168,8 @@ class ReportRequest:
 
     def _counts(self, survey: Survey) -> tuple[Any, Any]:
         """Count many files by a query engine, jointly with the anchor too if there is one."""
-        from hushpoll_analysis.sample.parts import tally_parts
         from hushpoll_analysis.results.validity import anchor_of
+        from hushpoll_analysis.sample.parts import tally_parts
 
         assert self.data is not None
         count = partial(tally_parts, survey, self.data, engine=self.engine or ENGINES[0], master=self.master)

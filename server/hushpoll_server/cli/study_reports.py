@@ -35,7 +35,9 @@ def read_reports(url: str, survey_hash: str) -> DatabaseReports:
                 f"survey {name[:12]}: {n} reports are counted, and results are shown from {FEWEST_REPORTS} on",
                 "wait for more reports",
             )
-        return DatabaseReports(survey, tuple(store.record_parts(name)), state.fewest, state.seen_apart)
+        return DatabaseReports(
+            survey, tuple(store.record_parts(name)), state.display_threshold, state.min_distinguishable_batch
+        )
 
 
 def _config(url: str) -> Config:
