@@ -173,11 +173,11 @@ def _routes(app: Flask) -> list[tuple[Rule, str]]:
 
 
 def _address(store: Store, app: Flask, rule: Rule) -> str:
-    values: dict[str, Any] = dict(FILES.get(rule.endpoint, {}))
+    constants = {"question_id": "q1", "code": "0" * 20, "ending": "json", "form": "json"}
+    values: dict[str, Any] = {name: constants[name] for name in rule.arguments & set(constants)}
+    values |= FILES.get(rule.endpoint, {})
     if "draft_id" in rule.arguments:
         values["draft_id"] = make_draft(store).id
-    if "question_id" in rule.arguments:
-        values["question_id"] = "q1"
     if "number" in rule.arguments:
         values |= {"draft_id": _with_block(store), "number": 0}
     if "tag" in rule.arguments:
@@ -188,12 +188,8 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
         values["question"] = make_published(store).questions[0].id
     if "logo_hash" in rule.arguments:
         values["logo_hash"] = logos.keep(store, b"GIF89a" + bytes(20))
-    if "code" in rule.arguments:
-        values["code"] = "0" * 20
-    if "ending" in rule.arguments:
-        values["ending"] = "json"
-    if "form" in rule.arguments:
-        values["form"] = "share" if rule.endpoint == "workspace.survey.refused_form" else "json"
+    if rule.endpoint == "workspace.survey.refused_form":
+        values["form"] = "share"
     with app.test_request_context():
         built = rule.build(values)
     assert built is not None, f"{rule.endpoint}: no value for one of {rule.arguments}"
