@@ -64,6 +64,15 @@ TARGETS = (
         ),
     ),
     Target(
+        "intervals",
+        "analysis/hushpoll_analysis/interval",
+        (
+            "tests/analysis/interval",
+            "tests/analysis/estimand/test_shares_golden.py",
+            "tests/analysis/estimand/test_shares.py",
+        ),
+    ),
+    Target(
         "estimators",
         "analysis/hushpoll_analysis/estimand",
         (
