@@ -75,7 +75,7 @@ class EmailForm(FlaskForm):  # type: ignore[misc]
         later("E-mail address"),
         [Length(max=254)],
         description=later(
-            "Where a link to a new password goes, if this server sends mail. Empty it to remove it."
+            "Receives a link to set a new password, if this server sends mail. Leave it empty to remove it."
         ),
     )
     email_present = PasswordField(
@@ -109,7 +109,7 @@ class TokenForm(PresentForm):
     label = StringField(
         later("What it is for"),
         [InputRequired(later("Say what the token is for.")), Length(max=64)],
-        description=later("For yourself, to know it again: the program or the machine that will use it."),
+        description=later("A name by which you recognize it: the program or the computer that will use it."),
     )
     scopes = SelectMultipleField(
         later("What it may do"),
@@ -284,7 +284,7 @@ def revoke_token() -> Response:
     try:
         token_id = request.form.get("id", "")
         gone = tokens.revoke(get_store(), token_id, actor=current_user.name, name=current_user.name)
-        flash(_("The token “%(token)s” opens nothing any more.", token=gone.label), "done")
+        flash(_("The token “%(token)s” is revoked.", token=gone.label), "done")
     except AccountError as error:
         flash(sentence(error), "problem")
     return redirect(url_for("accounts.own_tokens"))

@@ -136,7 +136,7 @@ def _readable(text: str) -> str:
 
 
 def _no_role() -> AccountError:
-    return AccountError("your institution gives you no role on this server", "ask whoever runs it for one")
+    return AccountError("your institution gives you no role on this server", "ask its operator for one")
 
 
 def connect(store: Store, name: str, issuer: str, subject: str) -> None:

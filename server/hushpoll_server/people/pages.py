@@ -118,7 +118,7 @@ def sign_in() -> str | Response | tuple[str, int]:
         form.name.errors = [sentence(error)]
         return _sign_in_page(form), 429
     if begun is None:
-        form.password.errors = [_("This name and password do not belong together. Try again.")]
+        form.password.errors = [_("Wrong name or password. Try again.")]
         return _sign_in_page(form), 422
     if isinstance(begun, HalfWay):
         session["half_way"] = [*begun, form.next.data]
@@ -163,7 +163,7 @@ def sign_in_code() -> str | Response | tuple[str, int]:
 def _refused(form: CodeForm) -> str:
     if form.credential.data:
         return _("This passkey is not one of the account's. Try again, or use another.")
-    return _("This code is not right, or was used before. Wait for the next one.")
+    return _("This code is wrong or was used before. Wait for the next one.")
 
 
 def _code_page(form: CodeForm, name: str) -> str:

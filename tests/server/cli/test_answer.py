@@ -362,7 +362,7 @@ def test_the_terminal_calls_a_chance_neither_all_nor_none(options: list[str]) ->
 def test_the_terminal_promises_what_the_odds_allow(vector: dict[str, Any]) -> None:
     said = lead(Survey.from_published(vector["document"].encode()))
     tier, one_sided = vector["tier"], vector["one_sided"]
-    assert ("nobody can tell for certain" in said) == (tier == "strong" and not one_sided)
+    assert ("no one can tell for certain" in said) == (tier == "strong" and not one_sided)
     assert ("can hint at" in said) == (tier == "fair" and not one_sided)
     assert ("still shows what you chose" in said) == one_sided
     assert ("This protects little." in said) == (tier == "weak")

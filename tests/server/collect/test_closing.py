@@ -117,7 +117,7 @@ def test_a_day_and_a_number_can_be_taken_back_while_open(store: Store, survey: S
     assert state is not None
     assert (state.closes_on, state.closes_at, state.is_open) == (None, None, True)
     closing.close(store, survey.hash)
-    with pytest.raises(HushpollError, match="only whoever runs the server can open it again"):
+    with pytest.raises(HushpollError, match="only the operator of the server can open it again"):
         closing.plan(store, survey.hash)
 
 

@@ -101,7 +101,7 @@ def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
     client = half_way(app)
     assert client.get("/surveys").status_code == 302, "half way is not in"
     wrong = submit(client, "/sign-in/code", code=wrong_codes(totp)[0])
-    assert (wrong.status_code, "not right" in wrong.text) == (422, True)
+    assert (wrong.status_code, "This code is wrong" in wrong.text) == (422, True)
     entered = submit(client, "/sign-in/code", code=totp.at(audit_log.now()))
     assert entered.location == "/account"
     assert client.get("/account").status_code == 200

@@ -126,7 +126,7 @@ def test_no_steps_where_coins_and_dice_cannot_be_exact(mechanism: dict[str, Any]
 
 
 KNOWN = "Someone who knows your answer to the second question can learn more, up to your own answer."
-BARE = "Nobody is told to choose this answer, so choosing it does reveal that it is true: "
+BARE = "The instructions tell no one to choose this answer, so choosing it does reveal that it is true: "
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_the_page_gives_steps_warnings_and_no_cookie(client: FlaskClient, paper_
     assert "Set-Cookie" not in page.headers
     assert page.headers["Cache-Control"] == "no-store"
     assert "<script" not in page.text
-    assert "Toss 2 coins where nobody can see them." in page.text
+    assert "Toss 2 coins where no one can see them." in page.text
     assert "A No does reveal that both are No." in page.text
     assert "Nobody, including us" not in page.text
     assert "&lt;b&gt;Time&lt;/b&gt;" in page.text
@@ -375,8 +375,9 @@ def test_a_question_with_a_rule_says_whom_it_is_for(client: FlaskClient, store: 
     store.publish(survey)
     text = client.get(f"/s/{survey.hash}/paper").text
     assert (
-        "This question is for those whose true answer to question 1 is: \u2068Yes\u2069. For everybody else the true"
-        " answer here is “does not apply”." in text
+        "This question is for those whose true answer to question 1 is: \u2068Yes\u2069."
+        " For everyone else the true answer here is “does not apply”."
+        in text
     )
     assert (
         text.count('name="q1"') == 3

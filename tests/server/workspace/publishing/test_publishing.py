@@ -147,11 +147,11 @@ def test_the_link_carries_the_hash_in_its_fragment_also_as_qr(owner: FlaskClient
 
 def test_the_poster_promises_no_more_than_the_survey_keeps(owner: FlaskClient, store: Store) -> None:
     finite = make_published(store)
-    assert "nobody can tell for certain what you choose" in owner.get(f"/surveys/{finite.hash}/poster").text
+    assert "no one can tell for certain what you choose" in owner.get(f"/surveys/{finite.hash}/poster").text
     open_one = Survey.from_draft({**documents.blank("Open"), "questions": [OR_POLL]})
     store.publish(open_one, "owner")
     assert (
-        "nobody can tell for certain what you choose"
+        "no one can tell for certain what you choose"
         not in owner.get(f"/surveys/{open_one.hash}/poster").text
     )
     invited = make_published(store, invitation=True)
