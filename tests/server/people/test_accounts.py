@@ -111,7 +111,7 @@ def test_the_pause_doubles_and_ends(people: Store, monkeypatch: pytest.MonkeyPat
         sign_in(people, "owner", "wrong password")
         clock[0] += 300
     sign_in(people, "owner", "wrong password")
-    with pytest.raises(AccountError, match="somebody else; wait 8 minutes"):
+    with pytest.raises(AccountError, match="someone else; wait 8 minutes"):
         sign_in(people, "owner", PASSWORD)
     clock[0] += 481
     assert sign_in(people, "owner", PASSWORD)
