@@ -126,7 +126,7 @@ def _text(result: Budget) -> str:
 
 
 def _line(planned: QuestionBudget, width: int) -> str:
-    from hushpoll_analysis.planning.epsilon_search import margin_words
+    from hushpoll_analysis.planning.margin_text import margin_words
 
     question = planned.search.question
     margin, required = margin_words(question, planned.margin), margin_words(question, planned.target_margin)

@@ -9,7 +9,8 @@ from itertools import combinations
 from hushpoll_client.formatting import at_most, epsilon_text
 from hushpoll_client.messages import msg
 
-from .epsilon_search import HIGH_TOTAL, QuestionBudget, krr_needed, margin_words
+from .epsilon_search import HIGH_TOTAL, QuestionBudget, krr_needed
+from .margin_text import margin_words
 
 __all__ = ["remedies"]
 

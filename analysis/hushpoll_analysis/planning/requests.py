@@ -13,7 +13,8 @@ from hushpoll_client.messages import Message, joined, msg
 from hushpoll_analysis.errors import AnalysisError
 
 from .block_epsilon import BlockEpsilonSearch
-from .epsilon_search import EpsilonSearch, QuestionBudget, margin_words, read_lock
+from .epsilon_search import EpsilonSearch, QuestionBudget, read_lock
+from .margin_text import margin_words
 
 __all__ = ["BlockRequest", "PlanningRequest"]
 

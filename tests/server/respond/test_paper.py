@@ -376,8 +376,7 @@ def test_a_question_with_a_rule_says_whom_it_is_for(client: FlaskClient, store: 
     text = client.get(f"/s/{survey.hash}/paper").text
     assert (
         "This question is for those whose true answer to question 1 is: \u2068Yes\u2069."
-        " For everyone else the true answer here is “does not apply”."
-        in text
+        " For everyone else the true answer here is “does not apply”." in text
     )
     assert (
         text.count('name="q1"') == 3
