@@ -12,7 +12,7 @@ from flask import Flask
 from hushpoll_client import HushpollError
 from hushpoll_server import mail
 from hushpoll_server.config import Config
-from hushpoll_server.people import resetting
+from hushpoll_server.people import password_reset
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.paper import slips
 from hushpoll_server.workspace.sharing.routes import embed_code
@@ -127,7 +127,7 @@ def test_whole_addresses_have_the_path_once(
         links.append(link_to("x"))
 
     monkeypatch.setattr(mail, "is_configured", lambda _: True)
-    monkeypatch.setattr(resetting, "request_link", request_link)
+    monkeypatch.setattr(password_reset, "request_link", request_link)
     send("/sign-in/forgotten", name="owner")
     assert links == [f"{address}/sign-in/reset/x"]
     with app.test_request_context(f"{PREFIX}/", base_url=f"{HOST}{PREFIX}"):

@@ -247,7 +247,7 @@ def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_reports_go_on_beside_a_flood_of_sign_ins(live: Live) -> None:
+def test_reports_handle_events_beside_a_flood_of_sign_ins(live: Live) -> None:
     _, beside, statuses = flood.during_a_flood(live(WORKERS="2"), 2)
     assert beside.reports >= flood.FEWEST_REPORTS
     assert statuses[503] > statuses[422] > 0

@@ -20,7 +20,7 @@ from hushpoll_server.fields import choices, sentence
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_words
 
-from . import accounts, identities, passkeys, resetting, second_factor, sessions, tokens
+from . import accounts, identities, passkeys, password_reset, second_factor, sessions, tokens
 from .access import current_user, login_required
 from .audit_log import now
 from .blueprint import bp
@@ -149,7 +149,7 @@ def change_email() -> Page:
     if form.validate_on_submit():
         try:
             if password_fits(store, name, form.email_present.data):
-                resetting.set_email(store, name, form.email.data or "", actor=name)
+                password_reset.set_email(store, name, form.email.data or "", actor=name)
                 flash(_("Your e-mail address is saved."), "done")
                 return redirect(url_for("accounts.account") + "#email")
             form.email_present.errors = [_("This is not your present password. Try again.")]
@@ -161,7 +161,7 @@ def change_email() -> Page:
 def _account_page(form: PasswordForm, email_form: EmailForm | None = None) -> str:
     store, name = get_store(), current_user.name
     if email_form is None:
-        email_form = EmailForm(formdata=None, email=resetting.email_of(store, name))
+        email_form = EmailForm(formdata=None, email=password_reset.email_of(store, name))
     return render_template(
         "accounts/account.html",
         form=form,

@@ -1,4 +1,4 @@
-"""A client's connection: what has come of its next request, what is left of its answer, how long anybody waits."""
+"""A client's connection: the received part of its next request, the unsent part of its answer, and deadlines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAY_WAIT = BoundedSemaphore(max(1, Config.from_environment().threads // 4))
 
 
 class ClientSocket(socket.socket):
-    """A socket that never blocks; who has to wait for it says until when.
+    """A socket that never blocks; a caller that must wait gives a deadline.
 
     gunicorn switches between waiting and not waiting several times for each request. Here these are no system calls,
     and no thread hands the interpreter over for them.

@@ -256,9 +256,9 @@ def test_what_is_left_behind_meanwhile_stays_marked(
     meanwhile(store)
     with monkeypatch.context() as patch:
         patch.setattr(scrubbing, "_write_inbox_again", meanwhile)
-        scrubbing.tidy(store)
+        scrubbing.scrub(store)
     assert is_left(store, INBOX)
-    scrubbing.tidy(store)
+    scrubbing.scrub(store)
     assert not is_left(store, INBOX)
 
 

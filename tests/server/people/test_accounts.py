@@ -10,7 +10,15 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 from flask import Flask
-from hushpoll_server.people import accounts, audit_log, devices, passwords, sessions, sharing, tries
+from hushpoll_server.people import (
+    accounts,
+    audit_log,
+    devices,
+    passwords,
+    sessions,
+    sharing,
+    sign_in_throttle,
+)
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.sign_in import session_user, sign_in
 from hushpoll_server.problems import Problem
@@ -37,7 +45,7 @@ both = pytest.mark.parametrize(
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, clock: list[int]) -> None:
     """Let the people's room read the time from a list."""
-    for module in (audit_log, sessions, tries):
+    for module in (audit_log, sessions, sign_in_throttle):
         monkeypatch.setattr(module, "now", lambda: clock[0])
 
 
@@ -214,7 +222,7 @@ def test_unknown_names_are_throttled_alike_and_never_written_down(people: Store)
         kept = tx.execute(select(sign_in_failures.c.name_hash)).scalars().all()
     assert len(kept) == 2, "one for the name, one for all unknown names together"
     assert not any("secret" in one for one in kept)
-    assert tries.unknown_names(people) == 5
+    assert sign_in_throttle.unknown_names(people) == 5
     assert not any("secret" in str(entry) for entry in audit_log.audit_entries(people))
 
 

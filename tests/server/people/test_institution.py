@@ -24,7 +24,7 @@ from hushpoll_server.people import (
     audit_log,
     identities,
     openid,
-    resetting,
+    password_reset,
     second_factor,
 )
 from hushpoll_server.store.surveys import Store
@@ -256,7 +256,7 @@ def test_nobody_gets_an_account_by_a_name_or_an_address(
     place: tuple[Flask, Store], provider: Provider
 ) -> None:
     app, store = place
-    resetting.set_email(store, "owner", "owner@example.edu", actor="test")
+    password_reset.set_email(store, "owner", "owner@example.edu", actor="test")
     provider.person = {"sub": "1", "preferred_username": "owner", "email": "owner@example.edu"}
     come_back(app.test_client())
     unlock(store, "owner 2")
@@ -416,14 +416,14 @@ def test_no_link_for_a_new_password_goes_to_an_account_without_one(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(resetting, "_send", lambda _, letters: sent.extend(letters))
+    monkeypatch.setattr(password_reset, "_send", lambda _, letters: sent.extend(letters))
     with server_with(tmp_path, provider) as (app, store):
         come_back(app.test_client())
         unlock(store, "jane")
         with store.write() as tx:
             tx.execute(update(users).where(users.c.name == "jane").values(email="jane@example.edu"))
         with app.test_request_context():
-            resetting.request_link(store, "jane", lambda token: token).join()
+            password_reset.request_link(store, "jane", lambda token: token).join()
         assert sent == []
 
 

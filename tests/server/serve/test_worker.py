@@ -20,7 +20,7 @@ import pytest
 from gunicorn.config import Config as GunicornConfig
 from hushpoll_client import Survey
 from hushpoll_server.serve.connection import MOST_KEPT, ClientSocket, Connection
-from hushpoll_server.serve.graceful_shutdown import shut_when_told_to_stop
+from hushpoll_server.serve.graceful_shutdown import ignore_new_connections_on_stop
 from hushpoll_server.serve.request_buffer import LARGEST_HEAD
 from hushpoll_server.serve.worker import Worker
 
@@ -386,7 +386,7 @@ def test_the_door_is_shut_only_by_whoever_is_alone_at_it(field: str, value: obje
             stop=lambda graceful: told.append(graceful),
         )
         setattr(arbiter, field or "LISTENERS", value or [listener])
-        shut_when_told_to_stop(arbiter)
+        ignore_new_connections_on_stop(arbiter)
         arbiter.stop(graceful=False)
         assert told == [False]
         assert is_let_in(listener.getsockname()[1]) is bool(field)
