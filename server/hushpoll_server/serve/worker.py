@@ -206,14 +206,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _watch_reading(self, conn: Connection) -> None:
         """Send the rest of an answer when there is room for it; the client's requests are not read meanwhile."""
         self._unpoll(conn)
-        self._poll(conn, selectors.EVENT_WRITE, self._send_kept)
+        self._poll(conn, selectors.EVENT_WRITE, self._send_unsent)
         self._give_time(conn)
         while sum(connection.sock.kept for connection in self.reading) > MOST_KEPT_BY_ALL:
             self._drop(next(iter(self.reading)))
 
-    def _send_kept(self, conn: Connection, client: ClientSocket) -> None:
+    def _send_unsent(self, conn: Connection, client: ClientSocket) -> None:
         try:
-            client.send_kept()
+            client.send_unsent()
         except OSError:
             self._drop(conn)
             return

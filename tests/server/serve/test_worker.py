@@ -444,7 +444,7 @@ def test_who_has_not_read_for_longest_is_let_go_when_too_much_is_kept(
     first.answer(3 << 20)
     second.answer(3 << 20)
     assert first.client.recv(1 << 16)
-    worker._send_kept(first.connection, first.connection.sock)  # it has read, and is behind the second now
+    worker._send_unsent(first.connection, first.connection.sock)  # it has read, and is behind the second now
     third.answer(3 << 20)
     assert [one.connection.is_gone for one in (first, second, third)] == [False, True, False]
     assert worker.nr_conns == 2
