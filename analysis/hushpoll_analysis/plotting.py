@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["COLOUR", "draw_line", "draw_whiskers", "new_axes"]
-
 COLOUR = "#17605d"
 PALE = "#9fb8b6"
 ROW = 0.32

@@ -13,8 +13,6 @@ from .summary import Summary
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PlottedResult", "as_json", "flat", "rows_as_json"]
-
 
 def as_json(value: Any) -> Any:
     """Return a value as JSON knows it: arrays as lists, and None for a number that is unbounded or does not exist."""

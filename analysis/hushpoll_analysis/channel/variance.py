@@ -22,8 +22,6 @@ from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["TARGETS", "DecoyVariance", "MeanSpread", "Spread", "spread"]
-
 TARGETS = ("shares", "mean", "cumulative")
 """What a plan can be made for: every share, the average of evenly spaced answers, "so much or more"."""
 

@@ -20,8 +20,6 @@ from hushpoll_analysis.channel.base import Floats
 from .optimal.problem import Problem, points
 from .optimal.worst_case import worst_of
 
-__all__ = ["Offer", "offers"]
-
 _LARGE = 64  # reports beyond which tables are not written out
 
 

@@ -15,15 +15,6 @@ from hushpoll_analysis.result import PlottedResult
 
 from .precision import read_number, read_whole
 
-__all__ = [
-    "PowerResult",
-    "answers_for_difference",
-    "answers_for_power",
-    "power",
-    "power_of_difference",
-    "read_ratio",
-]
-
 _NORMAL = NormalDist()
 
 

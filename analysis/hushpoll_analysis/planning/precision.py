@@ -23,21 +23,6 @@ from hushpoll_client.messages import msg
 from hushpoll_analysis.channel.variance import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = [
-    "PLANNED",
-    "Number",
-    "Precision",
-    "best_channel",
-    "build",
-    "curator_variance",
-    "mechanism_class",
-    "read_number",
-    "read_whole",
-    "recommended",
-    "recommended_for",
-]
-
-
 PLANNED = {
     name: mechanism
     for name, mechanism in MECHANISMS.items()

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["Candidate", "Recommendation", "recommend", "recommend_for"]
-
 _TIE = 1e-5
 _MOST_DESIGNED = 64  # rows for which the designs compare all candidates; longer lists have shares only
 _OTHERS = {

@@ -15,8 +15,6 @@ from hushpoll_analysis.errors import AnalysisError
 from .block_epsilon import BlockEpsilonSearch
 from .epsilon_search import EpsilonSearch, QuestionBudget, margin_words, read_lock
 
-__all__ = ["BlockRequest", "PlanningRequest"]
-
 _CLOSE = 1.0005
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
@@ -31,8 +31,6 @@ from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy, keeps_call
 
 from .correlation_pairs import ColumnPair, read_moments
-
-__all__ = ["Correlation", "correlate"]
 
 FEW = 10
 """Joint reports of a kind that are expected: with fewer a note says so."""

@@ -18,8 +18,6 @@ from hushpoll_analysis.tables.shown_cells import Cells
 
 from .numbers import unit_of
 
-__all__ = ["GroupShare", "GroupTable", "sentences"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class GroupShare(IntervalEstimate):

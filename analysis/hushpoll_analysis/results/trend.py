@@ -24,8 +24,6 @@ from .survey import SurveyResults
 from .trend_line import change_between, line_through
 from .wave_values import MEAN, WaveValue, read_wave
 
-__all__ = ["Trend", "TrendWave", "trend"]
-
 FEW, MANY = 5, 5
 """Degrees of freedom of a wave, and number of waves, between which the line is tested at about its level."""
 

@@ -11,8 +11,6 @@ from hushpoll_analysis.sample.option_columns import YES_NO
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
 
-__all__ = ["ShareTable"]
-
 
 class _Share(Protocol):
     @property

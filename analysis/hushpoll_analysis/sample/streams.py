@@ -45,8 +45,6 @@ from hushpoll_analysis.sample.missing import OMIT, names_in
 from hushpoll_analysis.sample.parts import engine_tables
 from hushpoll_analysis.sample.tally import column_of
 
-__all__ = ["MOST_ROWS", "combinations", "takes_streams"]
-
 MOST_ROWS = 200_000
 """Different rows that are kept: a logit of so many, with three covariates, takes 70 MB beside the program."""
 _NEEDS_ROWS = ("replicates", "designs")

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Marginal
-from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import Estimate, shown_share
@@ -47,17 +48,6 @@ from hushpoll_analysis.sample.row_designs import Designs, with_designs
 from hushpoll_analysis.sample.share_table import ShareTable
 from hushpoll_analysis.sample.weighted_notes import weighted_notes
 from hushpoll_analysis.tidy import keeps_call
-
-__all__ = [
-    "Everybody",
-    "WeightedEstimate",
-    "WeightedQuestion",
-    "WeightedReports",
-    "WeightedShare",
-    "read_weighted",
-    "weighted_estimate",
-    "weighted_option",
-]
 
 SHARE_KEYS = (
     "option",

@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 from hushpoll_analysis.arguments import by_name, seed_of
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
@@ -25,8 +25,6 @@ from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.summary import Summary
 
 from .latent_table import LatentTable, points_of, read_latent
-
-__all__ = ["Clusters", "clusters", "lloyd"]
 
 MOST_STEPS = 300
 ALIKE = 0.9

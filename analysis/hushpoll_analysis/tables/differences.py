@@ -23,8 +23,6 @@ from .many import table_rows
 from .pairs import Pair, PairFigures, pair_figures
 from .within import COLUMNS, TableShare
 
-__all__ = ["Comparison", "GroupDifference", "Outcome", "compare_groups", "stacked_groups"]
-
 MOST_PAIRS = 500
 """Differences of all pairs that are made without a reference: those of 32 groups."""
 

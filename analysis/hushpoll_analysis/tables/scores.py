@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.arguments import by_name
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO, effective_interval, interval
@@ -38,8 +38,6 @@ from hushpoll_analysis.sample.row_designs import Designs, with_designs
 from hushpoll_analysis.sample.weighted import WeightedReports
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
 from hushpoll_analysis.summary import Summary
-
-__all__ = ["SumScore", "sum_score"]
 
 _SAME_REPORTS = "every report is the same, so the standard error is 0 and says nothing; the interval holds"
 _EVERYBODY = "everybody in the population was asked, and directly: this is its mean, without any error"

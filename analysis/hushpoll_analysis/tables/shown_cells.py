@@ -10,15 +10,13 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.arguments import chosen
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
 
 from .independence import IndependenceTest
 from .within import shown_limits
-
-__all__ = ["Cells"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import by_name
-from hushpoll_analysis.channel.view import Floats, analysis_channel
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.channel.view import analysis_channel
 from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Shown
@@ -44,15 +45,6 @@ from hushpoll_analysis.validity.fieller import (
 
 ROUNDED = 0.005
 """How far chances with few digits may miss their sum: .333 three times."""
-
-__all__ = [
-    "Anchored",
-    "anchored",
-    "anchored_joint",
-    "anchored_mean",
-    "anchored_parts",
-    "careless_chances",
-]
 
 
 @dataclass(frozen=True)

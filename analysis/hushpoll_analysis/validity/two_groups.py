@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level, in_order, whole_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown
@@ -32,15 +32,6 @@ from hushpoll_analysis.validity.two_groups_likelihood import TwoBinomials
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "Parameter",
-    "TwoGroupEstimate",
-    "cheating_detection",
-    "cheating_detection_symmetric",
-    "lie_detection",
-    "unrelated_two_groups",
-]
 
 Pair = Sequence[float | str | Fraction]
 _NORMAL, _LIKELIHOOD, _MOVER = Wald(), LikelihoodRatio(), Mover()
