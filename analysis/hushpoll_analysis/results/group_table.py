@@ -231,8 +231,6 @@ def _finite_only(row: Any) -> dict[str, Any]:
     for key, value in row.items():
         if isinstance(value, np.generic):
             value = value.item()
-        else:
-            value = value
         plain[str(key)] = None if isinstance(value, float) and not math.isfinite(value) else value
     return plain
 

@@ -140,8 +140,6 @@ def find_parts(survey: Survey, where: str | Path) -> list[Path]:
         check_hash(survey, schema.metadata or {}, path.name)
         if first is None:
             first = schema.names
-        else:
-            first = first
         _check_alike(first, schema.names, paths[0].name, path.name)
     return paths
 

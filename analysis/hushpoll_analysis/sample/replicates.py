@@ -129,8 +129,6 @@ def _columns(data: pd.DataFrame, columns: Any) -> Floats:
         columns = data[list(columns)]
     if isinstance(columns, pd.DataFrame):
         columns = in_row_order(columns, data, "replicates")
-    else:
-        columns = columns
     try:
         weights = np.asarray(columns, dtype=np.float64)
     except (TypeError, ValueError):

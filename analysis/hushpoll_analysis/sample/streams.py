@@ -201,9 +201,7 @@ def _count_blocks(
         yield from _count_parts(survey, path, names, weights, omit)
         return
     present = [*([FIELD] if survey.groups else []), *(column_of(entry.id) for entry in survey.entries)]
-    if path is None:
-        present = present
-    else:
+    if path is not None:
         present = column_names(path)
     needed_columns = _needed_columns(survey, present, names)
     check_present(weights, present, "database" if path is None else path.name)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ from hushpoll_analysis.interval import (
 )
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.interval.wald import Wald
-from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.result import as_json
 from hushpoll_analysis.sample.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.sample.design import SampleDesign
@@ -101,6 +99,8 @@ class WeightedShare(Estimate):
 class WeightedEstimate(ShareTable[WeightedShare]):
     """Shares of all answers of one question under a sample design; `effective_n` is Kish's."""
 
+    words = "estimated share"
+
     name: str
     n: int
     effective_n: float
@@ -118,14 +118,8 @@ class WeightedEstimate(ShareTable[WeightedShare]):
         rest = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "view"}
         return {**rest, "shares": shares, "notes": list(self.notes)}
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        return draw_whiskers(frame.index, *limits, f"estimated share, {self.level:.0%} interval", axes)
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+    def _notebook_notes(self) -> tuple[str, ...]:
+        return self.notes
 
 
 @keeps_call
@@ -365,8 +359,6 @@ class WeightedReports:
         """Linearised variance of b.f, without an estimated decoy's own part."""
         if design is None:
             design = self.design
-        else:
-            design = design
         values = self.values(target)
         mean = float(design.mean(values[:, None])[0])
         centred = (values - mean)[:, None]

@@ -154,8 +154,6 @@ def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
         )
     if rows.dtype == bool:
         rows = rows.astype(np.uint8)
-    else:
-        rows = rows
     if rows.size and not np.issubdtype(rows.dtype, np.integer):
         raise AnalysisError(f"answers have type {rows.dtype}", "give integers, or whether an item is ticked")
     wrong = np.flatnonzero(~sampler(channel).fits(rows))

@@ -25,9 +25,7 @@ from hushpoll_analysis.interval import AUTO, ENOUGH, IntervalMethod, interval_me
 from hushpoll_analysis.interval.likelihood import LikelihoodRatio
 from hushpoll_analysis.interval.mover import Mover
 from hushpoll_analysis.interval.wald import Wald
-from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.result import PlottedResult, flat
-from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.validity.two_groups_likelihood import TwoBinomials
 
 if TYPE_CHECKING:
@@ -59,7 +57,7 @@ class Parameter(IntervalEstimate, PlottedResult):
 
 
 @dataclass(frozen=True)
-class TwoGroupEstimate(Summary):
+class TwoGroupEstimate(PlottedResult):
     """Result of a two-group design.
 
     Attributes
@@ -72,6 +70,8 @@ class TwoGroupEstimate(Summary):
     possible : bool
         Whether all unconstrained estimates are possible values.
     """
+
+    words = "share"
 
     design: str
     groups: tuple[tuple[int, int], tuple[int, int]]
@@ -118,17 +118,8 @@ class TwoGroupEstimate(Summary):
         rows = [flat(entry) for entry in self.to_dict()["estimates"]]
         return pd.DataFrame(rows).set_index("option")
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        clipped = [parameter.shown for parameter in self.parameters]
-        limits = [[getattr(values, end) for values in clipped] for end in ("estimate", "low", "high")]
-        names = [parameter.name for parameter in self.parameters]
-        words = f"share, {self.level:.0%} interval"
-        return draw_whiskers(names, limits[0], limits[1], limits[2], words, axes)
-
-    def _repr_html_(self) -> str:
-        table: str = self.to_frame().to_html(float_format="{:.4f}".format)
-        return f"<p>{self.design}, {self.level:.0%} {self.interval} interval</p>{table}"
+    def _caption(self) -> str:
+        return f"{self.design}, {self.level:.0%} {self.interval} interval"
 
 
 @dataclass(frozen=True)
