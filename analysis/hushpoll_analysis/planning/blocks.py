@@ -16,8 +16,8 @@ from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.mechanism.subset import recommended_subset
 from hushpoll_client.messages import joined, msg
 
-from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.variance.spread import spread
 from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.variance import TARGETS
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.variance.spread import TARGETS
 from hushpoll_analysis.result import PlottedResult
 
 from .precision import Precision, build, curator_variance, mechanism_class, read_number, read_whole
