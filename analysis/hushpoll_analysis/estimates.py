@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import (
     Interval,
@@ -29,19 +29,6 @@ from hushpoll_analysis.tidy import Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "Difference",
-    "Estimate",
-    "EstimateTable",
-    "IntervalEstimate",
-    "LimitsAt",
-    "Shown",
-    "limits_by",
-    "linear_estimate",
-    "shown_share",
-    "with_interval",
-]
 
 LimitsAt = Callable[[float], tuple[float, float]]
 """Lower and upper limit at a confidence level."""

@@ -14,7 +14,8 @@ from hushpoll_client.formatting import epsilon_text, factor_text
 from .progress import searching
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.planning.budgets import Budget, QuestionBudget
+    from hushpoll_analysis.planning.budgets import Budget
+    from hushpoll_analysis.planning.epsilon_search import QuestionBudget
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

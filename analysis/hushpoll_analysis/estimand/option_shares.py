@@ -15,9 +15,10 @@ from hushpoll_client.messages import msg
 from scipy.special import ndtri
 
 from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
 from hushpoll_analysis.channel.parts import Marginal
-from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
 from hushpoll_analysis.counts import Counts, check_level, check_population, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import (
@@ -38,16 +39,6 @@ from hushpoll_analysis.sample.sample import read_sample
 if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = [
-    "OptionReports",
-    "Pair",
-    "PartsEstimate",
-    "asked_notes",
-    "estimate_parts",
-    "figures",
-    "read_option_reports",
-]
 
 _YES = 1
 

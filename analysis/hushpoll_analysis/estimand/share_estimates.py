@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hushpoll_analysis.arguments import one_or_more, whole_number
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
-from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.counts import finite_numbers, refuse_constant
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.constrained import ConstrainedEstimate, constrained_estimate
@@ -26,8 +26,6 @@ from hushpoll_analysis.sample.finite_population import finite_population
 if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["ShareEstimates"]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -24,8 +24,6 @@ from hushpoll_analysis.planning.precision import Precision, recommended_for
 if TYPE_CHECKING:
     from hushpoll_analysis.planning.block_epsilon import BlockEpsilonSearch
 
-__all__ = ["HIGH_TOTAL", "EpsilonSearch", "QuestionBudget", "krr_needed", "read_lock"]
-
 HIGH_TOTAL = 5.0
 """One person's total from which on it is too high: a whole report then multiplies odds by more than a hundred."""
 _DIGITS = 4  # of an epsilon that was solved for; rounded up, so that the margin is reached

@@ -12,28 +12,19 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from hushpoll_client.exact import Number
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.variance import TARGETS
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.variance.spread import TARGETS
 from hushpoll_analysis.result import PlottedResult
 
-from .precision import (
-    Number,
-    Precision,
-    build,
-    curator_variance,
-    mechanism_class,
-    read_number,
-    read_whole,
-)
+from .precision import Precision, build, curator_variance, mechanism_class, read_number, read_whole
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["SLIDER_STOPS", "Plan", "curve", "plan"]
 
 SLIDER_STOPS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
 """Ten stops of the designer's slider, a factor of about the square root of two apart."""

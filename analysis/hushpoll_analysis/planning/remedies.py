@@ -12,8 +12,6 @@ from hushpoll_client.messages import msg
 from .epsilon_search import HIGH_TOTAL, QuestionBudget, krr_needed
 from .margin_text import margin_words
 
-__all__ = ["remedies"]
-
 _WORTH = 0.95  # advice that leaves more than this part of an epsilon is not given
 _MERGED = 0.4  # of a long list: 12 options become 5
 _MOST_TOGETHER = 10  # neighbours that are tried as one block

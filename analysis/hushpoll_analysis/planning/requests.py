@@ -16,8 +16,6 @@ from .block_epsilon import BlockEpsilonSearch
 from .epsilon_search import EpsilonSearch, QuestionBudget, read_lock
 from .margin_text import margin_words
 
-__all__ = ["BlockRequest", "PlanningRequest"]
-
 _CLOSE = 1.0005
 
 

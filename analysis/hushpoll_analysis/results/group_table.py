@@ -18,8 +18,6 @@ from hushpoll_analysis.tables.shown_cells import Cells
 
 from .numbers import unit_of
 
-__all__ = ["GroupShare", "GroupTable", "sentences"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class GroupShare(IntervalEstimate):
@@ -233,8 +231,6 @@ def _finite_only(row: Any) -> dict[str, Any]:
     for key, value in row.items():
         if isinstance(value, np.generic):
             value = value.item()
-        else:
-            value = value
         plain[str(key)] = None if isinstance(value, float) and not math.isfinite(value) else value
     return plain
 

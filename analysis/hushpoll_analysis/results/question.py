@@ -37,8 +37,6 @@ from .rows import FRAME_COLUMNS, question_rows
 from .sampled import SampledQuestion
 from .validity import LONG_LIST, TOP
 
-__all__ = ["DISHONEST", "QuestionResults", "ReportedShare", "finite", "question_results"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedShare(Estimate):

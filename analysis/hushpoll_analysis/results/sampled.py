@@ -12,8 +12,9 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import maximise
-from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, sampler
+from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.constrained import ConstrainedEstimate
 from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, asked_notes, estimate_parts
@@ -34,12 +35,6 @@ from hushpoll_analysis.sample.weighted import (
 
 from .numbers import Numbers, has_numbers, numbers_of
 from .respondents import MOST_READ, Rows
-
-__all__ = [
-    "SampleEstimate",
-    "SampleParts",
-    "SampledQuestion",
-]
 
 
 @dataclass(frozen=True, repr=False)
