@@ -45,17 +45,17 @@ def wide(text: str) -> str:
 
 def write_brackets(source: Path, target: Path) -> Path:
     """Write a German catalogue with brackets around every sentence of this one, and return its folder."""
-    made = Catalog(locale="de")
+    catalog = Catalog(locale="de")
     for message in read_po(io.BytesIO(source.read_bytes()), locale="de"):
         if not message.id:
             continue
         words = message.id if isinstance(message.id, tuple) else (message.id,)
         said = tuple(f"{OPEN}{wide(text)}{CLOSE}" for text in words)
-        made.add(message.id, said if len(said) > 1 else said[0], context=message.context)
+        catalog.add(message.id, said if len(said) > 1 else said[0], context=message.context)
     folder = target / "de" / "LC_MESSAGES"
     folder.mkdir(parents=True)
     with (folder / "messages.mo").open("wb") as file:
-        write_mo(file, made)
+        write_mo(file, catalog)
     return target
 
 

@@ -175,9 +175,9 @@ def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
 
 
 def link_in(letter: Message) -> str:
-    found = re.search(r"http://\S+(/sign-in/reset/\S+)", letter.get_content())  # type: ignore[attr-defined]
-    assert found
-    return found[1]
+    match = re.search(r"http://\S+(/sign-in/reset/\S+)", letter.get_content())  # type: ignore[attr-defined]
+    assert match
+    return match[1]
 
 
 def asked(store: Store, given: str) -> bool:
@@ -279,7 +279,7 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
     signed = submit(nobody, "/sign-in", name="mia", password="four unrelated words")
     assert signed.status_code == 302
     assert nobody.get(link).status_code == 404, "used"
-    assert "password changed" in [one.action for one in audit_entries(store) if one.subject == "mia"]
+    assert "password changed" in [entry.action for entry in audit_entries(store) if entry.subject == "mia"]
 
 
 @pytest.mark.parametrize("changed", ["new@example.org", ""])
@@ -394,8 +394,8 @@ def test_addresses_of_accounts_are_set_by_their_owners_and_by_admins(
     refused = submit(admin, "/accounts", name="lea", role="designer", email="nonsense")
     assert refused.status_code == 422
     assert "lea" not in [one.name for one in accounts.all_users(store)]
-    made = submit(admin, "/accounts", name="lea", role="analyst", email="lea@example.org")
-    assert "The password of" in made.text
+    response = submit(admin, "/accounts", name="lea", role="analyst", email="lea@example.org")
+    assert "The password of" in response.text
     assert password_reset.email_of(store, "lea") == "lea@example.org"
     assert ("lea", "analyst") in [(one.name, one.role) for one in accounts.all_users(store)]
     log = " ".join(f"{one.detail}" for one in audit_entries(store))

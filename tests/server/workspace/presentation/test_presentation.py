@@ -58,13 +58,16 @@ def test_everything_is_written_shown_again_and_published(owner: FlaskClient, sto
     }
     assert document["consent"] == "I am 18 or older."
     assert document["thanks"] == "Thank you.\nTake care."
-    assert [one["url"] for one in document["help"]] == ["tel:+498001110111", "mailto:help@example.org"]
+    assert [address["url"] for address in document["help"]] == [
+        "tel:+498001110111",
+        "mailto:help@example.org",
+    ]
     assert document["sections"] == [
         {"before": "q1", "title": "First"},
         {"before": "q3", "title": "Last", "text": "One more."},
     ]
     assert document["look"] == {"accent": "#5b2a86", "layout": "steps", "quick_exit": True}
-    shown = owner.get(page).text
+    page_text = owner.get(page).text
     for text in (
         "Board 17",
         "I am 18 or older.",
@@ -72,8 +75,8 @@ def test_everything_is_written_shown_again_and_published(owner: FlaskClient, sto
         "One more.",
         "#5b2a86",
     ):
-        assert text in shown
-    assert f"contrast of {int(10 * contrast('#5b2a86', PAPER)) / 10:g} to the page" in shown
+        assert text in page_text
+    assert f"contrast of {int(10 * contrast('#5b2a86', PAPER)) / 10:g} to the page" in page_text
     first = owner.get(f"/drafts/{draft.id}").text
     assert 'value="University of Somewhere"' in first
     assert "consent to tick, thanks, 2 help addresses, 2 sections, one question at a time" in first
@@ -133,8 +136,8 @@ def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_kept(
     said = refused.text.partition(f'id="{where}-error"')[2].partition("</p>")[0]
     assert what in said
     assert again(store, draft).document == draft.document
-    told = submit(owner, page, autosave="yes", **fields).get_json()
-    assert set(told["errors"]) == {where}
+    response = submit(owner, page, autosave="yes", **fields).get_json()
+    assert set(response["errors"]) == {where}
     assert again(store, draft).revision == 1
 
 
@@ -159,9 +162,9 @@ def test_translated_sections_follow_when_sections_change(owner: FlaskClient, sto
     page = f"/drafts/{draft.id}/around"
     kept = {"before_0": "d", "title_0": "You", "before_1": "c", "title_1": "Often", "text_1": "A text."}
     submit(owner, page, asked_by="We", **kept, before_2="b", title_2="New")
-    found = again(store, draft).document
-    assert [one["title"] for one in found["sections"]] == ["New", "Often", "You"]
-    assert found["translations"]["fr"]["sections"] == [
+    saved = again(store, draft).document
+    assert [section["title"] for section in saved["sections"]] == ["New", "Often", "You"]
+    assert saved["translations"]["fr"]["sections"] == [
         {},
         {"title": "Two fr", "text": "Text fr"},
         {"title": "One fr"},
@@ -194,8 +197,8 @@ def upload(client: FlaskClient, draft: Draft, body: bytes, name: str = "logo.png
 def test_a_logo_is_kept_named_by_its_hash_shown_and_removed(owner: FlaskClient, store: Store) -> None:
     draft = three(store)
     assert upload(owner, draft, png()).status_code == 302
-    found = again(store, draft)
-    address = f"/logos/{found.document['look']['logo']}"
+    saved = again(store, draft)
+    address = f"/logos/{saved.document['look']['logo']}"
     assert owner.get(address).data == png()
     page = f"/drafts/{draft.id}/around"
     assert address in owner.get(page).text
