@@ -46,7 +46,7 @@ test: $(VENV)/.test  ## Run all tests; installs Chromium, PostgreSQL and nginx t
 QUICK := tests/client tests/test_architecture.py tests/test_errors.py tests/test_one_place.py \
          $(addprefix tests/analysis/,estimand/test_shares_golden.py interval/test_registry_golden.py results/test_survey.py \
          test_layers.py results/test_texts.py) \
-         $(addprefix tests/server/test_,api.py headers.py respond.py store.py) \
+         $(addprefix tests/server/,collect/test_api.py test_security.py respond/test_page.py store/test_surveys.py) \
          $(addprefix tests/server/workspace/,questions/test_editor.py publishing/test_publishing.py)
 
 quick: $(VENV)/.test  ## Run what a change breaks most often, in under a minute: no browser, no PostgreSQL, no simulation

@@ -56,11 +56,11 @@ TARGETS = (
         "client/hushpoll_client",
         (
             "tests/client",
-            "tests/server/test_cli_ledger.py",
-            "tests/server/test_cli_answer.py",
-            "tests/server/test_cli_check.py",
-            "tests/server/test_cli_kinds.py",
-            "tests/server/test_paper.py",
+            "tests/server/cli/test_ledger.py",
+            "tests/server/cli/test_answer.py",
+            "tests/server/cli/test_check.py",
+            "tests/server/cli/test_kinds.py",
+            "tests/server/respond/test_paper.py",
         ),
     ),
     Target(

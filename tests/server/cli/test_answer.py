@@ -355,7 +355,7 @@ def test_the_terminal_calls_a_chance_neither_all_nor_none(options: list[str]) ->
 
 @pytest.mark.parametrize(
     "vector",
-    json.loads((Path(__file__).parents[1] / "vectors" / "assurance.json").read_text(encoding="ascii")),
+    json.loads((Path(__file__).parents[2] / "vectors" / "assurance.json").read_text(encoding="ascii")),
     ids=lambda vector: vector["name"],
 )
 def test_the_terminal_promises_what_the_odds_allow(vector: dict[str, Any]) -> None:
