@@ -112,7 +112,7 @@ TERMS = {
             "The fingerprint (SHA-256) names exactly one survey; a device compares it with what it was served."
         ),
         "threat-model",
-        "who-what-and-the-answer-to-it",
+        "threats-and-answers",
     ),
     "sealed": Term(
         later("sealed"),

@@ -60,6 +60,7 @@ PAGES = _TITLES | {
 }
 """Every page; one without a short title comes last, under its heading."""
 
+_EXTENSIONS = ["tables", "fenced_code", "toc", "sane_lists", "hushpoll_server.manual.formulas"]
 _FENCE_TITLE = re.compile(r'^(```\w*) title="([^"]*)"$', re.M)
 _LINK = re.compile(r'href="(?:\./)?([\w-]+)\.md(#[^"]*)?"')
 _IMAGE = re.compile(r'src="images/([^"]*)"')
@@ -83,7 +84,7 @@ def rendered(name: str) -> Rendered:
 
     text = (FOLDER / f"{name}.md").read_text("utf-8")
     text = _FENCE_TITLE.sub(r"*\2*\n\n\1", text)
-    converter = markdown.Markdown(extensions=["tables", "fenced_code", "toc", "sane_lists"])
+    converter = markdown.Markdown(extensions=_EXTENSIONS)
     html = converter.convert(text)
     html = _LINK.sub(
         lambda match: f'href="{match[1] if match[1] in PAGES else "index"}{match[2] or ""}"', html
