@@ -13,6 +13,7 @@ export DATABASE_URL
 endif
 
 BIN     := $(VENV)/bin
+COMPILED := $(patsubst %.po,%.mo,$(wildcard server/hushpoll_server/i18n/translations/*/LC_MESSAGES/messages.po))
 COMPILE := $(BIN)/uv pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes \
            --no-emit-index-url --no-annotate
 
@@ -24,10 +25,10 @@ ENGINES := WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb firefox-esr
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-run: $(VENV)/.run  ## Start the server with a demo survey (PORT=, HOST=, DATA=, DATABASE_URL=)
+run: $(VENV)/.run $(COMPILED)  ## Start the server with a demo survey (PORT=, HOST=, DATA=, DATABASE_URL=)
 	@$(BIN)/hushpoll serve
 
-demo: $(VENV)/.run  ## Run a study in a minute: 2,000 made-up respondents, estimates beside the hidden truth
+demo: $(VENV)/.run $(COMPILED)  ## Run a study in a minute: 2,000 made-up respondents, estimates beside the hidden truth
 	@$(BIN)/hushpoll demo
 
 # Every worker has a core to itself: linear algebra in as many threads as there are cores would only get into its way.
@@ -150,6 +151,10 @@ $(BIN)/python:
 	  || { echo "hushpoll needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 run" >&2; exit 2; }
 	@$(PYTHON) -m venv $(VENV) \
 	  || { echo "No virtual environment could be made. On Debian: apt-get install python3-venv" >&2; exit 2; }
+
+# An installation compiles the translations; so does a start after one of them has changed.
+$(COMPILED): %.mo: %.po | $(VENV)/.run
+	@$(BIN)/python hatch_build.py
 
 $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	@echo "Installing hushpoll into $(VENV) (once)"

@@ -39,12 +39,12 @@ def main() -> None:
     """Find them all and write the file."""
     shipped = {}
     for key, find in tqdm(list(asked())):
-        found: OptimalChannel = find()
-        shipped[design_cache.key(key)] = found.to_json()
-    place = Path(design_cache.__file__).with_name(design_cache.SHIPPED)
+        design: OptimalChannel = find()
+        shipped[design_cache.key(key)] = design.to_json()
+    path = Path(design_cache.__file__).with_name(design_cache.SHIPPED)
     text = json.dumps(shipped, sort_keys=True, separators=(",", ":")).encode("ascii")
-    place.write_bytes(gzip.compress(text, compresslevel=9, mtime=0))
-    print(f"{len(shipped)} designs, {len(text):,} bytes, {place.stat().st_size:,} compressed: {place.name}")
+    path.write_bytes(gzip.compress(text, compresslevel=9, mtime=0))
+    print(f"{len(shipped)} designs, {len(text):,} bytes, {path.stat().st_size:,} compressed: {path.name}")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
-from hushpoll_analysis.data.parts import ROWS, tally_parts, write_parts
+from hushpoll_analysis.sample.parts import ROWS, tally_parts, write_parts
 from hushpoll_client import Survey
 from kept import keep
 from report import ten_questions

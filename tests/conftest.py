@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hatch_build import TRANSLATIONS, compile_catalogues
 from tests.environment import MEMORY
 
 # The machines that run the tests are shared and noisy: how long an example takes says nothing. The short run tries the
@@ -23,6 +24,9 @@ SLOW_FIRST = ("test_packaging.py", "docs", "browser", "analysis", "server")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        # Once, before any worker: also where a catalogue has changed since the installation.
+        compile_catalogues(Path(__file__).parent.parent / TRANSLATIONS)
     settings.load_profile("new" if config.getoption("--long") else "same")
     # Whatever the machine's own server has as its settings.
     os.environ["HUSHPOLL_CONFIG"] = os.devnull

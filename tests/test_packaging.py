@@ -105,9 +105,12 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
         "hushpoll_server/templates/layout.html",
         "hushpoll_server/static/palette.css",
         "hushpoll_server/store/migrations/versions/0017_no_counts.py",
-        "hushpoll_server/respond/translations/de/LC_MESSAGES/messages.po",
-        "hushpoll_server/workspace/translations/de/LC_MESSAGES/messages.mo",
-        "hushpoll_server/said/translations/de/LC_MESSAGES/messages.mo",
+        "hushpoll_server/collect/openapi.yaml",
+        "hushpoll_server/i18n/translations/de/LC_MESSAGES/messages.po",
+        *(
+            f"hushpoll_server/i18n/translations/{tag}/LC_MESSAGES/messages.mo"
+            for tag in ("ar", "de", "es", "fr")
+        ),
     ],
 )
 def test_the_wheel_holds_more_than_python(wheel: Path, part: str) -> None:

@@ -27,7 +27,9 @@ def _lazy() -> tuple[Any, Any, list[str]]:
 
 def __getattr__(name: str) -> Any:
     load, _, names = _lazy()
-    return names if name == "__all__" else load(name)
+    if name == "__all__":
+        return names
+    return load(name)
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,9 @@ def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise AnalysisError(f"{what} is {value!r}", "give a number")
     if not low <= float(value) <= high:
-        most = f" to {high:g}" if math.isfinite(high) else " or more"
+        most = " or more"
+        if math.isfinite(high):
+            most = f" to {high:g}"
         raise AnalysisError(f"{what} is {value!r}", f"give a number of {low:g}{most}")
     return float(value)
 
@@ -31,10 +33,10 @@ def whole_number(value: Any, what: str, least: int) -> int:
     return int(value)
 
 
-def chosen(value: Any, what: str, known: Sequence[str]) -> str:
+def chosen(value: Any, what: str, choices: Sequence[str]) -> str:
     """Read one of some words."""
-    if not isinstance(value, str) or value not in known:
-        raise AnalysisError(f"{what} {value!r} is not one of {', '.join(known)}")
+    if not isinstance(value, str) or value not in choices:
+        raise AnalysisError(f"{what} {value!r} is not one of {', '.join(choices)}")
     return value
 
 
@@ -47,7 +49,9 @@ def listed(values: Any, what: str) -> tuple[Any, ...]:
 
 def one_or_more(values: Any, what: str) -> tuple[Any, ...]:
     """Read a list of names; a single one will do."""
-    return (values,) if isinstance(values, str) else listed(values, what)
+    if isinstance(values, str):
+        return (values,)
+    return listed(values, what)
 
 
 def by_name(values: Any, what: str) -> dict[str, tuple[Any, ...]]:
@@ -59,7 +63,7 @@ def by_name(values: Any, what: str) -> dict[str, tuple[Any, ...]]:
             f"{what}: expected a list for each variable by its name, got {type(values).__name__}",
             f"write {what}={{'name': [...]}}",
         )
-    return {str(name): listed(one, f"{what} of {name}") for name, one in values.items()}
+    return {str(name): listed(entry, f"{what} of {name}") for name, entry in values.items()}
 
 
 def seed_of(seed: Any) -> Any:
@@ -67,5 +71,5 @@ def seed_of(seed: Any) -> Any:
     if seed is None or isinstance(seed, np.random.Generator | np.random.SeedSequence):
         return seed
     if isinstance(seed, list | tuple | np.ndarray) and len(seed):
-        return [whole_number(one, "seed", 0) for one in seed]
+        return [whole_number(entry, "seed", 0) for entry in seed]
     return whole_number(seed, "seed", 0)

@@ -30,7 +30,7 @@ def parse_survey(data: bytes) -> Survey:
 
 
 def _estimable(survey: Survey) -> Survey:
-    """Refuse channels that somebody else made and that cannot tell what shall be reported."""
+    """Refuse channels from elsewhere that cannot tell what shall be reported."""
     if any(question.kind.targets and not question.mechanism.recompiled for question in survey.questions):
         from hushpoll_analysis.planning.draft_resolution import check_targets
 
@@ -58,16 +58,20 @@ def _loaded(data: bytes) -> Any:
 
 
 def _to_be_resolved(value: Any) -> bool:
-    questions = value.get("questions") if isinstance(value, Mapping) else None
+    questions = None
+    if isinstance(value, Mapping):
+        questions = value.get("questions")
     return isinstance(questions, list) and any(map(_lacks_channel, questions))
 
 
 def _lacks_channel(question: Any) -> bool:
     """Return whether a question may need a channel that has to be computed."""
-    given = question.get("mechanism") if isinstance(question, Mapping) else None
-    if not isinstance(given, Mapping) or "channel" in question:
+    mechanism = None
+    if isinstance(question, Mapping):
+        mechanism = question.get("mechanism")
+    if not isinstance(mechanism, Mapping) or "channel" in question:
         return False
-    name, kind = given.get("name"), question.get("kind")
+    name, kind = mechanism.get("name"), question.get("kind")
     if name is not None:
         return isinstance(name, str) and name in MECHANISMS and not MECHANISMS[name].recompiled
     return isinstance(kind, str) and kind in KINDS and bool(KINDS[kind].targets)

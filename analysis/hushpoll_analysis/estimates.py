@@ -75,9 +75,11 @@ class IntervalEstimate(BoundedEstimate):
 
     def row(self) -> dict[str, Any]:
         """Return the fields in the order of a table's columns."""
-        own = [entry.name for entry in fields(self) if entry.repr and entry.name not in FIGURES]
-        place = own.index(self.figures_follow) + 1 if self.figures_follow else 0
-        return {name: getattr(self, name) for name in (*own[:place], *FIGURES, *own[place:])}
+        names = [entry.name for entry in fields(self) if entry.repr and entry.name not in FIGURES]
+        position = 0
+        if self.figures_follow:
+            position = names.index(self.figures_follow) + 1
+        return {name: getattr(self, name) for name in (*names[:position], *FIGURES, *names[position:])}
 
     @property
     def outside(self) -> bool:
@@ -225,11 +227,18 @@ class EstimateTable(Tidy, PlottedResult):
         )
 
     def _at_level(self, level: float) -> EstimateTable:
-        each = 1 - (1 - level) / len(self.estimates) if self.simultaneous else level
-        return replace(self, level=level, estimates=tuple(entry._at_level(each) for entry in self.estimates))
+        if self.simultaneous:
+            each_level = 1 - (1 - level) / len(self.estimates)
+        else:
+            each_level = level
+        return replace(
+            self, level=level, estimates=tuple(entry._at_level(each_level) for entry in self.estimates)
+        )
 
     def _title(self) -> str:
-        together = ", all together" if self.simultaneous else ""
+        together = ""
+        if self.simultaneous:
+            together = ", all together"
         return (
             f"{self.mechanism}, n = {self.n:,} reports, {100 * self.level:g} % {self.interval} intervals{together}; "
             "reported counts are not true ones"
@@ -286,7 +295,7 @@ def with_interval(
     visible = fallback(quantity, interval, level) or interval
     low, high = quantity.bounds
     design_effect = quantity.design_effect
-    shown = (float(np.clip(value, low, high)) for value in (quantity.estimate, visible.low, visible.high))
+    clipped = (float(np.clip(value, low, high)) for value in (quantity.estimate, visible.low, visible.high))
     return Estimate(
         option=label,
         reported=reported,
@@ -294,7 +303,7 @@ def with_interval(
         se=quantity.se,
         low=interval.low,
         high=interval.high,
-        shown=Shown(*shown),
+        shown=Shown(*clipped),
         se_privacy=quantity.se_privacy,
         interval=interval.method.name,
         misfit=_misfit(quantity, interval, level),
@@ -313,4 +322,6 @@ def _misfit(quantity: Quantity, interval: Interval, level: float) -> float | Non
     if not interval.method.bounded or low <= quantity.estimate <= high:
         return None
     p_value = misfit(quantity)
-    return p_value if p_value < (1 - level) / 2 else None
+    if p_value < (1 - level) / 2:
+        return p_value
+    return None

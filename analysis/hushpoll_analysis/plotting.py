@@ -38,16 +38,19 @@ def draw_whiskers(
     zero: bool = False,
 ) -> Any:
     """Draw one row an estimate and give the axes; `zero` marks no effect."""
-    middle, left, right = (np.asarray(one, dtype=np.float64) for one in (estimates, low, high))
-    axes = new_axes(len(middle)) if axes is None else axes
-    places = np.arange(len(middle))
-    for place, a, b in zip(places, left, right, strict=True):
+    middle, left, right = (np.asarray(values, dtype=np.float64) for values in (estimates, low, high))
+    if axes is None:
+        axes = new_axes(len(middle))
+    else:
+        axes = axes
+    rows = np.arange(len(middle))
+    for row, a, b in zip(rows, left, right, strict=True):
         if np.isfinite(a) and np.isfinite(b):
-            axes.plot([a, b], [place, place], color=COLOUR, linewidth=1.4)
-    axes.plot(middle, places, "o", color=COLOUR, markersize=6)
+            axes.plot([a, b], [row, row], color=COLOUR, linewidth=1.4)
+    axes.plot(middle, rows, "o", color=COLOUR, markersize=6)
     if zero:
         axes.axvline(0.0, color=PALE, linewidth=1.0)
-    axes.set_yticks(places, names_of(labels))
+    axes.set_yticks(rows, names_of(labels))
     axes.set_ylim(len(middle) - 0.5, -0.5)
     axes.set_xlabel(words, fontsize=9)
     finish(axes)
@@ -74,20 +77,27 @@ def draw_line(
 
 def names_of(labels: Iterable[Any]) -> list[str]:
     """Write labels, long ones cut where they stay different."""
-    whole = list(labels)
-    cut = [plain(label) for label in whole]
-    return cut if len(set(cut)) == len(set(whole)) else [plain(label, None) for label in whole]
+    entries = list(labels)
+    cut = [plain(label) for label in entries]
+    if len(set(cut)) == len(set(entries)):
+        return cut
+    return [plain(label, None) for label in entries]
 
 
 def plain(label: Any, most: int | None = LONGEST) -> str:
     """Write a label, each part cut; matplotlib would read a dollar sign as the beginning of a formula."""
-    parts = [str(part) for part in (label if isinstance(label, tuple) else (label,))]
-    room = None if most is None else most // len(parts)
-    return " / ".join(_cut(part, room) for part in parts).replace("$", r"\$")
+    parts = [str(level) for level in (label if isinstance(label, tuple) else (label,))]
+    if most is None:
+        room = None
+    else:
+        room = most // len(parts)
+    return " / ".join(_cut(text, room) for text in parts).replace("$", r"\$")
 
 
 def _cut(text: str, most: int | None) -> str:
-    return text if most is None or len(text) <= most else text[: most - 1] + "…"
+    if most is None or len(text) <= most:
+        return text
+    return text[: most - 1] + "…"
 
 
 def finish(axes: Any) -> None:

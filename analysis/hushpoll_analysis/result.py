@@ -19,28 +19,35 @@ __all__ = ["PlottedResult", "as_json", "flat", "rows_as_json"]
 def as_json(value: Any) -> Any:
     """Return a value as JSON knows it: arrays as lists, and None for a number that is unbounded or does not exist."""
     if is_dataclass(value):
-        return {one.name: as_json(getattr(value, one.name)) for one in fields(value) if one.repr}
+        return {entry.name: as_json(getattr(value, entry.name)) for entry in fields(value) if entry.repr}
     if isinstance(value, Mapping):
-        return {str(key): as_json(one) for key, one in value.items()}
+        return {str(key): as_json(entry) for key, entry in value.items()}
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [as_json(one) for one in value]
+        return [as_json(entry) for entry in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else str(value)
+        if math.isfinite(value):
+            return value
+        return None
+    if value is None or isinstance(value, str | int):
+        return value
+    return str(value)
 
 
 def rows_as_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a table as JSON knows them: None for what is missing."""
-    known = frame.astype(object).where(frame.notna(), None)
-    return [as_json(row) for row in known.to_dict(orient="records")]
+    complete = frame.astype(object).where(frame.notna(), None)
+    return [as_json(row) for row in complete.to_dict(orient="records")]
 
 
 def flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Put what is shown beside the rest, in columns of its own."""
-    shown = row.pop("shown", None)
-    values = shown if isinstance(shown, dict) or shown is None else vars(shown)
+    """Move the shown values into separate columns."""
+    clipped = row.pop("shown", None)
+    if isinstance(clipped, dict) or clipped is None:
+        values = clipped
+    else:
+        values = vars(clipped)
     return row | {f"shown_{key}": value for key, value in (values or {}).items()}
 
 
@@ -62,7 +69,9 @@ class PlottedResult(Summary):
 
         frame = pd.DataFrame([flat(self.row())])
         key = next((name for name in ("option", "name") if name in frame), None)
-        return frame.rename({0: type(self).plotted_column}) if key is None else frame.set_index(key)
+        if key is None:
+            return frame.rename({0: type(self).plotted_column})
+        return frame.set_index(key)
 
     def row(self) -> dict[str, Any]:
         """Return the fields in the order of a table's columns."""
@@ -70,15 +79,17 @@ class PlottedResult(Summary):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values: None stands for what is unbounded or does not exist."""
-        found: dict[str, Any] = as_json(self)
-        return found
+        values: dict[str, Any] = as_json(self)
+        return values
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
         from .plotting import draw_whiskers
 
         frame = self._picture()
-        before = "shown_" if f"shown_{self.plotted_column}" in frame else ""
+        before = ""
+        if f"shown_{self.plotted_column}" in frame:
+            before = "shown_"
         middle = frame[before + self.plotted_column]
         low, high = (frame.get(before + end, middle) for end in ("low", "high"))
         axes = draw_whiskers(frame.index, middle, low, high, self._words(), axes)
@@ -99,9 +110,13 @@ class PlottedResult(Summary):
 
     def _words(self) -> str:
         level = getattr(self, "level", None)
-        return self.words if level is None else f"{self.words}, {level:.0%} interval"
+        if level is None:
+            return self.words
+        return f"{self.words}, {level:.0%} interval"
 
     def _repr_html_(self) -> str:
-        said = self._caption()
+        caption = self._caption()
         table: str = self.to_frame().to_html(float_format=lambda value: f"{value:.4f}", na_rep="")
-        return f"<p>{escape(said)}</p>{table}" if said else table
+        if caption:
+            return f"<p>{escape(caption)}</p>{table}"
+        return table

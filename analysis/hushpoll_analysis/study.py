@@ -13,13 +13,9 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import one_or_more
-from hushpoll_analysis.data.arrow import are_many
-from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.files import column_names, read_frame, tally
-from hushpoll_analysis.data.parts import find_parts
-from hushpoll_analysis.data.released import released_together
-from hushpoll_analysis.data.tally import COLUMN_SUFFIX, Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.cumulative import Cumulative
+from hushpoll_analysis.estimand.quantiles import QUARTILES, Quantiles, quantiles_of
 from hushpoll_analysis.estimates import Estimate, EstimateTable
 from hushpoll_analysis.regression import models
 from hushpoll_analysis.regression.correlation import Correlation
@@ -30,11 +26,17 @@ from hushpoll_analysis.results.question import QuestionResults
 from hushpoll_analysis.results.respondents import rows_of_file, rows_of_parts, too_many_to_read
 from hushpoll_analysis.results.survey import SurveyResults, load_survey, report
 from hushpoll_analysis.results.trend import Trend, trend
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.weights import Column
-from hushpoll_analysis.shares.cumulative import Cumulative
-from hushpoll_analysis.shares.quantiles import QUARTILES, Quantiles, quantiles_of
+from hushpoll_analysis.sample.arrow import are_many
+from hushpoll_analysis.sample.databases import is_database_url, read_database
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.engine_sums import is_engine_table
+from hushpoll_analysis.sample.files import column_names, read_frame, tally
+from hushpoll_analysis.sample.parts import find_parts
+from hushpoll_analysis.sample.population import Population
+from hushpoll_analysis.sample.released import released_together
+from hushpoll_analysis.sample.reports_table import reports_table
+from hushpoll_analysis.sample.tally import COLUMN_SUFFIX, Tally
+from hushpoll_analysis.sample.weights import Column
 from hushpoll_analysis.tables import frames
 from hushpoll_analysis.tables.cells import CrossTable
 from hushpoll_analysis.tables.differences import Comparison
@@ -48,12 +50,14 @@ class Study:
 
     Parameters
     ----------
-    survey : Survey or path
-        What was asked.
-    data : path, DataFrame, mapping or Ibis table
+    survey : Survey, path or hash
+        What was asked; the hash of a published survey if `data` is a database.
+    data : path, DataFrame, mapping, Ibis table, iterable or URL
         The reports, in columns `<question id>_reported`: a .csv or .parquet file, a folder or a pattern of Parquet
         files (`"reports/*.parquet"`), a table with one row per respondent, or a query engine's table. Or counts per
-        question, ``{"cheated": [580, 420]}``, which give shares, means and quantiles only.
+        question, ``{"cheated": [580, 420]}``, which give shares, means and quantiles only. Or an iterable of reports,
+        as devices send them (``{"reports": [1, 0]}``), as lists, or as rows with names. Or the URL of a server's
+        database (``"postgresql://..."``, ``"sqlite:///data/hushpoll.db"``), of which counted reports are read.
     weights, strata, clusters, population, replicates
         The sample design, as column names or values; see `weighted_estimate`.
 
@@ -77,8 +81,22 @@ class Study:
         population: Population = None,
         replicates: Any = None,
     ) -> None:
-        self.survey = survey if isinstance(survey, Survey) else load_survey(survey)
-        self.data = _checked(data)
+        if is_database_url(data):
+            if isinstance(survey, Survey):
+                name = survey.hash
+            else:
+                name = str(survey)
+            stored = read_database(data, name)
+            self.survey = stored.survey
+            self._stored_batch: float | None = stored.batch
+            self.data: Any = read_frame(stored.survey, stored.records, stored.fewest)
+        else:
+            if isinstance(survey, Survey):
+                self.survey = survey
+            else:
+                self.survey = load_survey(survey)
+            self.data = _checked(self.survey, data)
+            self._stored_batch = None
         self.sample = SampleKeys(
             weights=weights, strata=strata, clusters=clusters, population=population, replicates=replicates
         )
@@ -185,7 +203,10 @@ class Study:
 
     def report(self, by: str | None = None, **options: Any) -> SurveyResults:
         """Return what the results page shows. Options are those of `hushpoll_analysis.report`."""
-        data = self._counted if by is None and self._counts_suffice(options) else self._rows
+        if by is None and self._counts_suffice(options):
+            data = self._counted
+        else:
+            data = self._rows
         options = {"batch": self._batch} | options
         return report(self.survey, data, by, **self._keywords(options))
 
@@ -235,6 +256,8 @@ class Study:
 
     @cached_property
     def _batch(self) -> float | None:
+        if self._stored_batch is not None:
+            return self._stored_batch
         return released_together(self.survey, self.data)
 
     def _rows_for(self, method: str) -> Any:
@@ -254,26 +277,26 @@ class Study:
         return {**self.sample.given, **options}
 
     def _find(self, name: str) -> Question:
-        for question in self.survey.questions:
-            if question.id == name:
-                return question
-        known = [question.id for question in self.survey.questions]
-        raise _unknown(f"the survey has no question {name!r}", name, known)
+        try:
+            return self.survey.question(name)
+        except KeyError:
+            ids = list(self.survey.questions_by_id)
+            raise _unknown(f"the survey has no question {name!r}", name, ids) from None
 
     def _check_variable(self, name: str) -> None:
         """Refuse the name of neither a question, nor an option of one, nor a column of the data."""
-        known = [question.id for question in self.survey.questions]
-        if name in known or str(name).partition("[")[0] in known:
+        ids = list(self.survey.questions_by_id)
+        if name in ids or str(name).partition("[")[0] in ids:
             return
         data = self._rows
         columns = [str(column) for column in getattr(data, "columns", ())]
         if isinstance(data, str | Path | Tally) or name in columns:
             return
         exact = [column for column in columns if not column.endswith(COLUMN_SUFFIX)]
-        raise _unknown(f"{name!r} is neither a question nor a column of the data", name, [*known, *exact])
+        raise _unknown(f"{name!r} is neither a question nor a column of the data", name, [*ids, *exact])
 
 
-def _checked(data: Any) -> Any:
+def _checked(survey: Survey, data: Any) -> Any:
     """Return data of a form that can be read more than once."""
     if isinstance(data, pd.DataFrame | str | Path) or is_engine_table(data):
         return data
@@ -282,15 +305,17 @@ def _checked(data: Any) -> Any:
         if any(name.endswith(COLUMN_SUFFIX) for name in names):
             return pd.DataFrame(data)
         return dict(data)
+    if isinstance(data, Iterable) and not isinstance(data, bytes):
+        return reports_table(survey, data)
     raise AnalysisError(
         f"data: cannot read reports from a {type(data).__name__}",
-        "give a path, a DataFrame, counts per question, or a query engine's table",
+        "give a path, a DataFrame, counts per question, reports, or a query engine's table",
     )
 
 
-def _unknown(problem: str, name: str, known: Iterable[str]) -> AnalysisError:
-    known = list(known)
-    near = get_close_matches(str(name), known, n=1)
+def _unknown(problem: str, name: str, choices: Iterable[str]) -> AnalysisError:
+    choices = list(choices)
+    near = get_close_matches(str(name), choices, n=1)
     if near:
         return AnalysisError(problem, f"did you mean {near[0]!r}?")
-    return AnalysisError(problem, f"choose one of {', '.join(known)}")
+    return AnalysisError(problem, f"choose one of {', '.join(choices)}")

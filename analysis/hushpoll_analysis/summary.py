@@ -42,7 +42,9 @@ class Summary:
         if isinstance(level, float):
             facts.append(f"{100 * level:g} % intervals")
         name = type(self).__name__
-        return f"{name}: {', '.join(facts)}" if facts else name
+        if facts:
+            return f"{name}: {', '.join(facts)}"
+        return name
 
 
 def table_text(frame: pd.DataFrame) -> str:
@@ -52,4 +54,6 @@ def table_text(frame: pd.DataFrame) -> str:
 
 
 def _number(value: Any) -> str:
-    return f"{value:.4f}" if abs(value) < 1e5 else f"{value:.6g}"
+    if abs(value) < 1e5:
+        return f"{value:.4f}"
+    return f"{value:.6g}"

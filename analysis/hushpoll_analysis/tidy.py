@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ class Tidy:
         return pd.DataFrame(columns)
 
     def _at(self, level: float | None) -> Any:
-        return self if level is None else self._at_level(check_level(level))
+        if level is None:
+            return self
+        return self._at_level(check_level(level))
 
     def _at_level(self, level: float) -> Any:
         """Return the same result with limits at another level."""

@@ -162,7 +162,7 @@ def _mail(config: Config) -> Check:
 
 
 def _institution(config: Config) -> Check:
-    """Check that the OpenID Connect provider describes itself; nobody signs in."""
+    """Check that the OpenID Connect provider describes itself; this is no sign-in."""
     if not openid.is_configured(config):
         return Check("institution", OK, "off: OIDC_ISSUER is empty")
     try:

@@ -13,10 +13,10 @@ _WORTH_IT = 1_000
 
 
 def compress(response: Response) -> Response:
-    """Make a page that was rendered smaller where the other side takes it.
+    """Compress a rendered page if the client accepts it.
 
-    For pages behind a session cookie that no other site's requests carry (SameSite=Strict): nobody else can have
-    guesses put into them and learn from their length.
+    Only for pages behind a session cookie that other sites' requests do not carry (SameSite=Strict): no other site can
+    insert guesses into them and learn from their length.
     """
     text = response.mimetype in ("text/html", "text/csv", "application/json")
     if (

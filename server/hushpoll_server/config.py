@@ -156,7 +156,9 @@ class Config:
     @property
     def key_path(self) -> Path:
         """Where the secret key is."""
-        return Path(self.secret_key_file) if self.secret_key_file else self.data / "secret.key"
+        if self.secret_key_file:
+            return Path(self.secret_key_file)
+        return self.data / "secret.key"
 
     def secret(self) -> bytes:
         """Read the server's secret key, made at the first start."""

@@ -14,9 +14,9 @@ from wtforms.form import BaseForm
 from wtforms.validators import StopValidation
 from wtforms.widgets import TextInput
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
-from .spoken import in_digits, in_words
+from .i18n.translation import in_digits, in_words
 
 __all__ = [
     "DecimalField",
@@ -53,7 +53,9 @@ def decimal(text: str, at: Sequence[str] = ()) -> str:
     if _THOUSANDS[point].fullmatch(digits):
         raise _unclear(text, sign + re.sub(r"\D", "", digits), sign + re.sub(r"\D", point, digits), at)
     match = _COMMA.fullmatch(digits)
-    return f"{sign}{match[1] or 0}.{match[2]}" if match else text
+    if match:
+        return f"{sign}{match[1] or 0}.{match[2]}"
+    return text
 
 
 def _unclear(typed: str, without_separator: str, as_decimal: str, at: Sequence[str]) -> SurveyError:
@@ -68,13 +70,17 @@ def _unclear(typed: str, without_separator: str, as_decimal: str, at: Sequence[s
 
 def decimals(text: str, at: Sequence[str] = ()) -> str:
     """Read decimal commas in a list, whose items then have semicolons between."""
-    return ", ".join(decimal(item, at) for item in text.split(";")) if ";" in text else text
+    if ";" in text:
+        return ", ".join(decimal(item, at) for item in text.split(";"))
+    return text
 
 
 def shown(value: object) -> str:
     """Write a number of a document, or a list of them, into a field as `decimal` and `decimals` read it."""
     if not isinstance(value, list):
-        return in_digits(str(value)) if _POINT.fullmatch(str(value)) else str(value)
+        if _POINT.fullmatch(str(value)):
+            return in_digits(str(value))
+        return str(value)
     items = [shown(element) for element in value]
     return ("; " if any("," in item for item in items) else ", ").join(items)
 
@@ -87,7 +93,9 @@ class DecimalField(FloatField):  # type: ignore[misc]
 
     def _value(self) -> str:
         """Write the number as the language does, unless it was typed."""
-        return super()._value() if self.raw_data else in_digits(super()._value())
+        if self.raw_data:
+            return str(super()._value())
+        return in_digits(str(super()._value()))
 
     def process_formdata(self, valuelist: list[str]) -> None:
         """Read what was typed."""
@@ -126,19 +134,25 @@ def quoted(text: str) -> str:
 
 def option(text: str) -> str:
     """Return an answer: the words that are ours in the reader's language, what a designer wrote as it is written."""
-    return in_words(text) if isinstance(text, Message) or text in _OURS else text
+    if isinstance(text, Message) or text in _OURS:
+        return in_words(text)
+    return text
 
 
 def either(texts: Sequence[str], marks: bool = True) -> str:
     """List answers of which one is enough: “a”, “b” or “c”."""
     *more, last = [quoted(text) if marks else text for text in texts]
-    return _("%(list)s or %(last)s", list=", ".join(more), last=last) if more else last
+    if more:
+        return _("%(list)s or %(last)s", list=", ".join(more), last=last)
+    return last
 
 
 def together(texts: Sequence[str]) -> str:
     """List what belongs together: 1, 2 and 3."""
     *more, last = texts
-    return _("%(list)s and %(last)s", list=", ".join(more), last=last) if more else last
+    if more:
+        return _("%(list)s and %(last)s", list=", ".join(more), last=last)
+    return last
 
 
 def both(error: HushpollError) -> str:

@@ -15,7 +15,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as BaseResponse
 
 from .gunicorn_adapter import NoMoreData, ParseException
-from .spoken import direction, in_words, language, of_problems
+from .i18n.translation import direction, in_words, language, of_problems
 
 RETRY_SECONDS = 5
 # Addresses that programs ask, never people.
@@ -70,7 +70,9 @@ def _page(status: int, detail: str) -> str:
     """Return the page that says what happened and what to do, in the reader's language."""
     with force_locale(of_problems()):
         # What werkzeug says of itself is what the page says already, in English.
-        text = "" if detail in _STANDARD else in_words(detail)
+        text = ""
+        if detail not in _STANDARD:
+            text = in_words(detail)
         return render_template(
             "respond/problem.html",
             status=status,

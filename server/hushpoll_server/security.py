@@ -59,7 +59,9 @@ _HSTS = ("Strict-Transport-Security", "max-age=31536000")
 
 def plain_headers(secure: bool) -> list[tuple[str, str]]:
     """Return the headers of a response that is not a page."""
-    return [*_PLAIN, _HSTS] if secure else _PLAIN
+    if secure:
+        return [*_PLAIN, _HSTS]
+    return _PLAIN
 
 
 def init_app(app: Flask, config: Config) -> None:
@@ -130,7 +132,7 @@ def check_clock(config: Config) -> None:
 def host_is_ours(host: str, config: Config) -> bool:
     """Return whether a Host header names this server.
 
-    Without TRUSTED_HOSTS the names are those nobody else can point here by DNS: the loopback names, the address it
+    Without TRUSTED_HOSTS the names are those that others cannot point here by DNS: the loopback names, the address it
     listens on and PUBLIC_URL; when it listens on every address also any literal address and the machine's own name.
     """
     name = _without_port(host)
@@ -152,8 +154,12 @@ def _without_port(host: str) -> str:
     if host.startswith("["):
         name, closed, rest = host[1:].partition("]")
         # Without an end, or with more behind it, it is no name: nobody is called so.
-        return name if closed and (not rest or rest.startswith(":")) else "["
-    return host.rsplit(":", 1)[0] if host.count(":") == 1 else host
+        if closed and (not rest or rest.startswith(":")):
+            return name
+        return "["
+    if host.count(":") == 1:
+        return host.rsplit(":", 1)[0]
+    return host
 
 
 def _matches(name: str, pattern: str) -> bool:

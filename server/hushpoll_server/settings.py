@@ -78,7 +78,9 @@ class Settings:
         """Return where a setting comes from: the environment, the file's name, or the default."""
         if name in self.from_environment:
             return ENVIRONMENT
-        return str(self.file) if name in self.texts else DEFAULT
+        if name in self.texts:
+            return str(self.file)
+        return DEFAULT
 
     def read(self, name: str, parse: Callable[[str], Value]) -> Value:
         """Return a setting's value; raise HushpollError, which names its place, where its text is unusable."""
@@ -90,8 +92,10 @@ class Settings:
                 f"{self._place(name, text[: error.shown])}: {error.problem}", error.remedy
             ) from None
 
-    def _place(self, name: str, shown: str) -> str:
-        value = f"={shown}" if shown else ""
+    def _place(self, name: str, text: str) -> str:
+        value = ""
+        if text:
+            value = f"={text}"
         if name in self.from_environment or name not in self.texts:
             return f"{name.upper()}{value}"
         return f"{self.file}: {name}{value}"
@@ -143,7 +147,9 @@ def _text_of(file: Path, key: str, value: object, names: Collection[str]) -> str
         raise HushpollError(f"{file}: [{key[:40]}]: there are no sections", "write the settings without them")
     if key not in names:
         near = get_close_matches(key.lower(), names, n=1)
-        remedy = f"did you mean {near[0]}?" if near else "see `hushpoll config` for the names"
+        remedy = "see `hushpoll config` for the names"
+        if near:
+            remedy = f"did you mean {near[0]}?"
         raise HushpollError(f"{file}: {key[:40]}: there is no such setting", remedy)
     if key in _LISTS and isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return " ".join(value)
@@ -237,7 +243,9 @@ def mail_from(smtp: str) -> Callable[[str], str]:
     """Return a reader of the address that letters are from; it may be empty where there is no mail server."""
 
     def read(text: str) -> str:
-        address = text.rpartition("<")[2].rstrip(">") if "<" in text else text
+        address = text
+        if "<" in text:
+            address = text.rpartition("<")[2].rstrip(">")
         if not text and not smtp:
             return ""
         if address.count("@") != 1 or not text.isprintable() or not all(address.split("@")):
@@ -322,7 +330,9 @@ def imprint(text: str) -> str:
 def imprint_url(text: str) -> str:
     """Return the address of the page that says more."""
     try:
-        return read_url(text, ("IMPRINT_URL",)) if text else ""
+        if text:
+            return read_url(text, ("IMPRINT_URL",))
+        return ""
     except HushpollError:
         raise UnusableError(
             "cannot be opened from a page",

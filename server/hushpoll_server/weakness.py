@@ -23,8 +23,8 @@ def weakness(survey: Survey) -> str:
         return ""
     # Here, because most commands need no pages: it brings the web framework.
     from .fields import together
-    from .spoken import gettext as _
-    from .spoken import in_digits, ngettext
+    from .i18n.translation import gettext as _
+    from .i18n.translation import in_digits, ngettext
 
     factor = in_digits(at_most(float(promised.factor)))
     if not promised.weakest:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.planning.epsilon_search import margin_words
 from hushpoll_analysis.results.group_findings import group_findings
@@ -16,6 +15,7 @@ from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.texts import texts_of
 from hushpoll_analysis.results.waves import OUTSIDE, follow
 from hushpoll_analysis.results.wording import LANGUAGES, wording
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.data.distinct_rows import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, add_up
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.reading import read_sample_design
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.design_reading import read_sample_design
+from hushpoll_analysis.sample.distinct_rows import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS, add_up
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -24,11 +24,11 @@ from hushpoll_analysis import (
     sum_score,
 )
 from hushpoll_analysis.channel.view import channel_view, sampler
-from hushpoll_analysis.data.files import tally
-from hushpoll_analysis.data.members import pair_table
 from hushpoll_analysis.planning.margins import plan
 from hushpoll_analysis.results.export import write_export
-from hushpoll_analysis.sampling.weighted import weighted_estimate
+from hushpoll_analysis.sample.files import tally
+from hushpoll_analysis.sample.members import pair_table
+from hushpoll_analysis.sample.weighted import weighted_estimate
 from hushpoll_client import SCALE, Survey
 from hushpoll_client.mechanism import Member, sampled
 
@@ -218,8 +218,8 @@ def test_counts_files_records_and_engines_agree(tmp_path: Path) -> None:
 def test_few_people_asked_give_no_estimate() -> None:
     read = of_five(1)
     frame = pd.DataFrame({"block1_reported": drawn(read, np.zeros((100, 5), dtype=np.uint8), 1)})
-    assert all(not part.lines for part in report(read, frame).questions)
-    assert all(part.lines for part in report(read, frame, minimum=2).questions)
+    assert all(not part.shares for part in report(read, frame).questions)
+    assert all(part.shares for part in report(read, frame, minimum=2).questions)
 
 
 # Tables and models ----------------------------------------------------------------------------------------------
@@ -350,9 +350,7 @@ def test_members_of_several_sizes_stand_in_tables_with_other_questions() -> None
         assert np.abs(found.estimate - expected).max() < 4.5 * found.se.max()
     weighted = report(read, frame.assign(w=1.0), weights="w")
     plain = report(read, frame)
-    assert weighted["c"].lines[0].entry.estimate == pytest.approx(
-        plain["c"].lines[0].entry.estimate, abs=0.01
-    )
+    assert weighted["c"].shares[0].estimate == pytest.approx(plain["c"].shares[0].estimate, abs=0.01)
 
 
 def test_a_long_list_in_a_block_of_several_sizes_is_estimated_too() -> None:
@@ -362,8 +360,8 @@ def test_a_long_list_in_a_block_of_several_sizes_is_estimated_too() -> None:
     rng = np.random.default_rng(6)
     truth = np.stack([rng.integers(0, size, 40_000) for size in (2, 40, 5)], axis=1)
     found = report(read, pd.DataFrame({"block1_reported": drawn(read, truth, 6)}))["b"]
-    for line in found.lines:
-        assert abs(line.entry.estimate - 1 / 40) < 5 * line.entry.se
+    for line in found.shares:
+        assert abs(line.estimate - 1 / 40) < 5 * line.se
 
 
 # Coverage -------------------------------------------------------------------------------------------------------
@@ -495,7 +493,7 @@ def test_a_member_has_weighted_shares_and_a_place_in_a_sum() -> None:
     before = simulate(read.questions[0].mechanism.device, truth[:, 0], seed=8)
     frame = pd.DataFrame({"o_reported": before, "block1_reported": drawn(read, truth, 9)})
     weights = rng.lognormal(size=3000)
-    wanted = report(read, frame.assign(w=weights), weights="w")["a"].lines[0].entry
+    wanted = report(read, frame.assign(w=weights), weights="w")["a"].shares[0]
     found = weighted_estimate(frame, read, "a", weights=weights)
     assert (found.n, found.shares[1].estimate) == (
         int(report(read, frame)["a"].n),

@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.data.guarding import guard_cell
 from hushpoll_analysis.results.export import (
     export_files,
     report_files,
@@ -25,6 +24,7 @@ from hushpoll_analysis.results.export import (
     zip_export,
 )
 from hushpoll_analysis.results.labels import column_names
+from hushpoll_analysis.sample.guarding import guard_cell
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import HushpollError, Survey
 

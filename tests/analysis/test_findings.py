@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hushpoll_analysis import AnalysisError, report, resolve
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.findings import reached_margin
 from hushpoll_analysis.results.group_findings import group_findings
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.wording import LANGUAGES, wording
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
@@ -104,7 +104,7 @@ def test_what_is_said_of_a_share_lies_inside_its_interval(n: int, share: float) 
     truth = np.exp(1) / (1 + np.exp(1))  # of Warner's design at epsilon 1
     yes = round(n * (share * truth + (1 - share) * (1 - truth)))
     part = report(YES, Tally.from_counts(YES, {"cheated": [n - yes, yes]}))
-    shown, said = part["cheated"].lines[0].entry.shown, part.findings()[0].text
+    shown, said = part["cheated"].shares[0].shown, part.findings()[0].text
     found = numbers(said)
     rounding = 0.05 + 1e-9  # half of the one decimal that figures show too
     if "to" in said or "between" in said:
@@ -164,7 +164,7 @@ def test_the_verdict_compares_with_the_plan_and_counts_what_is_missing() -> None
     assert enough is not None
     assert enough.met
     assert enough.more == 0
-    entry = whole["cheated"].lines[0].entry
+    entry = whole["cheated"].shares[0]
     assert short.reached == pytest.approx((entry.high - entry.low) / 2)
     exact = whole.n * ((short.reached / 0.02) ** 2 - 1)
     assert exact <= short.more <= exact * 1.1
@@ -286,9 +286,9 @@ def test_a_picture_needs_reports_and_a_question() -> None:
 
 def test_shares_are_shown_by_size_and_scales_in_their_order() -> None:
     whole = made()
-    reason = [line.entry.estimate for line in whole["reason"].ranked]
+    reason = [line.estimate for line in whole["reason"].ranked]
     assert reason == sorted(reason, reverse=True)
-    assert whole["mood"].ranked == whole["mood"].lines
+    assert whole["mood"].ranked == whole["mood"].shares
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -329,7 +329,7 @@ def test_a_finding_its_figure_and_its_file_show_the_same_interval() -> None:
     )
     counts = [400, 150, *[50] * 10]
     results = report(survey, Tally.from_counts(survey, {"faculty": counts}))
-    largest = max(results["faculty"].lines, key=lambda line: line.entry.estimate).entry
+    largest = max(results["faculty"].shares, key=lambda share: share.estimate)
     assert largest.low == pytest.approx(results["faculty"].estimate["option 0"].low), "each holds by itself"
     low, high = f"{100 * largest.shown.low:.1f}", f"{100 * largest.shown.high:.1f} %"
     assert f"({low} to {high})" in results.findings()[0].text

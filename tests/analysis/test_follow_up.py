@@ -15,7 +15,7 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.results.follow_up import shares_among_asked
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.wording import LANGUAGES, wording
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.sample import read_sample
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
@@ -106,11 +106,11 @@ def test_the_method_says_how_it_is_computed(results: SurveyResults) -> None:
     title = "Share among those asked a follow-up question"
     (step,) = [step for step in results.method.formulas if step.title == title]
     again = results["again"]
-    everybody = {line.option: line.entry.estimate for line in again.lines}
+    everybody = {line.option: line.estimate for line in again.shares}
     assert step.formula == "ĝ_k = ĥ_k / (1 − ĥ_K)"
     for one in again.among_asked:
         expected = everybody[one.option] / (1 - everybody["does not apply"])
-        assert one.entry.estimate == pytest.approx(expected)
+        assert one.estimate == pytest.approx(expected)
     assert title in results.to_html()
     alone = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [DECIDER]})
     plain = report(alone, pd.DataFrame({"ever_reported": [0, 1] * 50}))
@@ -146,12 +146,12 @@ def test_every_form_has_it_also_under_a_sample_design(kind: dict[str, Any], answ
     weighted = report(survey, people.assign(w=weights), weights="w")["again"].among_asked
     for lines in (plain, weighted):
         assert len(lines) == answers
-        first = lines[0].entry
+        first = lines[0]
         assert abs(first.estimate - 0.6) < 4 * first.se
         assert first.low < first.estimate < first.high
         assert lines[0].simultaneous.high > first.high
-        assert sum(line.entry.estimate for line in lines) == pytest.approx(1.0)
-    assert weighted[0].entry.se == pytest.approx(plain[0].entry.se, rel=0.05)
+        assert sum(line.estimate for line in lines) == pytest.approx(1.0)
+    assert weighted[0].se == pytest.approx(plain[0].se, rel=0.05)
 
 
 def test_where_nearly_nobody_was_asked_no_share_is_claimed() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.data import engines
-from hushpoll_analysis.data.files import tally
-from hushpoll_analysis.data.parts import engine_table, tally_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.sample import engines
+from hushpoll_analysis.sample.files import tally
+from hushpoll_analysis.sample.parts import engine_table, tally_parts
 from hushpoll_analysis.simulation.respondents import simulate_survey
 
 SURVEY = read_draft(

@@ -10,8 +10,8 @@ import pytest
 from hushpoll_analysis import cumulative, density, estimate, functional, mean, mean_difference, quantiles
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.shares.bands import critical_value, level_of
-from hushpoll_analysis.shares.quantiles import Places, crossings
+from hushpoll_analysis.estimand.bands import critical_value, level_of
+from hushpoll_analysis.estimand.quantiles import Places, crossings
 from hushpoll_client import Channel, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy.stats import multivariate_normal

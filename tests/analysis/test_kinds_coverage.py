@@ -15,6 +15,9 @@ import numpy.typing as npt
 import pytest
 from hushpoll_analysis import cumulative, mean, quantiles
 from hushpoll_analysis.channel.view import ChannelView, channel_view, sampler
+from hushpoll_analysis.estimand.bands import critical_value, level_of
+from hushpoll_analysis.estimand.cumulative import rising_curve
+from hushpoll_analysis.estimand.quantiles import crossings, shared_levels
 from hushpoll_analysis.interval import ENOUGH, Interval
 from hushpoll_analysis.interval.adaptive import frequency_limits
 from hushpoll_analysis.interval.blaker import Blaker
@@ -22,10 +25,7 @@ from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.quantity import line_of
 from hushpoll_analysis.interval.score import linear_score_limits
 from hushpoll_analysis.planning.optimal import designed, worst_case_mean
-from hushpoll_analysis.shares.bands import critical_value, level_of
-from hushpoll_analysis.shares.cumulative import rising_curve
-from hushpoll_analysis.shares.quantiles import crossings, shared_levels
-from hushpoll_analysis.shares.sample import Sample
+from hushpoll_analysis.sample.sample import Sample
 from hushpoll_client import Channel, mechanisms
 from scipy.special import ndtri
 from scipy.stats import beta, norm

@@ -15,15 +15,16 @@ import pandas as pd
 import pytest
 from hushpoll_analysis import cumulative, estimate, mean, quantiles, report
 from hushpoll_analysis.channel.view import channel_view
-from hushpoll_analysis.data.columns import randomized_variable
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.means import privacy_is_bound
+from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.results.curves import PHONE, WIDE, axis_labels
 from hushpoll_analysis.results.numbers import BOUND
 from hushpoll_analysis.results.survey import SurveyResults
-from hushpoll_analysis.shares.means import privacy_is_bound
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.columns import randomized_variable
+from hushpoll_analysis.sample.sample import read_sample
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_analysis.tables.means import compare_means
 from hushpoll_client import Channel, Survey
@@ -189,7 +190,7 @@ def test_a_number_that_was_rounded_has_its_mean_only(
     whole: SurveyResults, survey: Survey, counts: Any
 ) -> None:
     part = whole["hours"]
-    assert part.lines == ()
+    assert part.shares == ()
     assert part.numbers is not None
     assert part.numbers.quantiles is None
     assert part.numbers.mean is not None
@@ -238,7 +239,7 @@ def test_reports_that_are_no_answers_are_not_counted_as_such(whole: SurveyResult
         }
     )
     made = report(square, Tally.from_counts(square, {"stress": [60, 40]}))
-    assert [line.entry.reported for line in made["stress"].lines] == [None, None]
+    assert [line.reported for line in made["stress"].shares] == [None, None]
     assert "reports are not answers: each could come from any answer" in made.to_text()
     assert "at most 2.72 times likelier" in made.to_text()
 
@@ -349,10 +350,12 @@ def test_a_question_that_may_not_apply_shows_that_share_too() -> None:
         }
     )
     made = report(survey, Tally.from_counts(survey, {"cheated": [600, 400], "often": [300, 200, 500]}))
-    shown = [line.option for line in made["often"].lines]
+    shown = [line.option for line in made["often"].shares]
     assert shown == ["No", "Yes", "does not apply"]
     direct = estimate([300, 200, 500], survey.questions[1].mechanism, options=shown)
-    assert [line.entry for line in made["often"].lines] == list(direct.estimates)
+    assert [Estimate.to_dict(share) for share in made["often"].shares] == [
+        entry.to_dict() for entry in direct.estimates
+    ]
 
 
 def people(survey: Survey, groups: list[list[float]], n: int) -> pd.DataFrame:

@@ -155,9 +155,9 @@ def test_a_long_list_has_a_table_of_its_largest(frame: pd.DataFrame) -> None:
     made = report(SURVEY, frame.drop(columns=["late", "group"]))
     part = made["town"]
     assert [one.option for one in part.top[:2]] == ["t1", "t0"]
-    assert [one.entry.estimate for one in part.top] == sorted(
-        (one.entry.estimate for one in part.lines), reverse=True
-    )[:10]
+    assert [one.estimate for one in part.top] == sorted((one.estimate for one in part.shares), reverse=True)[
+        :10
+    ]
     assert made["mood"].top == ()
     assert len(part.to_dict()["top"]) == 10
     assert "the 10 largest" in made.to_text()
@@ -168,7 +168,7 @@ def test_a_long_list_has_a_table_of_its_largest(frame: pd.DataFrame) -> None:
     assert sum(f">{option}<" in shown for option in part.question.labels) == 10
     assert all(f">{option}<" in folded for option in part.question.labels)
     # They are a picture, as every other share is, and what can be downloaded has the same intervals.
-    first = part.top[0].entry.shown
+    first = part.top[0].shown
     limits = f"{100 * first.low:.1f} – {100 * first.high:.1f} %"
     assert shown.count('class="dot') == 10
     assert limits in shown

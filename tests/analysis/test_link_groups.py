@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, report
-from hushpoll_analysis.data.files import read_frame, tally
-from hushpoll_analysis.data.link_groups import displayed_names
-from hushpoll_analysis.data.parts import tally_parts, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.shuffle import shuffled_epsilon
 from hushpoll_analysis.results.export import write_export
 from hushpoll_analysis.results.question import QuestionResults
+from hushpoll_analysis.sample.files import read_frame, tally
+from hushpoll_analysis.sample.link_groups import displayed_names
+from hushpoll_analysis.sample.parts import tally_parts, write_parts
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat
@@ -276,17 +276,15 @@ def test_known_sizes_weight_and_correct() -> None:
     """Two groups, half and half in the sample, nine to one in the population."""
     frame = frame_of([400, 400, 0, 0], [0.1, 0.7, 0.0, 0.0])
     sizes = {"Science": 9000, "Arts, fine": 1000, "=Law": 1, "NA": 1}
-    weighted = report(SURVEY, frame, population=sizes)["cheated"].lines[0].entry
-    each = {
-        name: report(SURVEY, frame[frame["group"] == name])["cheated"].lines[0].entry for name in NAMES[:2]
-    }
+    weighted = report(SURVEY, frame, population=sizes)["cheated"].shares[0]
+    each = {name: report(SURVEY, frame[frame["group"] == name])["cheated"].shares[0] for name in NAMES[:2]}
     expected = 0.9 * each["Science"].estimate + 0.1 * each["Arts, fine"].estimate
     assert weighted.estimate == pytest.approx(expected, abs=1e-9)
     variance = (0.9 * each["Science"].se) ** 2 + (0.1 * each["Arts, fine"].se) ** 2
     assert weighted.se == pytest.approx(variance**0.5, rel=0.05)
     # The randomization is not part of the population, so only the sampling part shrinks.
-    full = report(SURVEY, frame, population=dict.fromkeys(NAMES, 400))["cheated"].lines[0].entry
-    open_ended = report(SURVEY, frame, population=dict.fromkeys(NAMES, 4e8))["cheated"].lines[0].entry
+    full = report(SURVEY, frame, population=dict.fromkeys(NAMES, 400))["cheated"].shares[0]
+    open_ended = report(SURVEY, frame, population=dict.fromkeys(NAMES, 4e8))["cheated"].shares[0]
     assert full.se < open_ended.se
     assert full.se >= full.se_privacy * 0.99
 
@@ -297,7 +295,7 @@ def test_known_sizes_from_the_database_and_of_hidden_groups() -> None:
     sizes = {"Science": 3000, "Arts, fine": 2000, "=Law": 700, "NA": 100}
     found = report(SURVEY, records(frame), population=sizes)
     same = report(SURVEY, frame, population=sizes | {"=Law": 100, "NA": 700})
-    assert found["cheated"].lines[0].entry == same["cheated"].lines[0].entry
+    assert found["cheated"].shares[0] == same["cheated"].shares[0]
     for text in (found.to_json(), found.to_text(), found.to_html(), found.to_csv()):
         assert "cheat" in text
     assert report(SURVEY, records(frame), population=sizes, by="group").groups

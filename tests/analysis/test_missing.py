@@ -90,7 +90,7 @@ def test_a_report_leaves_rows_out_and_says_so(
         by = report(SURVEY, source, by="sex", weights="w", na_action="omit")
         assert (by.n, by.left_out) == (480, 20)
         wanted = report(SURVEY, people.iloc[20:].reset_index(drop=True), by="sex", weights="w")
-        assert by["town"].lines[0].entry.estimate == pytest.approx(wanted["town"].lines[0].entry.estimate)
+        assert by["town"].shares[0].estimate == pytest.approx(wanted["town"].shares[0].estimate)
         weights = holes["w"].fillna(1.0).to_numpy()
         beside = report(SURVEY, holes, weights=weights, na_action="omit")
         assert beside.n == 492

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import logit
-from hushpoll_analysis.data.distinct_rows import each_row
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.regression.families import binary, number
 from hushpoll_analysis.regression.models import linear
 from hushpoll_analysis.regression.reading import read_model
 from hushpoll_analysis.regression.search import highest_step, maximum
+from hushpoll_analysis.sample.distinct_rows import each_row
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import optimize, special

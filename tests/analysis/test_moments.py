@@ -11,7 +11,7 @@ import pytest
 from hushpoll_analysis import linear, simulate
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.regression.moments import MomentFit
-from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_analysis.sample.replicates import Replicates
 from hushpoll_client import Channel, mechanisms
 from hushpoll_client.channel import SCALE
 

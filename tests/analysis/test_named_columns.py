@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, impute, linear, logit, weighted_estimate
-from hushpoll_analysis.data.missing import names_in
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.sample.missing import names_in
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 

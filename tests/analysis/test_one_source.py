@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hushpoll_analysis import compare, logit, report
-from hushpoll_analysis.data import files, parts
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample import files, parts
 from hushpoll_client import Survey
 
 SURVEY = Survey.from_draft(

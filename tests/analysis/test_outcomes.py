@@ -12,12 +12,12 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from hushpoll_analysis import detects_cheating, estimate, impute, logit, multinomial, ordinal, simulate
-from hushpoll_analysis.data.distinct_rows import each_row
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.planning.draft_resolution import read_draft
 from hushpoll_analysis.regression import families
 from hushpoll_analysis.regression.models import linear
 from hushpoll_analysis.regression.reading import read_model
+from hushpoll_analysis.sample.distinct_rows import each_row
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import SCALE

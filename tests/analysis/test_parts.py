@@ -236,13 +236,13 @@ def test_estimates_of_every_kind_are_near_the_truth(frame: pd.DataFrame) -> None
         "why": [0.3 * 0.4, 0.3 * 0.6, 0.7],
     }
     for part in found.questions:
-        for line, true in zip(part.lines, expected[part.id], strict=True):
-            assert abs(line.entry.estimate - true) < 4.5 * line.entry.se, (part.id, line.option)
+        for line, true in zip(part.shares, expected[part.id], strict=True):
+            assert abs(line.estimate - true) < 4.5 * line.se, (part.id, line.option)
     mean = found.questions[3].to_dict()["mean"]
     assert abs(mean["estimate"] - (0.5 * 10 + 0.25 * 37 + 0.25 * 80)) < 4.5 * mean["se"]
     assert row_shares(SURVEY.questions[3], TRUTH["hours"]).sum() == pytest.approx(1)
-    assert [line.option for line in found.questions[5].lines] == ["Time", "Fear", "does not apply"]
-    assert all(line.entry.reported is None for line in found.questions[0].lines)
+    assert [line.option for line in found.questions[5].shares] == ["Time", "Fear", "does not apply"]
+    assert all(line.reported is None for line in found.questions[0].shares)
 
 
 def test_files_and_records_give_the_same_counts(frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_engines_count_bitmaps_and_joint_reports_alike(frame: pd.DataFrame, tmp_
 
 
 def test_groups_are_counted_part_by_part(frame: pd.DataFrame) -> None:
-    from hushpoll_analysis.data.files import tally
+    from hushpoll_analysis.sample.files import tally
 
     grouped = frame.assign(site=np.where(np.arange(len(frame)) % 3 == 0, "north", "south"))
     counted = tally(SURVEY, grouped, by="site")

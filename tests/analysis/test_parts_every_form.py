@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis.channel.view import sampler
-from hushpoll_analysis.data.engines import weighted_counts
-from hushpoll_analysis.data.files import read_frame, tally
-from hushpoll_analysis.data.parts import engine_table, tally_parts, write_parts
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.engines import weighted_counts
+from hushpoll_analysis.sample.files import read_frame, tally
+from hushpoll_analysis.sample.parts import engine_table, tally_parts, write_parts
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat
@@ -76,7 +76,7 @@ def test_people_who_were_not_asked_about_an_option_are_in_no_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, most: int
 ) -> None:
     """Where a question has more different reports than are grouped by, files are read block by block."""
-    monkeypatch.setattr("hushpoll_analysis.data.engine_groups.MOST_REPORTS", most)
+    monkeypatch.setattr("hushpoll_analysis.sample.engine_groups.MOST_REPORTS", most)
     truth = {"y": [0.5, 0.5], "used": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]}
     frame = pd.DataFrame(
         {f"{name}_reported": codes for name, codes in simulate_survey(SAMPLED, 900, truth, 3)}
@@ -146,7 +146,7 @@ _WRITE = """
 import sys
 from pathlib import Path
 import numpy as np
-from hushpoll_analysis.data.parts import write_parts
+from hushpoll_analysis.sample.parts import write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat

@@ -8,7 +8,7 @@ import pytest
 from hushpoll_analysis import weighted_estimate
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.sampling.reading import read_sample_design
+from hushpoll_analysis.sample.design_reading import read_sample_design
 from hushpoll_analysis.simulation.respondents import simulate_survey
 
 PEOPLE = 15_000

@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, crosstab, estimate, report
-from hushpoll_analysis.data.released import released_together
-from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.results.export import write_export, write_reports
 from hushpoll_analysis.results.figures import axis_for
 from hushpoll_analysis.results.method import percent
 from hushpoll_analysis.results.rendering import stylesheet
 from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_analysis.sample.released import released_together
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.formatting import epsilon_text
@@ -87,12 +88,14 @@ def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, who
         one = estimate(counts, question.mechanism, options=labels)
         both = estimate(counts, question.mechanism, options=labels, simultaneous=True)
         part = whole[question.id]
-        assert [line.entry for line in part.lines] == list(one.estimates)
-        assert [line.simultaneous for line in part.lines] == list(both.estimates)
+        assert [Estimate.to_dict(share) for share in part.shares] == [
+            entry.to_dict() for entry in one.estimates
+        ]
+        assert [line.simultaneous for line in part.shares] == list(both.estimates)
         assert part.counts == tuple(counts)
         shares = one.constrained().shares
         assert sum(shares) == pytest.approx(1)
-        assert part.lines[-1].constrained == pytest.approx(shares[-1])
+        assert part.shares[-1].constrained == pytest.approx(shares[-1])
 
 
 def test_json_has_the_shape_of_the_contract(whole: SurveyResults, survey: Survey) -> None:
@@ -125,7 +128,7 @@ def test_two_finite_epsilons_add_up() -> None:
 
 def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, whole: SurveyResults) -> None:
     # 1 % replaced by the worst report, in expectation, against the same shares without it.
-    line = whole["cheated"].lines[0]
+    line = whole["cheated"].shares[0]
     channel = survey.questions[0].channel
     phi = channel.truth_weight / 2**53
     p = line.shown_estimate
@@ -138,13 +141,13 @@ def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, w
     for part in whole.questions:
         remarks = " ".join(part.remarks)
         shift, weight = re.findall(r"could move by ([\d.]+) .* weighs up to (an|[\d.]+) honest", remarks)[0]
-        assert float(shift) >= 100 * max(line.dishonest_shift for line in part.lines)
+        assert float(shift) >= 100 * max(line.dishonest_shift for line in part.shares)
         assert (1.0 if weight == "an" else float(weight)) >= part.dishonest_weight
 
 
 def test_design_effect_is_variance_over_that_of_direct_answers(whole: SurveyResults) -> None:
     part = whole["cheated"]
-    entry = part.lines[0].entry
+    entry = part.shares[0]
     direct = entry.estimate * (1 - entry.estimate) / (whole.n - 1)
     assert part.design_effect == pytest.approx(entry.se**2 / direct)
     assert part.n_effective == pytest.approx(whole.n / part.design_effect)
@@ -154,7 +157,7 @@ def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyR
     text = whole.to_text()
     assert "SE privacy" in text
     assert "reported, not true" in text
-    assert whole["reason"].lines[3].outside
+    assert whole["reason"].shares[3].outside
     assert "unclipped estimate −" in text
     assert "unclipped estimate 0.0" not in text
     assert "is chance, not an error" in text
@@ -260,13 +263,13 @@ def test_csv_cells_cannot_act_as_formulas(whole: SurveyResults) -> None:
     # Numbers stay numbers, also negative ones: a guard would make text of them.
     assert float(rows[4]["estimate"]) < 0
     assert rows[5]["epsilon"] == "unbounded"
-    assert float(rows[0]["estimate"]) == whole["cheated"].lines[0].entry.estimate
+    assert float(rows[0]["estimate"]) == whole["cheated"].shares[0].estimate
 
 
 def test_frame_has_every_estimate(whole: SurveyResults) -> None:
     frame = whole.to_frame()
     assert frame["question"].tolist() == ["cheated", *["reason"] * 4, "tax", "drugs"]
-    assert frame.loc[0, "estimate"] == whole["cheated"].lines[0].entry.estimate
+    assert frame.loc[0, "estimate"] == whole["cheated"].shares[0].estimate
     assert (frame["shown_low"] >= 0).all()
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.data import engine_codes, engine_reports
-from hushpoll_analysis.data.parts import engine_table
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results import respondents
+from hushpoll_analysis.sample import engine_codes, engine_reports
+from hushpoll_analysis.sample.parts import engine_table
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 

@@ -12,7 +12,7 @@ from hushpoll_analysis import compare, crosstab, estimate, logit, report, trend,
 from hushpoll_analysis.channel.two_group_designs import asks_unknown_decoy, detects_cheating, detects_lies
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.regression.models import linear
-from hushpoll_analysis.shares.two_groups import cheating_detection, lie_detection, unrelated_two_groups
+from hushpoll_analysis.validity.two_groups import cheating_detection, lie_detection, unrelated_two_groups
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import optimize, special

@@ -12,7 +12,7 @@ from hushpoll_analysis import correlate, estimate, linear, report, simulate, wei
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_analysis.sample.replicates import Replicates
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import mechanisms
 from hushpoll_client.cli import main
@@ -78,11 +78,11 @@ def test_equal_weights_give_the_plain_report(people: pd.DataFrame) -> None:
     plain = report(KINDS, people)
     made = report(KINDS, people.assign(one=1.0), weights="one")
     for question in KINDS.questions:
-        for a, b in zip(plain[question.id].lines, made[question.id].lines, strict=True):
-            assert b.entry.estimate == pytest.approx(a.entry.estimate, abs=1e-12)
-            assert b.entry.se == pytest.approx(a.entry.se, rel=2e-3)
-            assert b.entry.se_privacy == pytest.approx(a.entry.se_privacy, rel=2e-3)
-            assert (b.entry.low, b.entry.high) == pytest.approx((a.entry.low, a.entry.high), abs=0.01)
+        for a, b in zip(plain[question.id].shares, made[question.id].shares, strict=True):
+            assert b.estimate == pytest.approx(a.estimate, abs=1e-12)
+            assert b.se == pytest.approx(a.se, rel=2e-3)
+            assert b.se_privacy == pytest.approx(a.se_privacy, rel=2e-3)
+            assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=0.01)
     for name in ("hours", "mood"):
         a, b = plain[name].numbers, made[name].numbers
         assert b.mean.estimate == pytest.approx(a.mean.estimate)
@@ -94,15 +94,15 @@ def test_equal_weights_give_the_plain_report(people: pd.DataFrame) -> None:
         assert (b.estimate, b.se) == pytest.approx((a.estimate, a.se), rel=2e-3)
     assert again.quantiles.median == first.quantiles.median
     for a, b in zip(plain["town"].top, made["town"].top, strict=True):
-        assert b.entry.estimate == pytest.approx(a.entry.estimate, abs=1e-9)
-        assert (b.entry.low, b.entry.high) == pytest.approx((a.entry.low, a.entry.high), abs=0.01)
+        assert b.estimate == pytest.approx(a.estimate, abs=1e-9)
+        assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=0.01)
 
 
 def test_an_option_by_hand(people: pd.DataFrame) -> None:
     """A domain mean: only people asked about the bus count, with the clusters of all."""
     keys = {"weights": "w", "strata": "s", "clusters": "c"}
     whole_clusters, people = people, people.assign(c=people["s"] + people["c"].astype(str))
-    got = report(KINDS, people, **keys)["used"].lines[0].entry
+    got = report(KINDS, people, **keys)["used"].shares[0]
     whole = sampler(analysis_channel(KINDS.questions[0].mechanism))
     part = whole.parts[0]
     codes = whole.part_codes(part, whole.read(people["used_reported"].to_numpy())[0])
@@ -173,9 +173,9 @@ def test_under_weights_dishonest_people_are_told_by_their_weight(people: pd.Data
     assert "If 1 % of the respondents" not in weighted
     assert "If dishonest respondents carried 1 % of the weights, the mean could move by" in weighted
     made = report(KINDS, people, weights="w")["mood"]
-    line = made.lines[0]
+    line = made.shares[0]
     weights = channel_view(made.question.mechanism).solution([1, 0, 0, 0, 0])
-    furthest = max(weights.max() - line.entry.estimate, line.entry.estimate - weights.min())
+    furthest = max(weights.max() - line.estimate, line.estimate - weights.min())
     assert line.dishonest_shift == pytest.approx(0.01 * furthest)
 
 
@@ -207,14 +207,14 @@ def test_counts_and_rows_agree_on_a_finite_population(counts: tuple[int, int], p
 def test_a_population_alone_shrinks_every_kind(people: pd.DataFrame) -> None:
     plain, census = report(KINDS, people), report(KINDS, people, population=900)
     for name in ("used", "mood", "town"):
-        for a, b in zip(plain[name].lines, census[name].lines, strict=True):
+        for a, b in zip(plain[name].shares, census[name].shares, strict=True):
             asked = 0.5 if name == "used" else 1.0
-            wanted = (1 - asked) * a.entry.se**2 + asked * a.entry.se_privacy**2
-            assert b.entry.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
+            wanted = (1 - asked) * a.se**2 + asked * a.se_privacy**2
+            assert b.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
     for name in ("hours", "mood"):
         assert census[name].numbers.mean.se <= plain[name].numbers.mean.se
     alone = estimate(plain["used"].counts, KINDS.questions[0].mechanism, population=900)
-    assert alone[0].se == pytest.approx(census["used"].lines[0].entry.se)
+    assert alone[0].se == pytest.approx(census["used"].shares[0].se)
 
 
 @pytest.mark.parametrize("repetitions", [20, pytest.param(50, marks=pytest.mark.long)])
@@ -230,7 +230,7 @@ def test_weighted_quantities_cover(repetitions: int) -> None:
         frame = pd.DataFrame(dict(simulate_survey(both, len(kept), truth, seed))).add_suffix("_reported")
         frame["mood_reported"] = simulate(mood.channel, kept, seed=seed)
         got = report(both, frame.assign(w=np.where(kept < 2, 2.0, 1.0)), weights="w")
-        bus, numbers = got["used"].lines[0].entry, got["mood"].numbers
+        bus, numbers = got["used"].shares[0], got["mood"].numbers
         inside += [
             numbers.mean.low <= 3.0 <= numbers.mean.high,
             bus.low <= 0.3 <= bus.high,

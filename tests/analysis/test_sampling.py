@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, crosstab, estimate, linear, logit, report, weighted_estimate
-from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.replicates import Replicates
+from hushpoll_analysis.sample.files import tally
+from hushpoll_analysis.sample.replicates import Replicates
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import special
@@ -298,12 +298,12 @@ def test_a_report_takes_a_sample_design(
     made = report(SURVEY, people, **keys)
     for question in ("cheated", "reason"):
         alone = weighted_estimate(people, SURVEY, question, **keys)
-        lines = made[question].lines
+        lines = made[question].shares
         shares = alone.shares[1:] if question == "cheated" else alone.shares
         for line, share in zip(lines, shares, strict=True):
-            assert (line.entry.estimate, line.entry.se) == pytest.approx((share.estimate, share.se))
-            assert (line.entry.low, line.entry.high) == pytest.approx((share.low, share.high))
-        assert sum(line.constrained for line in made["reason"].lines) == pytest.approx(1.0)
+            assert (line.estimate, line.se) == pytest.approx((share.estimate, share.se))
+            assert (line.low, line.high) == pytest.approx((share.low, share.high))
+        assert sum(line.constrained for line in made["reason"].shares) == pytest.approx(1.0)
     assert any("equal weights" in note for note in made["cheated"].remarks)
     assert "equal weights" in made.to_text()
     assert json.loads(made.to_json())["n"] == 1200
@@ -330,7 +330,7 @@ def test_a_report_takes_a_sample_design(
     )
     assert status == 0, out
     first = json.loads(out)["questions"][0]["estimates"][0]
-    assert first["se"] == pytest.approx(made["cheated"].lines[0].entry.se)
+    assert first["se"] == pytest.approx(made["cheated"].shares[0].se)
 
 
 @pytest.mark.parametrize("key", ["weights", "strata", "clusters"])
@@ -343,19 +343,19 @@ def test_a_report_refuses_reports_as_a_sample_design(people: pd.DataFrame, key: 
 def test_a_population_may_be_a_number_of_numpy(people: pd.DataFrame) -> None:
     counts = tally(SURVEY, people)
     wanted, got = (report(SURVEY, counts, population=size) for size in (5000, np.int64(5000)))
-    assert got["cheated"].lines[0].entry == wanted["cheated"].lines[0].entry
+    assert got["cheated"].shares[0] == wanted["cheated"].shares[0]
 
 
 def test_a_report_of_a_finite_population(people: pd.DataFrame) -> None:
     plain, finite = report(SURVEY, people), report(SURVEY, people, population=1500)
     for a, b in zip(
-        itertools.chain.from_iterable(q.lines for q in plain.questions),
-        itertools.chain.from_iterable(q.lines for q in finite.questions),
+        itertools.chain.from_iterable(q.shares for q in plain.questions),
+        itertools.chain.from_iterable(q.shares for q in finite.questions),
         strict=True,
     ):
-        assert b.entry.estimate == a.entry.estimate
-        wanted = 0.2 * a.entry.se**2 + 0.8 * a.entry.se_privacy**2
-        assert b.entry.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
+        assert b.estimate == a.estimate
+        wanted = 0.2 * a.se**2 + 0.8 * a.se_privacy**2
+        assert b.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
     columns = people.assign(N=np.where(people["s"] == "n", 900, 800))
     assert report(SURVEY, columns, strata="s", population="N").n == 1200
 

@@ -17,10 +17,10 @@ import ibis
 import numpy as np
 import pandas as pd
 import pytest
-from hushpoll_analysis.data.engines import count_expression, weighted_counts
-from hushpoll_analysis.data.files import read_frame, tally
-from hushpoll_analysis.data.parts import engine_table, tally_parts, write_parts
-from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.sample.engines import count_expression, weighted_counts
+from hushpoll_analysis.sample.files import read_frame, tally
+from hushpoll_analysis.sample.parts import engine_table, tally_parts, write_parts
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.delivery.record import RecordFormat

@@ -13,11 +13,11 @@ from hushpoll_analysis import cumulative, density, estimate, mean, quantiles, re
 from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.view import Floats, sampler, set_view
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.cumulative import cumulative_of
 from hushpoll_analysis.interval import interval
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.shares.cumulative import cumulative_of
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.sample import read_sample
 from hushpoll_client import mechanisms
 from hushpoll_client.channel import Channel
 
@@ -161,7 +161,7 @@ def test_a_distribution_under_sets_has_histogram_and_quantiles(frame: pd.DataFra
 def test_a_mean_under_sets_is_a_mean_and_shows_no_shares_of_grid_points(frame: pd.DataFrame) -> None:
     made = report(SURVEY, frame)
     part = made["rounded"]
-    assert part.lines == ()
+    assert part.shares == ()
     found = part.to_dict()
     assert found["estimates"] == []
     assert "quantiles" not in found
@@ -192,7 +192,7 @@ def test_groups_and_weights_take_them_too(frame: pd.DataFrame) -> None:
         assert plain.mean is not None
         kish = frame["w"].sum() ** 2 / (frame["w"] ** 2).sum()
         assert found.mean.se == pytest.approx(plain.mean.se * math.sqrt(N / kish), rel=0.06)
-    assert weighed["rounded"].lines == ()
+    assert weighed["rounded"].shares == ()
     assert weighed["scale"].to_dict()["quantiles"]
 
 

@@ -24,7 +24,7 @@ from hushpoll_analysis import (
     synthesize,
     weighted_estimate,
 )
-from hushpoll_analysis.data.columns import randomized_variable
+from hushpoll_analysis.sample.columns import randomized_variable
 from hushpoll_analysis.simulation.groups import simulate_columns
 from hushpoll_client import Survey
 

@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 from hushpoll_analysis import report, weighted_estimate
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
 
 SURVEY = Survey.from_draft(

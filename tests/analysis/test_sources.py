@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hushpoll_analysis.data.files import HASH_KEY, read_frame, record_type, tally
-from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.sample.files import HASH_KEY, read_frame, record_type, tally
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import HushpollError, Survey
 

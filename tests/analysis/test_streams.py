@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import compare, correlate, crosstab, impute, linear, logit, multinomial, ordinal
-from hushpoll_analysis.data import files, streams
-from hushpoll_analysis.data.distinct_rows import merge_equal_rows
-from hushpoll_analysis.data.parts import engine_table, write_parts
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.regression import models
+from hushpoll_analysis.sample import files, streams
+from hushpoll_analysis.sample.distinct_rows import merge_equal_rows
+from hushpoll_analysis.sample.parts import engine_table, write_parts
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat
@@ -276,7 +276,7 @@ def records(grouped: Survey) -> list[bytes]:
 
 
 def test_records_are_read_in_blocks(grouped: Survey, records: list[bytes]) -> None:
-    from hushpoll_analysis.data.files import read_frame
+    from hushpoll_analysis.sample.files import read_frame
 
     frame = read_frame(grouped, records)
     assert set(frame["group"]) == {"north", "other"}

@@ -29,7 +29,7 @@ from hushpoll_analysis import (
     trend,
     weighted_estimate,
 )
-from hushpoll_analysis.data.parts import engine_table
+from hushpoll_analysis.sample.parts import engine_table
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
@@ -274,8 +274,8 @@ def test_counts_are_refused_where_rows_are_needed(survey: Survey) -> None:
 
 
 def test_data_of_no_known_form_are_refused(survey: Survey) -> None:
-    with pytest.raises(AnalysisError, match=r"cannot read reports from a generator.*path"):
-        Study(survey, (row for row in []))
+    with pytest.raises(AnalysisError, match=r"cannot read reports from a int.*path"):
+        Study(survey, 5)
     with pytest.raises(AnalysisError, match="path of its file"):
         Study(5, {})  # type: ignore[arg-type]
 
@@ -283,3 +283,22 @@ def test_data_of_no_known_form_are_refused(survey: Survey) -> None:
 def test_an_engine_reads_many_files(survey: Survey, frame: pd.DataFrame, sources: dict[str, Any]) -> None:
     with engine_table(survey, sources["folder"]) as table:
         same(Study(survey, table).share("cheated"), Study(survey, frame).share("cheated"))
+
+
+def test_reports_may_come_one_by_one(survey: Survey, frame: pd.DataFrame) -> None:
+    expected = Study(survey, frame).share("cheated").to_frame()
+    columns = [f"{question.id}_reported" for question in survey.questions]
+    rows = frame[columns].to_numpy().tolist()
+    for reports in (
+        iter(rows),
+        ({"reports": row} for row in rows),
+        (dict(zip(columns, row, strict=True)) for row in rows),
+    ):
+        pd.testing.assert_frame_equal(Study(survey, reports).share("cheated").to_frame(), expected)
+
+
+def test_a_report_of_another_length_is_refused(survey: Survey) -> None:
+    with pytest.raises(AnalysisError, match="report 1 is"):
+        Study(survey, [[0, 1, 2], [0, 1]])
+    with pytest.raises(AnalysisError, match="no reports"):
+        Study(survey, iter(()))

@@ -6,12 +6,12 @@ import re
 
 import pytest
 from hushpoll_analysis import report
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.results.picture import as_svg
 from hushpoll_analysis.results.rendering import as_body, as_html
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.texts import texts_of
 from hushpoll_analysis.results.wording import LANGUAGES, wording
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
 
 from tests.vectors.surveys import about_draft
@@ -86,13 +86,10 @@ def test_names_that_look_like_markup_stay_text() -> None:
 
 def test_words_of_results_are_those_of_the_respondents_page() -> None:
     """Two rooms, one language: what somebody ticked is what the reader reads."""
-    from babel.messages.pofile import read_po
-    from hushpoll_server.respond import languages
+    from hushpoll_server.i18n.catalogues import read_catalogue, translated_languages
 
-    folder = languages.__file__.rsplit("/", 1)[0]
-    for language in ("fr", "de", "es", "ar"):
-        with open(f"{folder}/translations/{language}/LC_MESSAGES/messages.po", "rb") as file:
-            catalog = read_po(file, locale=language)
+    for language in translated_languages():
+        catalog = read_catalogue(language)
         say = wording(language)
         words = {
             "Yes": "yes",

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from hushpoll_analysis import anchored, estimate, report, sensitivity, simulate
-from hushpoll_analysis.data.files import tally
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.planning.draft_resolution import read_draft
+from hushpoll_analysis.sample.files import tally
 from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.cli import main
@@ -340,7 +340,7 @@ def test_a_report_draws_what_nobody_can_check(people: pd.DataFrame) -> None:
     assert f"would be {100 * yes:.1f} % {100 * (yes - 0.025) / 0.95:.1f} %" in text
     assert f"would be at most {100 * (yes + 0.02):.1f} %" in text
     # The largest share of a choice moves away from a third.
-    largest = max(reason.lines, key=lambda line: line.entry.estimate).entry
+    largest = max(reason.shares, key=lambda share: share.estimate)
     assert reason.sensitivity.option == largest.option
     rows = reason.sensitivity.to_frame().set_index("careless")["estimate"]
     assert rows[0.3] == pytest.approx((largest.estimate - 0.1) / 0.7)

@@ -12,9 +12,9 @@ import pytest
 from hushpoll_analysis import anchored, compare, estimate, logit, simulate
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.raking import rake
-from hushpoll_analysis.sampling.reading import read_sample_design
-from hushpoll_analysis.sampling.weighted import weighted_estimate
+from hushpoll_analysis.sample.design_reading import read_sample_design
+from hushpoll_analysis.sample.raking import rake
+from hushpoll_analysis.sample.weighted import weighted_estimate
 from hushpoll_analysis.tables.frames import crosstab
 from hushpoll_client import mechanisms
 from hushpoll_client.mechanism import Mechanism

@@ -309,7 +309,7 @@ def test_weighted_shares_of_a_whole_list_are_those_of_its_options(frame: pd.Data
     alone = weighted_estimate(weighted, SURVEY, f"{question}[{options[1]}]", weights="w").shares[1]
     assert (found.shares[1].estimate, found.shares[1].low) == (alone.estimate, alone.low)
     shown = report(SURVEY, weighted.drop(columns=["late", "group"]), weights="w", questions=[question])
-    lines = {line.option: line.entry.estimate for line in shown[question].lines}
+    lines = {line.option: line.estimate for line in shown[question].shares}
     assert {one.option: one.estimate for one in found.shares} == pytest.approx(lines)
 
 

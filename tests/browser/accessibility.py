@@ -21,5 +21,5 @@ def violations(page: Page) -> list[list[object]]:
     settled(page)
     if page.evaluate("typeof axe === 'undefined'"):
         page.evaluate(AXE_SCRIPT)
-    found: list[list[object]] = page.evaluate(_RUN)
-    return found
+    violations: list[list[object]] = page.evaluate(_RUN)
+    return violations

@@ -77,12 +77,12 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A fresh context: no storage, cookies or cache of another test."""
-    fresh = browser.new_context()
-    yield fresh
+    context = browser.new_context()
+    yield context
     # What a handler of requests still does when its page goes would be raised in the next test.
-    for page in fresh.pages:
+    for page in context.pages:
         page.unroute_all(behavior="ignoreErrors")
-    fresh.close()
+    context.close()
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def reader(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def js_server() -> Iterator[str]:
-    """Serve the js folder; gives its address without a slash at the end."""
+    """Serve the js folder; yield its address without a slash at the end."""
     handler = partial(QuietHandler, directory=str(JS_FOLDER))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -129,7 +129,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def designer(browser: Browser, server: LiveServer) -> Iterator[Page]:
-    """A signed-in designer at a desk who hears of every error of the page."""
+    """A signed-in designer at a desk; the test fails on any error of the page."""
     with signed_in_page(browser, server) as page:
         yield page
 

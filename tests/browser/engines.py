@@ -51,19 +51,19 @@ class WebKit:
         self.driver.get(url)
 
     def evaluate(self, source: str, value: Any = None) -> Any:
-        found = self.driver.execute_async_script(
+        outcome = self.driver.execute_async_script(
             f"""const [given, done] = arguments;
             const call = async () => JSON.stringify((await ({source})(JSON.parse(given))) ?? null);
             call().then((text) => done({{ text }}), (error) => done({{ error: String(error) }}));""",
             json.dumps(value),
         )
-        assert "error" not in found, found["error"]
-        return json.loads(found["text"])
+        assert "error" not in outcome, outcome["error"]
+        return json.loads(outcome["text"])
 
 
 @contextmanager
 def webkit() -> Iterator[WebKit]:
-    """Start WebKit on a screen of its own."""
+    """Start WebKit on a virtual screen."""
     browsers = sorted(Path("/usr/lib").glob("*/webkit2gtk-*/MiniBrowser"))
     assert browsers, "no MiniBrowser of WebKitGTK: install it (Debian: apt-get install webkit2gtk-driver)"
     with _screen():
@@ -82,7 +82,7 @@ def webkit() -> Iterator[WebKit]:
 
 @contextmanager
 def _screen() -> Iterator[None]:
-    read, write = os.pipe()
+    read_end, write = os.pipe()
     command = [
         _program("Xvfb", "xvfb"),
         "-displayfd",
@@ -95,8 +95,8 @@ def _screen() -> Iterator[None]:
     ]
     server = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
     os.close(write)
-    with os.fdopen(read) as said:
-        number = said.readline().strip()
+    with os.fdopen(read_end) as display:
+        number = display.readline().strip()
     before = dict(os.environ)
     # WebKit puts its pages into a sandbox that needs rights which a container does not give.
     os.environ.update(
@@ -133,15 +133,15 @@ class Firefox:
             self.call("browsingContext.navigate", context=self.context, url=address, wait="complete")
 
     def evaluate(self, source: str, value: Any = None) -> Any:
-        found = self.call(
+        outcome = self.call(
             "script.callFunction",
             functionDeclaration=f"async (text) => JSON.stringify((await ({source})(JSON.parse(text))) ?? null)",
             awaitPromise=True,
             arguments=[{"type": "string", "value": json.dumps(value)}],
             target={"context": self.context},
         )
-        assert found["type"] == "success", found
-        return json.loads(found["result"]["value"])
+        assert outcome["type"] == "success", outcome
+        return json.loads(outcome["result"]["value"])
 
 
 @contextmanager
@@ -174,8 +174,8 @@ def firefox() -> Iterator[Firefox]:
 def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
-        if found := re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text(errors="replace")):
-            return found[1]
+        if listening := re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text(errors="replace")):
+            return listening[1]
         assert process.poll() is None, log.read_text(errors="replace")
         time.sleep(0.2)
     raise AssertionError(log.read_text(errors="replace"))

@@ -1,4 +1,4 @@
-"""A server in front of the server: it passes requests on, and redirects those that it is told to."""
+"""A server in front of the server that passes requests on and redirects some of them."""
 
 from __future__ import annotations
 

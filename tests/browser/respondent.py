@@ -87,7 +87,7 @@ TRIED = {
     "options": ["Sport", "Sleep", "Music", "Alcohol", "Pills", "Talking"],
     "mechanism": {"name": "sampled", "epsilon": "2", "ask": 2},
 }
-TOWNS = [f"{name} {part}" for name in TOWN_NAMES for part in ("North", "South", "East", "West")]
+TOWNS = [f"{name} {direction}" for name in TOWN_NAMES for direction in ("North", "South", "East", "West")]
 TOWN = {
     "id": "town",
     "kind": "choice",
@@ -150,14 +150,14 @@ def show_all(page: Page) -> None:
     page.locator("main table").first.wait_for()
 
 
-def all_told(page: Page) -> str:
+def explanation_text(page: Page) -> str:
     """What the first view says and, one tap away, the whole explanation."""
     first = page.locator("main").inner_text()
     show_all(page)
-    whole = page.locator("main").inner_text()
+    explanation = page.locator("main").inner_text()
     page.locator(".bar button").click()
     page.locator(".promise").wait_for()
-    return f"{first}\n{whole}"
+    return f"{first}\n{explanation}"
 
 
 def begin(page: Page) -> None:
@@ -191,7 +191,7 @@ def heading(page: Page, text: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(text)
 
 
-def kept(page: Page, survey: Survey) -> dict[str, Any] | None:
+def local_record(page: Page, survey: Survey) -> dict[str, Any] | None:
     """What the browser keeps of a survey, and nothing else; the report of what was sent in the tab only."""
     key = f"hushpoll:{survey.hash}"
     storage, session = page.evaluate("() => [{...localStorage}, {...sessionStorage}]")
@@ -248,7 +248,7 @@ def stored(server: LiveServer, survey: Survey) -> dict[bytes, tuple[int, ...]]:
     return {digest: layout.unpack(record) for digest, record in rows.items()}
 
 
-def kept_id(server: LiveServer, survey: Survey, report_id: str) -> bytes:
+def stored_id(server: LiveServer, survey: Survey, report_id: str) -> bytes:
     """What the server keeps of an id."""
     return server.store.id_digest(survey.hash, bytes.fromhex(report_id))
 

@@ -114,13 +114,13 @@ def test_a_planted_channel_with_a_tenth_more_is_caught(js: Page, options: int, e
     assert bound > mechanisms.krr(options, epsilon).epsilon
 
 
-def test_seeded_coins_give_the_same_counts_again(js: Page) -> None:
+def test_the_same_seed_gives_the_same_counts(js: Page) -> None:
     channel = mechanisms.warner(epsilon="1").device
     assert counts(js, channel, "again", 500) == counts(js, channel, "again", 500)
     assert counts(js, channel, "again", 500) != counts(js, channel, "other", 500)
 
 
-def test_the_browser_s_own_generator_draws_from_the_channel(js: Page) -> None:
+def test_the_generator_of_the_browser_draws_from_the_channel(js: Page) -> None:
     """Eight standard deviations: chance fails this once in 10^15 runs."""
     channel = mechanisms.krr(3, "1").device
     draws = 20_000
@@ -222,7 +222,7 @@ def test_reports_have_fresh_ids_and_legal_values(js: Page) -> None:
         assert report["reports"][0] in (0, 1)
 
 
-def test_an_or_poll_also_takes_the_combined_answer(js: Page) -> None:
+def test_an_or_poll_accepts_the_combined_answer(js: Page) -> None:
     assert new_report(js, [0, 1, BOTH])["report"]["reports"][1] == 1
     assert new_report(js, [0, 0, BOTH])["report"]["reports"][1] == 0
 
@@ -246,7 +246,7 @@ UNFIT = [
 ]
 
 
-def test_answers_that_do_not_fit_are_refused_before_anything_is_drawn(js: Page) -> None:
+def test_invalid_answers_are_refused_before_anything_is_drawn(js: Page) -> None:
     js.evaluate(
         """() => {
           globalThis.drawn = 0;

@@ -79,7 +79,7 @@ def sign_in(page: Page) -> None:
 
 
 def downloaded(page: Page, name: str, role: str = "button") -> bytes:
-    """The bytes of a file that a button or a link gives."""
+    """Return the bytes of a file that a button or a link downloads."""
     with page.expect_download() as waiting:
         page.get_by_role(role, name=name).click()  # type: ignore[arg-type]
     return Path(waiting.value.path()).read_bytes()
@@ -134,7 +134,7 @@ def test_a_survey_from_signing_in_to_signing_out(
     page.goto(survey_page)
     page.get_by_role("link", name="Close now").click()
     page.get_by_role("button", name="Close the survey").click()
-    expect(page.get_by_text("No report is taken any more")).to_be_visible()
+    expect(page.get_by_text("takes no more reports")).to_be_visible()
     page.goto(f"{ADDRESS}/surveys/{survey_hash}/report")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Download the reports (zip)", "link"))) as archive:
         name = next(name for name in archive.namelist() if name.endswith("reports.csv"))
@@ -184,7 +184,7 @@ class LongAnswer(BaseHTTPRequestHandler):
 
 @pytest.mark.parametrize("path", ["/surveys/x/invitations", "/account", "/s/x"])
 def test_an_answer_to_a_slow_reader_never_touches_the_disk_of_nginx(tmp_path: Path, path: str) -> None:
-    """Lists of invitation codes and exports were written to a file while somebody read them slowly."""
+    """Lists of invitation codes and exports were written to a file for slow readers."""
     node = ThreadingHTTPServer(("127.0.0.1", 0), LongAnswer)
     threading.Thread(target=node.serve_forever, daemon=True).start()
     LongAnswer.sent.clear()

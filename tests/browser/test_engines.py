@@ -12,7 +12,7 @@ from hushpoll_client import Survey
 from tests.browser import test_vectors_js
 from tests.browser.engines import ENGINES, Engine
 from tests.browser.redirecting import Redirecting
-from tests.browser.respondent import EVERY_KIND, TAX, address, draft, kept_id, stored
+from tests.browser.respondent import EVERY_KIND, TAX, address, draft, stored, stored_id
 from tests.serving import LONGEST, LiveServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.timeout(1200)]
@@ -56,8 +56,12 @@ CLICK_IF_WAITING = """(selector) => {
 def wait_for(engine: Engine, heading: str) -> None:
     """Wait for a view by its heading."""
     deadline = time.monotonic() + LONGEST
-    while (found := engine.evaluate(HEADING)) != heading:
-        assert time.monotonic() < deadline, (heading, found, engine.evaluate("() => document.body.innerText"))
+    while (current := engine.evaluate(HEADING)) != heading:
+        assert time.monotonic() < deadline, (
+            heading,
+            current,
+            engine.evaluate("() => document.body.innerText"),
+        )
         time.sleep(0.1)
 
 
@@ -76,10 +80,10 @@ def record(engine: Engine, key: str) -> Any:
 
 def test_a_redirect_to_another_survey_is_refused(engine: Engine, page_server: LiveServer) -> None:
     name = type(engine).__name__
-    asked, other = draft(TAX, title=f"Invited to {name}"), draft(TAX, title=f"Led to {name}")
-    link, away = address(page_server, asked), address(page_server, other).removeprefix(page_server.url)
+    survey, other = draft(TAX, title=f"Invited to {name}"), draft(TAX, title=f"Led to {name}")
+    link, away = address(page_server, survey), address(page_server, other).removeprefix(page_server.url)
     with Redirecting(
-        page_server.url, {f"/s/{asked.hash}?lang=en": f"/s/{other.hash}?lang=en#{other.hash}"}
+        page_server.url, {f"/s/{survey.hash}?lang=en": f"/s/{other.hash}?lang=en#{other.hash}"}
     ) as front:
         engine.goto(link.replace(page_server.url, front).replace("#", "?lang=en#"))
         wait_for(engine, "This survey cannot be answered here")
@@ -112,7 +116,7 @@ def test_a_whole_submission_with_reload_offline_and_resend(engine: Engine, page_
     wait_for(engine, "Not sent yet")
     assert record(engine, key) == waiting
     layout = page_server.store.record_format(survey.hash)
-    sent = {kept_id(page_server, survey, waiting["id"]): layout.pack(tuple(waiting["reports"]))}
+    sent = {stored_id(page_server, survey, waiting["id"]): layout.pack(tuple(waiting["reports"]))}
     # The page tries again by itself too, and may have been closed before it read the answer.
     assert packed(page_server, survey).items() <= sent.items()
     engine.evaluate(CLICK_IF_WAITING, ".bar button")

@@ -56,10 +56,10 @@ def test_a_first_survey_is_on_a_phone_after_six_clicks(
     desk.close()
     phone = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     respondent = phone.new_page()
-    others = watch(respondent)
+    dialogs = watch(respondent)
     respondent.goto(link)
     expect(respondent.get_by_role("heading", name=title)).to_be_visible()
     respondent.get_by_role("button", name="Start").tap()
     expect(respondent.get_by_role("group").first).to_be_visible()
     phone.close()
-    assert faults + others == []
+    assert faults + dialogs == []

@@ -1,4 +1,4 @@
-"""The workspace in German: from signing in to a published survey, readable by everybody, and nowhere too wide."""
+"""The workspace in German: from signing in to a published survey, accessible, and nowhere too wide."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ def page(browser: Browser, server: LiveServer) -> Iterator[Page]:
         yield page
 
 
-def reach(page: Page, wanted: Locator) -> None:
+def reach(page: Page, target: Locator) -> None:
     """Press Tab until an element has the focus, and see that the focus shows."""
-    expect(wanted).to_be_visible()
+    expect(target).to_be_visible()
     for _ in range(MOST_TABS):
         page.keyboard.press("Tab")
-        if wanted.evaluate("(one) => one === document.activeElement"):
+        if target.evaluate("(one) => one === document.activeElement"):
             # Of a small control its label shows the focus.
-            outlines = wanted.evaluate(
+            outlines = target.evaluate(
                 """(one) => [one, one.closest("label") ?? one].map((at) => {
                   const { outlineStyle, boxShadow } = getComputedStyle(at);
                   return outlineStyle + boxShadow;
@@ -41,7 +41,7 @@ def reach(page: Page, wanted: Locator) -> None:
             )
             assert set(outlines) != {"nonenone"}, "the focus can be seen"
             return
-    raise AssertionError(f"{MOST_TABS} times Tab do not lead to {wanted}")
+    raise AssertionError(f"{MOST_TABS} times Tab do not lead to {target}")
 
 
 def press(page: Page, role: str, name: str, key: str = "Enter", exact: bool = False) -> None:
@@ -95,7 +95,7 @@ def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveSe
     press(page, "button", "Publish for good")
     expect(page.get_by_text("Published. Below is the link to hand out.")).to_be_visible()
     expect(page.get_by_role("heading", name="By keys")).to_be_visible()
-    (state,) = [one for one in server.store.list_surveys() if one.title == "By keys"]
+    (state,) = [state for state in server.store.list_surveys() if state.title == "By keys"]
     survey = server.store.get_survey(state.hash)
     assert survey is not None
     assert survey.presentation["asked_by"]["name"] == "University of Somewhere"

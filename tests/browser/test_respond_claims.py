@@ -16,9 +16,9 @@ from tests.browser.respondent import (
     TRIED,
     USED,
     address,
-    all_told,
     begin,
     draft,
+    explanation_text,
     fill,
     heading,
     open_page,
@@ -43,12 +43,10 @@ def test_no_fold_opens_empty(page: Page, page_server: LiveServer) -> None:
     assert page.locator("#odds-2").evaluate("(line) => line.tagName") == "P"
 
 
-def test_the_strongest_promise_is_about_what_can_be_told_from_a_report(
-    page: Page, page_server: LiveServer
-) -> None:
-    """About 75 in 100 reports are the answer itself, so "nobody receives it" would be false."""
+def test_the_strongest_promise_is_about_what_a_report_reveals(page: Page, page_server: LiveServer) -> None:
+    """About 75 in 100 reports are the answer itself: the page must not promise that it is not received."""
     open_page(page, address(page_server, draft(CHEATED, title="Promise")))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "receives what you" not in text
     assert "nobody can tell for certain what you chose" in text
 
@@ -61,7 +59,7 @@ def test_the_table_names_the_operator_who_could_change_the_code(page: Page, page
     expect(row).to_contain_text("whoever runs the server could")
 
 
-def test_an_invitation_is_said_to_wait_with_the_answers(page: Page, page_server: LiveServer) -> None:
+def test_the_page_says_that_an_invitation_waits_with_the_answers(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Waiting", invitation=True)
     open_page(page, address(page_server, survey, "a-code"))
     page.goto(address(page_server, survey))
@@ -87,16 +85,16 @@ def test_after_sending_the_page_does_not_contradict_itself(
     assert ("This page has forgotten what you chose." in text) != kiosk
 
 
-@pytest.mark.parametrize("kept", [1, 12, 63])
-def test_a_cut_link_is_called_incomplete(page: Page, page_server: LiveServer, kept: int) -> None:
+@pytest.mark.parametrize("length", [1, 12, 63])
+def test_a_truncated_link_is_reported_as_incomplete(page: Page, page_server: LiveServer, length: int) -> None:
     survey = draft(CHEATED, title="Cut link")
     link = address(page_server, survey)
-    open_page(page, link[: len(link) - 64 + kept])
+    open_page(page, link[: len(link) - 64 + length])
     expect(page.locator(".notice")).to_contain_text("This link is incomplete")
     assert "changed" not in page.locator("main").inner_text()
 
 
-def test_another_fingerprint_is_still_called_a_change(page: Page, page_server: LiveServer) -> None:
+def test_another_fingerprint_is_reported_as_a_change(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Changed link")
     link = address(page_server, survey)
     open_page(page, link[:-1] + ("0" if link[-1] != "0" else "1"))
@@ -109,21 +107,21 @@ def test_odds_read_well_when_one_of_a_hundred_is_left(page: Page, page_server: L
     options = ["Train", "Bus", "Car"]
     survey = draft({**REASON, "options": options, "mechanism": likely}, title="One left")
     open_page(page, address(page_server, survey))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "If 100 people choose the same option, it is recorded for about 99 of them." in text
     assert "other 1 are" not in text
 
 
 def test_the_share_of_a_harmless_question_is_a_whole_number(page: Page, page_server: LiveServer) -> None:
-    """“About 20.04 of 100” claims what nobody knows."""
+    """“About 20.04 of 100” is more precise than anything known."""
     harmless = {"name": "or_poll", "decoy": "Born in January?", "decoy_share": "0.2004"}
     open_page(page, address(page_server, draft({**CHEATED, "mechanism": harmless}, title="Harmless")))
-    text = all_told(page)
+    text = explanation_text(page)
     assert "about 20 of 100 people" in text
     assert "20.04" not in text
 
 
-def test_the_explanation_says_that_it_needs_a_connection(page: Page, page_server: LiveServer) -> None:
+def test_the_explanation_needs_a_connection(page: Page, page_server: LiveServer) -> None:
     open_page(page, address(page_server, draft(CHEATED, title="Offline")))
     settled(page)
     page.context.set_offline(True)
@@ -135,7 +133,7 @@ def test_the_explanation_says_that_it_needs_a_connection(page: Page, page_server
 
 
 @pytest.mark.parametrize("touch", [False, True])
-def test_the_way_out_looks_unlike_start_and_names_esc_only_where_there_are_keys(
+def test_the_quick_exit_differs_from_start_and_names_esc_on_keyboards_only(
     browser: Browser, page_server: LiveServer, touch: bool
 ) -> None:
     document = draft(CHEATED, title=f"Exit {touch}").as_document(published=False)
@@ -145,7 +143,7 @@ def test_the_way_out_looks_unlike_start_and_names_esc_only_where_there_are_keys(
     open_page(page, address(page_server, survey))
     leave, start = (page.get_by_role("button", name=name) for name in ("Leave this page", "Start"))
     assert ("Esc" in (leave.text_content() or "")) != touch
-    colours = [one.evaluate("(it) => getComputedStyle(it).backgroundColor") for one in (leave, start)]
+    colours = [button.evaluate("(it) => getComputedStyle(it).backgroundColor") for button in (leave, start)]
     assert colours[0] != colours[1]
     context.close()
 

@@ -1,4 +1,4 @@
-"""What is said of scales, numbers, ticks and long lists, in every language, and to everybody."""
+"""Sentences about scales, numbers, ticks and long lists, in every language, and their accessibility."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.browser.respondent import (
     WHY,
     WIDE,
     address,
-    all_told,
     axe,
     begin,
     draft,
+    explanation_text,
     fill_every_kind,
     heading,
     open_page,
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize(
-    ("asked", "said", "unsaid"),
+    ("questions", "expected", "unsaid"),
     [
         (
             [TOWN],
@@ -114,13 +114,17 @@ pytestmark = pytest.mark.browser
         "skipped and one-sided",
     ],
 )
-def test_what_is_said_of_the_newer_kinds_is_true(
-    page: Page, page_server: LiveServer, asked: list[dict[str, Any]], said: list[str], unsaid: list[str]
+def test_sentences_about_every_kind_are_true(
+    page: Page,
+    page_server: LiveServer,
+    questions: list[dict[str, Any]],
+    expected: list[str],
+    unsaid: list[str],
 ) -> None:
-    survey = draft(*asked, title=f"Words for {asked[-1]['id']} {asked[-1]['mechanism']['name']}")
+    survey = draft(*questions, title=f"Words for {questions[-1]['id']} {questions[-1]['mechanism']['name']}")
     open_page(page, address(page_server, survey))
-    text = all_told(page)
-    for sentence in said:
+    text = explanation_text(page)
+    for sentence in expected:
         assert sentence in text
     for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
         assert sentence not in text
@@ -129,15 +133,15 @@ def test_what_is_said_of_the_newer_kinds_is_true(
         assert any(ratio and ratio <= float(factor) <= float(ratio) * 1.01 for ratio in ratios)
 
 
-def test_a_number_is_never_said_to_be_recorded_as_chosen(page: Page, page_server: LiveServer) -> None:
+def test_a_number_is_never_described_as_recorded_as_chosen(page: Page, page_server: LiveServer) -> None:
     """Numbers are rounded or put into bins first: what is recorded is not what was chosen, even by K-ary response."""
     number = {**HOURS, "mechanism": {"name": "krr", "epsilon": "1", "target": "distribution", "bins": 4}}
     del number["channel"]
     survey = draft(number, title="A number in bins")
     open_page(page, address(page_server, survey))
-    told = all_told(page)
-    assert "at most 2.72 times likelier from yours" in told
-    assert "recorded as that option" not in told
+    text = explanation_text(page)
+    assert "at most 2.72 times likelier from yours" in text
+    assert "recorded as that option" not in text
     page.locator(".bar button").click()
     page.get_by_role("textbox").fill("0")
     press_send(page)
@@ -196,7 +200,7 @@ def test_axe_finds_nothing_on_paper_with_rules_or_without_steps(
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
-def test_every_kind_speaks_every_language_within_320_pixels(
+def test_every_kind_fits_320_pixels_in_every_language(
     browser: Browser, page_server: LiveServer, language: str
 ) -> None:
     survey = draft(*EVERY_KIND, title="Languages of every kind")
@@ -232,7 +236,7 @@ def test_every_kind_speaks_every_language_within_320_pixels(
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
+def test_pictures_of_every_state_are_written(browser: Browser, page_server: LiveServer, width: int) -> None:
     """Not a check by itself: the pictures go to artefacts/ for a person to look at."""
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     link = address(page_server, draft(*EVERY_KIND, title="Exam honesty, in every kind"))
@@ -255,8 +259,8 @@ def test_a_yes_no_question_that_may_be_declined_is_answered_in_the_readers_words
 ) -> None:
     declined = {**WHY, "options": ["No", "Yes", "Prefer not to say"], "mechanism": {"epsilon": "1"}}
     designers = {**declined, "id": "own", "options": ["Yes", "No", "Maybe"]}
-    for one in (declined, designers):
-        one.pop("after", None)
+    for question in (declined, designers):
+        question.pop("after", None)
     survey = draft(declined, designers, title="Declined in German")
     open_page(page, address(page_server, survey).replace("#", "?lang=de#"))
     page.get_by_role("button", name="Beginnen").click()

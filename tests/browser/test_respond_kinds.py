@@ -27,14 +27,14 @@ from tests.browser.respondent import (
     fill_every_kind,
     group,
     heading,
-    kept,
-    kept_id,
+    local_record,
     open_page,
     press_send,
     sent_by,
     show_all,
     start,
     stored,
+    stored_id,
 )
 from tests.serving import LiveServer
 
@@ -58,24 +58,24 @@ def test_a_survey_of_every_kind_is_sent_whole_and_stored_as_it_was_sent(
     (request,) = sent_by(requests)
     body = json.loads(request.post_data or "")
     assert stored(either_server, survey) == {
-        kept_id(either_server, survey, body["id"]): tuple(body["reports"])
+        stored_id(either_server, survey, body["id"]): tuple(body["reports"])
     }
     for report, question in zip(body["reports"], survey.questions, strict=True):
         assert question.channel.wire.legal(report)
-    assert kept(page, survey) == {**body, "state": "sent"}
+    assert local_record(page, survey) == {**body, "state": "sent"}
     page.locator("summary").first.click()
-    told = page.locator("details li").all_inner_texts()
-    assert "Recorded as: a set of 22 of 80 options. What is sent could come from any answer;" in told[8]
+    lines = page.locator("details li").all_inner_texts()
+    assert "Recorded as: a set of 22 of 80 options. What is sent could come from any answer;" in lines[8]
     assert re.search(
-        r"Recorded as: asked about \w+ and \w+; ticked: (\w+ and \w+|\w+|–)\. What is sent", told[7]
+        r"Recorded as: asked about \w+ and \w+; ticked: (\w+ and \w+|\w+|–)\. What is sent", lines[7]
     )
-    assert re.search(r"Recorded as: (.+)\. What is sent could come from any answer", told[6])
+    assert re.search(r"Recorded as: (.+)\. What is sent could come from any answer", lines[6])
     # A bare “5” below a scale from 1 to 5 would read as the fifth point.
-    for place in (3, 5):
+    for index in (3, 5):
         told_number = (
-            f"Recorded as: the number {body['reports'][place]}, which is not an answer. What is sent could"
+            f"Recorded as: the number {body['reports'][index]}, which is not an answer. What is sent could"
         )
-        assert told_number in told[place]
+        assert told_number in lines[index]
 
 
 def test_reload_back_and_double_click_are_one_randomization(page: Page, page_server: LiveServer) -> None:
@@ -85,19 +85,19 @@ def test_reload_back_and_double_click_are_one_randomization(page: Page, page_ser
     fill_every_kind(page)
     page.get_by_role("button", name="Send", exact=True).dblclick()
     heading(page, "Not sent yet")
-    waiting = kept(page, survey)
+    waiting = local_record(page, survey)
     assert waiting is not None
     page.go_back()
     heading(page, "Not sent yet")
     page.reload()
     heading(page, "Not sent yet")
-    assert kept(page, survey) == waiting  # bitmaps and joint reports are recalled as legal ones
+    assert local_record(page, survey) == waiting  # bitmaps and joint reports are recalled as legal ones
     page.unroute(REPORTS)
     page.get_by_role("button", name="Send now").click()
     heading(page, "Sent")
     assert len(set(posts.bodies)) == 1
     assert json.loads(posts.bodies[0]) == {"id": waiting["id"], "reports": waiting["reports"]}
-    assert list(stored(page_server, survey)) == [kept_id(page_server, survey, waiting["id"])]
+    assert list(stored(page_server, survey)) == [stored_id(page_server, survey, waiting["id"])]
 
 
 def test_offline_after_loading_only_delays_the_report(page: Page, page_server: LiveServer) -> None:
@@ -114,7 +114,7 @@ def test_offline_after_loading_only_delays_the_report(page: Page, page_server: L
 
 
 @pytest.mark.parametrize("tampered", ["shortened", "duplicated", "number"])
-def test_a_kept_record_that_no_answer_could_have_led_to_is_not_sent(
+def test_a_stored_record_that_is_impossible_is_not_sent(
     page: Page, page_server: LiveServer, tampered: str
 ) -> None:
     survey = start(page, page_server, TOWN, title=f"Tampered {tampered}")
@@ -122,7 +122,7 @@ def test_a_kept_record_that_no_answer_could_have_led_to_is_not_sent(
     page.locator("#q0-3").check()
     press_send(page)
     heading(page, "Not sent yet")
-    record = kept(page, survey)
+    record = local_record(page, survey)
     assert record is not None
     bitmap = record["reports"][0]
     bad = {"shortened": bitmap[1:], "duplicated": "f" * len(bitmap), "number": 5}[tampered]
@@ -144,7 +144,7 @@ def canaries() -> Survey:
     return draft(CHEATED, WHY, town, ticks, hours, title="Canaries of every kind")
 
 
-def test_what_was_chosen_is_found_nowhere_but_on_the_screen(page: Page, either_server: LiveServer) -> None:
+def test_answers_exist_only_on_the_screen(page: Page, either_server: LiveServer) -> None:
     survey = canaries()
     page.add_init_script(UNTRUTHFUL_COINS)
     open_page(page, address(either_server, survey))
@@ -180,8 +180,8 @@ def test_a_module_that_was_changed_on_the_way_is_refused(page: Page, page_server
     for name in ("client/extra_kinds.js", "respond/widgets.js"):
 
         def changed(route: Route) -> None:
-            found = route.fetch()
-            route.fulfill(response=found, body=found.text() + "\n// one byte more")
+            response = route.fetch()
+            route.fulfill(response=response, body=response.text() + "\n// one byte more")
 
         page.route(f"**/static/*/{name}", changed)
         open_page(page, link)
@@ -200,8 +200,8 @@ def test_a_module_that_was_changed_on_the_way_is_refused(page: Page, page_server
 
 def test_a_report_for_a_thousand_options_is_drawn_in_no_time(js: Page) -> None:
     options = [f"Option {number}" for number in range(1000)]
-    asked = {**TOWN, "options": options, "mechanism": {"name": "subset", "epsilon": "1", "size": 269}}
-    survey = draft(asked, title="A thousand options")
+    town = {**TOWN, "options": options, "mechanism": {"name": "subset", "epsilon": "1", "size": 269}}
+    survey = draft(town, title="A thousand options")
     times = js.evaluate(
         """async ([text, hash]) => {
           await import("/extra_kinds.js");
@@ -223,9 +223,7 @@ def test_a_report_for_a_thousand_options_is_drawn_in_no_time(js: Page) -> None:
 # Skip rules -------------------------------------------------------------------------------------------------------
 
 
-def test_questions_come_and_go_with_the_answers_without_moving_the_focus(
-    page: Page, page_server: LiveServer
-) -> None:
+def test_questions_appear_and_disappear_without_moving_the_focus(page: Page, page_server: LiveServer) -> None:
     start(page, page_server, CHEATED, WHY, AGAIN, MOOD, title="Rules")
     cheated, why, again = group(page, CHEATED), group(page, WHY), group(page, AGAIN)
     announcer = page.locator("#announcer")
@@ -278,7 +276,7 @@ def test_hidden_questions_report_that_they_do_not_apply(
     page.unroute(REPORTS)
 
 
-def test_only_questions_that_are_shown_can_be_missing(page: Page, page_server: LiveServer) -> None:
+def test_hidden_questions_need_no_answer(page: Page, page_server: LiveServer) -> None:
     start(page, page_server, CHEATED, WHY, title="Missing")
     press_send(page)
     alert = page.get_by_role("alert")

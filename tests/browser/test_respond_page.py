@@ -22,10 +22,10 @@ from tests.browser.respondent import (
     REASON,
     TAX,
     address,
-    all_told,
     axe,
     begin,
     draft,
+    explanation_text,
     heading,
     open_page,
     press_send,
@@ -53,7 +53,7 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
 
 
 @pytest.mark.parametrize(
-    ("survey", "said", "unsaid"),
+    ("survey", "expected", "unsaid"),
     [
         (
             question({"name": "warner", "truth": "3/4"}),
@@ -149,18 +149,18 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
     ],
     ids=lambda value: f"{value.questions[0].mechanism.parameters}" if isinstance(value, Survey) else "",
 )
-def test_the_odds_and_the_one_sided_truth_are_told(
-    page: Page, page_server: LiveServer, survey: Survey, said: list[str], unsaid: list[str]
+def test_the_odds_and_the_one_sided_truth_are_explained(
+    page: Page, page_server: LiveServer, survey: Survey, expected: list[str], unsaid: list[str]
 ) -> None:
     open_page(page, address(page_server, survey))
-    text = all_told(page)
-    for sentence in said:
+    text = explanation_text(page)
+    for sentence in expected:
         assert sentence in text
     for sentence in [*unsaid, "nonym", "{", "undefined", "NaN"]:
         assert sentence not in text
 
 
-def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: LiveServer) -> None:
+def test_how_we_know_shows_epsilon_hash_and_scripts(page: Page, page_server: LiveServer) -> None:
     survey = draft(
         CHEATED,
         REASON,
@@ -178,8 +178,10 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     assert "unbounded, because of Question 3 and Question 4. All other questions together: 2.1." in text
     assert "unbounded; 2.4 on condition that nobody knows your answer to the second question" in text
     assert survey.hash in text
-    told = f"begins with {survey.hash[:8]}. It equals the one in the address bar; compare these 8 characters"
-    expect(page.locator("main > p.small")).to_contain_text(told)
+    fingerprint = (
+        f"begins with {survey.hash[:8]}. It equals the one in the address bar; compare these 8 characters"
+    )
+    expect(page.locator("main > p.small")).to_contain_text(fingerprint)
     assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 12
     bounded = draft(CHEATED, REASON, title="How we know, bounded")
     open_page(page, address(page_server, bounded).partition("#")[0])
@@ -188,8 +190,8 @@ def test_how_we_know_gives_epsilon_hash_and_scripts(page: Page, page_server: Liv
     text = details.inner_text()
     assert "(total epsilon): 2.1." in text
     assert "by a factor of 8.16 at most" in text
-    told = f"begins with {bounded.hash[:8]}. Your link carries none; compare these 8 characters"
-    expect(page.locator("main > p.small")).to_contain_text(told)
+    fingerprint = f"begins with {bounded.hash[:8]}. Your link carries none; compare these 8 characters"
+    expect(page.locator("main > p.small")).to_contain_text(fingerprint)
 
 
 def test_no_bound_is_printed_below_its_value(page: Page, page_server: LiveServer) -> None:
@@ -213,15 +215,17 @@ def test_no_bound_is_printed_below_its_value(page: Page, page_server: LiveServer
         [[str(ratio.numerator), str(ratio.denominator)] for ratio in ratios],
     )
     for ratio, (epsilon, factor) in zip(ratios, printed, strict=True):
-        said = Fraction(factor.replace(",", ""))
-        assert ratio <= said <= ratio * Fraction(101, 100)
+        printed_factor = Fraction(factor.replace(",", ""))
+        assert ratio <= printed_factor <= ratio * Fraction(101, 100)
         assert ratio <= exp_below(Fraction(epsilon))
         assert float(epsilon) <= math.log(ratio) * 1.01 + 1e-15
     stated = [epsilon for epsilon, _ in printed[:200:2]]
     assert stated == [f"{n / 10:g}" for n in range(1, 101)]  # what was asked for, not a hundredth more
 
 
-def test_a_table_wider_than_its_answers_says_what_it_can(browser: Browser, page_server: LiveServer) -> None:
+def test_a_table_with_more_reports_than_answers_is_explained(
+    browser: Browser, page_server: LiveServer
+) -> None:
     survey = draft(
         {**CHEATED, "mechanism": {"name": "matrix", "epsilon": "1.5"}, "channel": WIDE}, title="Wide"
     )
@@ -233,7 +237,7 @@ def test_a_table_wider_than_its_answers_says_what_it_can(browser: Browser, page_
         page = context.new_page()
         open_page(page, link.replace("#", f"?lang={language}#"))
         assert page.locator("svg.icons").count() == 0
-        assert words in all_told(page).replace("٫", ".")
+        assert words in explanation_text(page).replace("٫", ".")
         page.locator(".bar button").click()
         assert words in page.locator("form").inner_text().replace("٫", ".")
         page.get_by_role("group").locator("input").last.check()
@@ -363,7 +367,7 @@ def test_a_keyboard_is_enough(page: Page, page_server: LiveServer) -> None:
     heading(page, "Sent")
 
 
-def test_an_unencrypted_page_of_another_machine_says_so(page: Page, page_server: LiveServer) -> None:
+def test_an_unencrypted_page_of_another_machine_warns(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Unencrypted")
     link = address(page_server, survey)
     warning = "This page came over an unencrypted connection."
@@ -381,7 +385,7 @@ def test_an_unencrypted_page_of_another_machine_says_so(page: Page, page_server:
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
-def test_every_language_speaks_fits_320_pixels_and_sends_the_same_shape(
+def test_every_language_fits_320_pixels_and_sends_the_same_shape(
     browser: Browser, page_server: LiveServer, language: str
 ) -> None:
     survey = draft(CHEATED, REASON, TAX, title="Languages")
@@ -415,7 +419,7 @@ def test_every_language_speaks_fits_320_pixels_and_sends_the_same_shape(
     context.close()
 
 
-def test_whoever_goes_back_before_the_questions_have_come_stays_at_the_start(
+def test_going_back_before_the_questions_are_loaded_stays_at_the_start(
     page: Page, page_server: LiveServer
 ) -> None:
     """On a slow line: the questions do not come up below what the history calls the start."""
@@ -440,7 +444,7 @@ def test_whoever_goes_back_before_the_questions_have_come_stays_at_the_start(
     expect(start).to_be_visible()
 
 
-def test_questions_that_cannot_be_shown_are_a_fault_that_is_told(page: Page, page_server: LiveServer) -> None:
+def test_questions_that_cannot_be_shown_are_reported_as_a_fault(page: Page, page_server: LiveServer) -> None:
     page.add_init_script("HTMLFormElement.prototype.addEventListener = () => { throw new Error('broken'); }")
     open_page(page, address(page_server, draft(CHEATED, title="Broken")))
     page.get_by_role("button", name="Start").click()
@@ -457,7 +461,7 @@ ALL_KINDS = draft(*EVERY_KIND, TAX, title="Weight of every kind", invitation=Tru
 @pytest.mark.parametrize(
     ("survey", "limit", "most"), [(HEART, 46_000, 12), (ALL_KINDS, 62_000, 17)], ids=["heart", "every kind"]
 )
-def test_everything_over_the_wire_weighs_what_it_may(
+def test_everything_over_the_wire_stays_below_its_limit(
     page: Page, page_server: LiveServer, survey: Survey, limit: int, most: int, language: str
 ) -> None:
     link = address(page_server, survey).replace("#", f"?lang={language}#")
@@ -484,7 +488,7 @@ def test_everything_over_the_wire_weighs_what_it_may(
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, width: int) -> None:
+def test_pictures_of_every_state_are_written(browser: Browser, page_server: LiveServer, width: int) -> None:
     """Not a check by itself: the pictures go to artefacts/ for a person to look at."""
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     survey = draft(CHEATED, REASON, TAX, title="Exam honesty")
@@ -511,12 +515,12 @@ def test_pictures_for_whoever_looks(browser: Browser, page_server: LiveServer, w
         context.close()
 
 
-def test_all_that_a_page_brings_is_asked_for_at_once(page: Page, page_server: LiveServer) -> None:
+def test_every_module_of_a_page_is_preloaded(page: Page, page_server: LiveServer) -> None:
     """Module after module would take a round trip each: the page itself names what its survey needs, and no more."""
-    for name, given in drafts():
-        if "series" in given:
+    for name, definition in drafts():
+        if "series" in definition:
             continue  # published only after the wave before; its page is that of an anchor
-        survey = Survey.from_draft(given)
+        survey = Survey.from_draft(definition)
         code, group = None, 0 if survey.groups else None
         page_server.store.publish(survey)
         if survey.settings.invitation:

@@ -29,12 +29,12 @@ from tests.browser.respondent import (
     draft,
     fill,
     heading,
-    kept,
-    kept_id,
+    local_record,
     open_page,
     press_send,
     sent_by,
     stored,
+    stored_id,
 )
 from tests.serving import LiveServer
 
@@ -93,7 +93,7 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
         assert re.fullmatch(r'\{"id":"[0-9a-f]{32}","reports":\[[01],[0-3],[01],(\d\]\} |1[01]\]\})', body)
         assert len(body) == len('{"id":"","reports":[0,0,0,11]}') + 32
         sent.append(json.loads(body))
-    reports = {kept_id(page_server, survey, record["id"]): tuple(record["reports"]) for record in sent}
+    reports = {stored_id(page_server, survey, record["id"]): tuple(record["reports"]) for record in sent}
     assert len(reports) == 200
     assert stored(page_server, survey) == reports
     for index, chosen in enumerate([1, 3]):
@@ -103,7 +103,7 @@ def test_200_submissions_carry_nothing_but_reports_from_the_channel(
         # By chance once in a hundred million runs; true answers sent as they are would be below 1e-14.
         assert chisquare([counts[z] for z in range(len(row))], expected).pvalue > 1e-9
     assert {report[2] for report in reports.values()} == {1}  # No or Yes is Yes, each time
-    assert kept(page, survey) is None
+    assert local_record(page, survey) is None
 
 
 # Every draw is the largest one: krr then gives the option before the chosen one, warner the opposite.
@@ -130,7 +130,7 @@ def canary_survey() -> Survey:
     )
 
 
-def test_what_was_chosen_is_found_nowhere_but_on_the_screen(
+def test_answers_exist_only_on_the_screen(
     page: Page, either_server: LiveServer, request: pytest.FixtureRequest
 ) -> None:
     survey = canary_survey()
@@ -158,17 +158,17 @@ def test_what_was_chosen_is_found_nowhere_but_on_the_screen(
     for where in (traffic, storage, log):
         assert not [needle for needle in needles + texts if needle in where]
 
-    assert stored(either_server, survey) == {kept_id(either_server, survey, "f" * 32): tuple(reports)}
+    assert stored(either_server, survey) == {stored_id(either_server, survey, "f" * 32): tuple(reports)}
 
-    def found(wanted: list[bytes]) -> int:
+    def occurrences(needles: list[bytes]) -> int:
         contents = database_files(either_server, request)
-        return sum(content.count(needle) for content in contents for needle in wanted)
+        return sum(content.count(needle) for content in contents for needle in needles)
 
     # While it waits it is locked: not even what was sent is found.
-    assert found([*needles, bytes(reports)]) == 0
+    assert occurrences([*needles, bytes(reports)]) == 0
     closing.close(either_server.store, survey.hash)
-    assert found(needles) == 0
-    assert found([bytes(reports)]) > 0  # the same search finds what was sent
+    assert occurrences(needles) == 0
+    assert occurrences([bytes(reports)]) > 0  # the same search finds what was sent
     assert not [row for row in rows_without_definitions(either_server) if any(text in row for text in texts)]
 
 
@@ -179,12 +179,12 @@ def database_files(server: LiveServer, request: pytest.FixtureRequest) -> list[b
         with server.store.write() as tx:
             tx.execute(text("SELECT pg_switch_wal()"))
         folder = request.getfixturevalue("postgres").folder / "data"
-    found = []
+    contents = []
     for file in Path(folder).rglob("*"):
         with suppress(FileNotFoundError):  # a database at work takes files away
-            found += [file.read_bytes()] if file.is_file() else []
-    assert found
-    return found
+            contents += [file.read_bytes()] if file.is_file() else []
+    assert contents
+    return contents
 
 
 def rows_without_definitions(server: LiveServer) -> list[bytes]:
@@ -221,7 +221,7 @@ def test_without_javascript_nothing_can_be_sent(browser: Browser, page_server: L
     context.close()
 
 
-def test_the_policy_stops_a_form_that_somebody_slipped_in(page: Page, page_server: LiveServer) -> None:
+def test_the_content_policy_stops_an_injected_form(page: Page, page_server: LiveServer) -> None:
     survey = draft(CHEATED, title="Slipped in")
     open_page(page, address(page_server, survey))
     posts = Posts(page)
@@ -276,12 +276,10 @@ def test_a_link_with_another_hash_is_refused_before_anything_is_asked(
     expect(page.get_by_text("does not match the fingerprint in the link").first).to_be_visible()
 
 
-def test_a_page_that_claims_another_hash_than_its_address_is_refused(
-    page: Page, page_server: LiveServer
-) -> None:
-    asked, weaker = draft(CHEATED, title="Asked"), draft({**CHEATED, "text": "Weaker?"}, title="Weaker")
-    link, other = address(page_server, asked), address(page_server, weaker)
-    page.route(f"**/s/{asked.hash}", lambda route: route.fulfill(response=route.fetch(url=other)))
+def test_a_page_whose_hash_differs_from_its_address_is_refused(page: Page, page_server: LiveServer) -> None:
+    survey, weaker = draft(CHEATED, title="Asked"), draft({**CHEATED, "text": "Weaker?"}, title="Weaker")
+    link, other = address(page_server, survey), address(page_server, weaker)
+    page.route(f"**/s/{survey.hash}", lambda route: route.fulfill(response=route.fetch(url=other)))
     open_page(page, link.partition("#")[0])
     heading(page, "This survey cannot be answered here")
 
@@ -298,10 +296,10 @@ def test_a_survey_above_the_clients_cap_is_refused(page: Page, page_server: Live
 
 def test_a_redirect_to_another_survey_is_refused(page: Page, page_server: LiveServer) -> None:
     """Its fingerprint would be in the address bar, and would fit."""
-    asked = draft(CHEATED, title="Invited to")
+    survey = draft(CHEATED, title="Invited to")
     weaker = draft({**CHEATED, "mechanism": {"name": "warner", "epsilon": "19.9"}}, title="Led to")
-    link, other = address(page_server, asked), address(page_server, weaker)
-    with Redirecting(page_server.url, {f"/s/{asked.hash}": other.removeprefix(page_server.url)}) as front:
+    link, other = address(page_server, survey), address(page_server, weaker)
+    with Redirecting(page_server.url, {f"/s/{survey.hash}": other.removeprefix(page_server.url)}) as front:
         page.goto(link.replace(page_server.url, front))
         heading(page, "This survey cannot be answered here")
         assert page.url == other.replace(page_server.url, front)
@@ -317,9 +315,7 @@ def test_a_redirect_to_another_survey_is_refused(page: Page, page_server: LiveSe
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "de", "es", "ar"])
-def test_changed_sentences_are_not_shown_by_intact_scripts(
-    page: Page, page_server: LiveServer, language: str
-) -> None:
+def test_changed_sentences_are_not_shown(page: Page, page_server: LiveServer, language: str) -> None:
     survey = draft({**CHEATED, "mechanism": {"name": "warner", "epsilon": "19.9"}}, title="Told otherwise")
     link = address(page_server, survey).replace("#", f"?lang={language}#")
 
@@ -348,7 +344,7 @@ def about_survey() -> Survey:
     )
 
 
-@pytest.mark.parametrize("group", ["kinds", "rare", "study"])
+@pytest.mark.parametrize("group", ["kinds", "rare", "presentation"])
 def test_a_changed_sentence_of_any_group_is_not_shown(
     page: Page, page_server: LiveServer, group: str
 ) -> None:
@@ -358,11 +354,11 @@ def test_a_changed_sentence_of_any_group_is_not_shown(
     def change(route: Route) -> None:
         response = route.fetch()
         start = f'data-words="{group}">'
-        before, found, after = response.text().partition(start)
-        assert found
+        before, script, after = response.text().partition(start)
+        assert script
         # One sign of one sentence.
-        place = after.index('":"') + 3
-        route.fulfill(response=response, body=before + start + after[:place] + "x" + after[place:])
+        index = after.index('":"') + 3
+        route.fulfill(response=response, body=before + start + after[:index] + "x" + after[index:])
 
     page.route(f"**/s/{survey.hash}*", change)
     page.goto(link)
@@ -383,8 +379,8 @@ def test_a_changed_sentence_of_the_whole_explanation_is_not_shown(
     def change(route: Route) -> None:
         response = route.fetch()
         text = response.text()
-        place = text.index('":"') + 3
-        route.fulfill(response=response, body=text[:place] + "x" + text[place:])
+        index = text.index('":"') + 3
+        route.fulfill(response=response, body=text[:index] + "x" + text[index:])
 
     page.route(f"**/words/{language}.json", change)
     open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))

@@ -56,7 +56,7 @@ def test_every_point_of_a_scale_is_within_reach_of_a_thumb(
     context.close()
 
 
-def test_a_scale_with_short_labels_of_its_own_shows_these(page: Page, page_server: LiveServer) -> None:
+def test_a_scale_with_short_labels_shows_them(page: Page, page_server: LiveServer) -> None:
     scale = {**AGREE, "points": 11, "labels": [str(point) for point in range(11)]}
     start(page, page_server, scale, title="Zero to ten")
     assert page.locator(".point").all_inner_texts() == [str(point) for point in range(11)]
@@ -67,7 +67,8 @@ def test_a_keyboard_is_enough_for_every_kind(page: Page, page_server: LiveServer
     page.add_init_script(TRUTHFUL_COINS)
     krr = {"name": "krr", "epsilon": "1", "target": "shares"}
     scale = {key: value for key, value in MOOD.items() if key != "channel"} | {"mechanism": krr}
-    survey = start(page, page_server, CHEATED, WHY, scale, HOURS, USED, TOWN, title="Keyboard for every kind")
+    questions = [CHEATED, WHY, scale, HOURS, USED, TOWN]
+    survey = start(page, page_server, *questions, title="Keyboard for every kind")
     posts = Posts(page)
     press = page.keyboard.press
 
@@ -140,7 +141,7 @@ READ = {
 
 def test_numbers_are_read_as_people_write_them(page: Page, page_server: LiveServer) -> None:
     start(page, page_server, HOURS, title="Read")
-    found = page.evaluate(
+    values = page.evaluate(
         """async (texts) => {
           const beside = document.querySelector("script[src]").src; // the modules that the page itself runs
           const { readNumber } = await import(new URL("widgets.js", beside));
@@ -154,10 +155,10 @@ def test_numbers_are_read_as_people_write_them(page: Page, page_server: LiveServ
         }""",
         list(READ),
     )
-    assert dict(zip(READ, found, strict=True)) == READ
+    assert dict(zip(READ, values, strict=True)) == READ
 
 
-def test_a_number_off_the_grid_is_refused_beside_the_field(page: Page, page_server: LiveServer) -> None:
+def test_a_number_off_the_grid_is_refused_next_to_its_field(page: Page, page_server: LiveServer) -> None:
     start(page, page_server, HOURS, title="Off the grid")
     field = page.get_by_role("textbox")
     expect(field).to_have_accessible_name(f"{HOURS['text']} hours")
@@ -185,27 +186,27 @@ def test_a_number_off_the_grid_is_refused_beside_the_field(page: Page, page_serv
 
 
 @pytest.mark.parametrize(
-    ("more", "mode", "said"),
+    ("more", "mode", "hint"),
     [
         ({"min": 0, "max": 9, "step": 1}, "numeric", "A whole number from 0 to 9"),
         ({"min": -5, "max": 5, "step": 1}, "text", "A whole number from \u200e-5 to 5"),
         ({"min": 0, "max": 100, "step": 5}, "numeric", "A number from 0 to 100, in steps of 5"),
     ],
 )
-def test_a_number_says_its_range_and_gets_the_right_keys(
-    page: Page, page_server: LiveServer, more: dict[str, int], mode: str, said: str
+def test_a_number_shows_its_range_and_the_right_keyboard(
+    page: Page, page_server: LiveServer, more: dict[str, int], mode: str, hint: str
 ) -> None:
     number = {**HOURS, **more, "mechanism": {"name": "krr", "epsilon": "1"}}
     del number["channel"]
     start(page, page_server, number, title=f"Range {more}")
     expect(page.get_by_role("textbox")).to_have_attribute("inputmode", mode)
-    expect(page.locator("#q0-hint")).to_have_text(said)
+    expect(page.locator("#q0-hint")).to_have_text(hint)
     page.get_by_role("textbox").fill(str(more["min"]).replace("-", "\u2212"))
     press_send(page)
     heading(page, "Sent")
 
 
-def test_ticks_are_limited_and_none_is_said_aloud(page: Page, page_server: LiveServer) -> None:
+def test_ticks_are_limited_and_none_is_an_explicit_choice(page: Page, page_server: LiveServer) -> None:
     page.add_init_script(TRUTHFUL_COINS)
     start(page, page_server, USED, TRIED, title="Ticks")
     posts = Posts(page)
@@ -244,9 +245,9 @@ def test_a_long_list_is_searched_on_the_device(page: Page, page_server: LiveServ
     page.on("request", lambda request: requests.append(request.url))
     town = group(page, TOWN)
     search = page.get_by_label("Search in 80 options")
-    shown = town.get_by_role("radio")
-    expect(shown).to_have_count(80)
-    for typed, found in [
+    radios = town.get_by_role("radio")
+    expect(radios).to_have_count(80)
+    for typed, matches in [
         ("sao", 4),
         ("SÃO paulo e", 1),
         ("west łódź", 1),
@@ -254,10 +255,10 @@ def test_a_long_list_is_searched_on_the_device(page: Page, page_server: LiveServ
         ("south", 20),
     ]:
         search.fill(typed)
-        expect(shown).to_have_count(found)
-        expect(town.get_by_role("status")).to_have_text(f"{found} of 80 options shown")
+        expect(radios).to_have_count(matches)
+        expect(town.get_by_role("status")).to_have_text(f"{matches} of 80 options shown")
     search.fill("atlantis")
-    expect(shown).to_have_count(0)
+    expect(radios).to_have_count(0)
     expect(town.get_by_role("status")).to_have_text("No option matches. Try other words.")
     search.press("Enter")
     expect(search).to_be_focused()

@@ -72,7 +72,7 @@ def test_signing_in_at_an_institution(visitor: Page, server: LiveServer, provide
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-def test_an_account_is_connected_and_the_session_goes_on(
+def test_an_account_is_connected_and_the_session_continues(
     visitor: Page, server: LiveServer, provider: Provider
 ) -> None:
     page = visitor

@@ -26,7 +26,7 @@ def made_up(seed: int, delay: float) -> Callable[[int], np.ndarray]:
 
 def test_the_comparison_of_times_catches_a_delay_and_nothing_else() -> None:
     for seed in range(20):
-        honest = timing.told(made_up(seed, 0.0), 60)
+        honest = timing.confirmed_p_values(made_up(seed, 0.0), 60)
         assert min(honest.values()) > timing.ALPHA / len(honest)
         assert timing.planted(made_up(seed, 25.0), 60) < timing.ALPHA
 
@@ -37,8 +37,8 @@ def test_the_time_does_not_tell_the_answer_and_a_planted_delay_is_caught(
     browser: Browser, page_server: LiveServer
 ) -> None:
     page = browser.new_page()
-    found = timing.told(lambda n: timing.times(page, page_server, n), 60)
-    assert min(found.values()) > timing.ALPHA / len(found), found
+    p_values = timing.confirmed_p_values(lambda n: timing.times(page, page_server, n), 60)
+    assert min(p_values.values()) > timing.ALPHA / len(p_values), p_values
     # A delay that stands out among sixty times on a busy machine; the long harness catches one of 3 ms.
     caught = timing.planted(lambda n: timing.times(page, page_server, n, plant=25.0), 60)
     assert caught < timing.ALPHA

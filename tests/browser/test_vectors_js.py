@@ -20,7 +20,7 @@ ON_DEMAND = ("extra_kinds", "block", "anchor", "group", "series", "presentation"
 
 
 def replay(js: Page, script: str, *files: str) -> Any:
-    """Run an async function of the files' values in the page; it gives {count, differences}."""
+    """Run an async function of the files' values in the page; it returns {count, differences}."""
     texts = [(FOLDER / file).read_text(encoding="ascii") for file in files]
     run = f"({script})(...texts.map((text) => JSON.parse(text)))"
     modules = " ".join(f'await import("/{name}.js");' for name in ON_DEMAND)
@@ -89,18 +89,18 @@ def test_many_draws(js: Page) -> None:
     )
     assert result["differences"] == []
     columns = [
-        len(one["draws"])
+        len(case["draws"])
         for vector in json.loads((FOLDER / "draws.json").read_text(encoding="ascii"))
         if vector["channel"]["form"] == "columns"
-        for one in vector["answers"]
+        for case in vector["answers"]
     ]
     print(f"{result['count']} reports of forms that draw several times, {sum(columns)} of two-valued columns")
     assert result["count"] + sum(columns) >= 20_000
 
 
-def test_what_is_no_report_is_not_legal(js: Page) -> None:
+def test_impossible_reports_are_not_legal(js: Page) -> None:
     """A kept record counts only if some answer could have led to it: whole numbers, ranks, bitmaps."""
-    kept = replay(
+    accepted = replay(
         js,
         """async (vectors) => {
           const { Channel } = await import("/channel.js");
@@ -120,13 +120,13 @@ def test_what_is_no_report_is_not_legal(js: Page) -> None:
         }""",
         "many_draws.json",
     )
-    assert kept[0] == []
+    assert accepted[0] == []
     sizes, ask = next(
-        (one["channel"]["sizes"], one["channel"]["ask"])
-        for one in json.loads((FOLDER / "many_draws.json").read_text(encoding="ascii"))
-        if len(set(one["channel"].get("sizes", []))) > 1
+        (vector["channel"]["sizes"], vector["channel"]["ask"])
+        for vector in json.loads((FOLDER / "many_draws.json").read_text(encoding="ascii"))
+        if len(set(vector["channel"].get("sizes", []))) > 1
     )
-    assert kept[1] == sum(math.prod(some) for some in combinations(sizes, ask))
+    assert accepted[1] == sum(math.prod(some) for some in combinations(sizes, ask))
 
 
 def test_epsilons_and_tables(js: Page) -> None:
@@ -150,24 +150,24 @@ def test_epsilons_and_tables(js: Page) -> None:
         "draws.json",
     )
     expected = json.loads((FOLDER / "draws.json").read_text(encoding="ascii"))
-    for found, vector in zip(result, expected, strict=True):
+    for channel, vector in zip(result, expected, strict=True):
         # The exact ratio is what claims are checked with; the double is for display.
-        assert reduced(found["ratio"]) == reduced(vector["ratio"]), vector["name"]
-        assert near(found["epsilon"], vector["epsilon"]), vector["name"]
-        assert found["sums"]
-        assert found["chances"]
-        assert found["again"]
+        assert reduced(channel["ratio"]) == reduced(vector["ratio"]), vector["name"]
+        assert near(channel["epsilon"], vector["epsilon"]), vector["name"]
+        assert channel["sums"]
+        assert channel["chances"]
+        assert channel["again"]
 
 
 def reduced(ratio: list[str] | None) -> Any:
     return None if ratio is None else Fraction(int(ratio[0]), int(ratio[1]))
 
 
-def near(found: float | None, expected: float | None) -> bool:
+def near(value: float | None, expected: float | None) -> bool:
     """Whether two doubles for display agree; unbounded is None."""
-    if found is None or expected is None:
-        return found is expected
-    return math.isclose(found, expected, rel_tol=1e-13)
+    if value is None or expected is None:
+        return value is expected
+    return math.isclose(value, expected, rel_tol=1e-13)
 
 
 def test_exponentials(js: Page) -> None:
@@ -208,24 +208,24 @@ def test_surveys(js: Page) -> None:
         "surveys.json",
     )
     vectors = json.loads((FOLDER / "surveys.json").read_text(encoding="ascii"))
-    for found, vector in zip(result, vectors, strict=True):
-        assert found["hash"] == vector["hash"], vector["name"]
-        assert near(found["total"], vector["epsilon_total"])
-        assert found["analysis"] == vector["analysis"]
-        assert found["combine"] == vector["combine"]
+    for survey, vector in zip(result, vectors, strict=True):
+        assert survey["hash"] == vector["hash"], vector["name"]
+        assert near(survey["total"], vector["epsilon_total"])
+        assert survey["analysis"] == vector["analysis"]
+        assert survey["combine"] == vector["combine"]
         document = json.loads(vector["published"])
         questions = document["questions"]
-        assert found["decoys"] == [question.get("mechanism", {}).get("decoy") for question in questions]
+        assert survey["decoys"] == [question.get("mechanism", {}).get("decoy") for question in questions]
         texts = [question["text"] for question in questions]
-        assert found["texts"] == [document["title"], document["intro"], *texts]
-        assert found["rules"] == [question.get("after") for question in questions]
-        for question, options in zip(questions, found["options"], strict=True):
+        assert survey["texts"] == [document["title"], document["intro"], *texts]
+        assert survey["rules"] == [question.get("after") for question in questions]
+        for question, options in zip(questions, survey["options"], strict=True):
             if question["kind"] in ("yes_no", "choice", "multiple"):
                 assert options == question.get("options", ["No", "Yes"])
         compiled = Survey.from_published(vector["published"].encode())
         rows = [len(question.options) for question in compiled.questions]
-        assert [len(options) for options in found["options"]] == rows
-        assert found["settings"] == document["settings"]
+        assert [len(options) for options in survey["options"]] == rows
+        assert survey["settings"] == document["settings"]
 
 
 def test_reports(js: Page) -> None:
@@ -260,10 +260,10 @@ def test_reports(js: Page) -> None:
 def test_twelve_groups_have_one_length(js: Page) -> None:
     """The vectors have fewer than ten groups; more of them, a choice of twelve and a set are compared here."""
     options = [f"Option {number}" for number in range(12)]
-    asked = {"kind": "choice", "text": "Which?", "options": options}
+    question = {"kind": "choice", "text": "Which?", "options": options}
     questions = [
-        {"id": "one", **asked, "mechanism": {"name": "krr", "epsilon": 1}},
-        {"id": "set", **asked, "mechanism": {"name": "subset", "epsilon": 1, "size": 3}},
+        {"id": "one", **question, "mechanism": {"name": "krr", "epsilon": 1}},
+        {"id": "set", **question, "mechanism": {"name": "subset", "epsilon": 1, "size": 3}},
     ]
     survey = Survey.from_draft({"hushpoll": 1, "title": "Groups", "questions": questions, "groups": options})
     reports = [Report("4f" * 16, (code, "007"), group) for group in (3, 11) for code in (0, 9, 10, 11)]
@@ -325,7 +325,7 @@ def test_facts(js: Page) -> None:
 
 def test_registry(js: Page) -> None:
     """Python and JavaScript know the same forms, mechanisms, kinds and limits, in the same order."""
-    found = js.evaluate(
+    registry = js.evaluate(
         """async () => {
           await import("/extra_kinds.js");
           const { FORMS, MAX_TABLE } = await import("/channel.js");
@@ -351,7 +351,7 @@ def test_registry(js: Page) -> None:
               optional_keys: one.optionalKeys,
               in_mechanism: one.inMechanism,
               targets: one.targets,
-              may_be_skipped: one.maySkip,
+              may_be_skipped: one.mayBeSkipped,
               several: one.several,
               widget: one.widget,
               yes_or_no: one.yesOrNo,
@@ -373,10 +373,10 @@ def test_registry(js: Page) -> None:
           ];
         }"""
     )
-    assert found == json.loads((FOLDER / "registry.json").read_text(encoding="ascii"))
+    assert registry == json.loads((FOLDER / "registry.json").read_text(encoding="ascii"))
 
 
-def test_objects_carry_their_own_names(js: Page) -> None:
+def test_objects_carry_their_names(js: Page) -> None:
     named = replay(
         js,
         """async (single, several) => {
@@ -393,9 +393,9 @@ def test_objects_carry_their_own_names(js: Page) -> None:
     assert named
 
 
-def test_what_most_surveys_need_stands_in_the_first_modules(js: Page) -> None:
+def test_base_modules_read_most_surveys(js: Page) -> None:
     """The base bundle knows the plain kinds and forms, and refuses the others by their place."""
-    found = js.evaluate(
+    paths = js.evaluate(
         """async (texts) => {
           const { loadSurvey } = await import("/survey.js");
           return texts.map((text) => {
@@ -409,10 +409,10 @@ def test_what_most_surveys_need_stands_in_the_first_modules(js: Page) -> None:
             if vector["name"] in ("smallest", "every mechanism", "every kind")
         ],
     )
-    assert found[0] == []
+    assert paths[0] == []
     # Most surveys ask directly, or with one harmless question whose answer is combined by "or".
-    assert found[1][0] == found[2][0] == "questions"
-    assert found[1][2:] == ["mechanism", "name"]
+    assert paths[1][0] == paths[2][0] == "questions"
+    assert paths[1][2:] == ["mechanism", "name"]
 
 
 def test_bad_channels_and_draws(js: Page) -> None:
@@ -454,14 +454,14 @@ def test_hostile_documents_are_refused_at_their_place(js: Page) -> None:
     documents = json.loads((FOLDER / "hostile.json").read_text(encoding="ascii"))
     assert len(results) >= 50
     differences = []
-    for found, document in zip(results, documents, strict=True):
+    for refusal, document in zip(results, documents, strict=True):
         # 2^53 + 1 reads as 2^53 in a double: only the whole document shows the difference.
         path = [] if document["fault"] in TOO_LARGE_FOR_A_DOUBLE else document["path"]
         # The same place, or one inside it: JavaScript also names the parameter that is not in its published spelling.
         inside = len(path) if path[-1:] == ["mechanism"] else None
-        at_place = found["name"] == "SurveyError" and found["path"][:inside] == path
-        if not at_place or "\n" in found["message"]:
-            differences.append((document["fault"], path, found))
+        at_place = refusal["name"] == "SurveyError" and refusal["path"][:inside] == path
+        if not at_place or "\n" in refusal["message"]:
+            differences.append((document["fault"], path, refusal))
     assert differences == []
 
 
@@ -491,15 +491,15 @@ PUBLISHED = {
 }
 
 
-def test_sha256_gives_the_published_digests(js: Page) -> None:
-    found = js.evaluate(
+def test_sha256_matches_the_published_digests(js: Page) -> None:
+    digests = js.evaluate(
         """async (texts) => {
           const { sha256 } = await import("/sha256.js");
           return texts.map((text) => sha256(new TextEncoder().encode(text)));
         }""",
         list(PUBLISHED),
     )
-    assert found == list(PUBLISHED.values())
+    assert digests == list(PUBLISHED.values())
 
 
 def test_sha256_agrees_with_the_browser_at_every_length(js: Page) -> None:

@@ -7,8 +7,9 @@ import re
 from itertools import product
 
 from hushpoll_client import Report
+from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.translation import CHOSEN
 from hushpoll_server.people import sharing
-from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES
 from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
 
@@ -132,7 +133,7 @@ def test_from_signing_in_to_the_closed_survey(
     expect(page.get_by_label("Last day (UTC)")).to_have_value(last.isoformat())
     page.get_by_role("link", name="Close now").click()
     page.get_by_role("button", name="Close the survey").click()
-    expect(page.get_by_text("No report is taken any more")).to_be_visible()
+    expect(page.get_by_text("takes no more reports")).to_be_visible()
     late = Report.new(survey, [0, 0]).to_bytes()
     answer = respondent.request.post(
         f"{server.url}/api/surveys/{survey_hash}/reports",
@@ -193,8 +194,8 @@ def test_pages_are_light_the_first_time_and_lighter_after(browser: Browser, serv
     with browser.new_context() as context:
         page = context.new_page()
         sign_in(page, server, "root")
-        shown = ("home", "draft", "question", "privacy", "rehearsal", "survey")
-        for language, name in product(WORKSPACE_LANGUAGES, shown):
+        names = ("home", "draft", "question", "privacy", "rehearsal", "survey")
+        for language, name in product(WORKSPACE_LANGUAGES, names):
             context.add_cookies([{"name": CHOSEN, "value": language, "url": server.url}])
             context.new_cdp_session(page).send("Network.clearBrowserCache")
             first, after = (weight(page, server.url + pages[name]) for _ in range(2))
@@ -204,21 +205,24 @@ def test_pages_are_light_the_first_time_and_lighter_after(browser: Browser, serv
 
 
 def weight(page: Page, url: str) -> float:
-    """Load a page and give the bytes that came over the wire for itself, not for a page inside it."""
+    """Load a page; return the bytes that came over the wire for itself, not for a page inside it."""
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     frames: dict[str, str] = {}
     sizes: dict[str, float] = {}
-    session.on("Network.requestWillBeSent", lambda one: frames.update({one["requestId"]: one["frameId"]}))
     session.on(
-        "Network.loadingFinished", lambda one: sizes.update({one["requestId"]: one["encodedDataLength"]})
+        "Network.requestWillBeSent", lambda event: frames.update({event["requestId"]: event["frameId"]})
+    )
+    session.on(
+        "Network.loadingFinished",
+        lambda event: sizes.update({event["requestId"]: event["encodedDataLength"]}),
     )
     page.goto(url)
     page.wait_for_load_state("networkidle")
-    own = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
+    main_frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
     session.detach()
     # What the page before had begun to ask for is not its own either.
-    return sum(size for request, size in sizes.items() if frames.get(request) == own)
+    return sum(size for request, size in sizes.items() if frames.get(request) == main_frame)
 
 
 def test_axe_finds_nothing_and_nothing_overflows_on_any_page(browser: Browser, server: LiveServer) -> None:
@@ -278,7 +282,7 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
         page.get_by_role("button", name="Rehearse again").click()
     page.get_by_role("link", name="Next: publish").click()
     page.get_by_label("I understand").check()
-    page.get_by_label("To publish it all the same, type: this protects little").fill("this protects little")
+    page.get_by_label("To publish it anyway, type: this protects little").fill("this protects little")
     page.get_by_role("button", name="Publish for good").click()
     expect(page.get_by_label("The link")).to_have_value(re.compile(r"/s/([0-9a-f]{12})#\1[0-9a-f]{52}$"))
     context.close()
@@ -296,16 +300,16 @@ def test_two_tabs_cannot_overwrite_each_other(designer: Page, server: LiveServer
     second.get_by_role("button", name="Save").click()
     expect(second.get_by_role("alert")).to_contain_text("changed in another tab")
     expect(second.get_by_label("Title", exact=True)).to_have_value("From the second tab")
-    found = storage.find(server.store, draft.id)
-    assert found is not None
-    assert found.title == "From the first tab"
+    stored = storage.find(server.store, draft.id)
+    assert stored is not None
+    assert stored.title == "From the first tab"
 
 
 def test_leaving_with_an_unsaved_title_asks_first(designer: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Unsaved", QUESTION)
     patient(designer, 500)  # nothing is saved by itself before somebody leaves
-    asked: list[str] = []
-    designer.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    dialogs: list[str] = []
+    designer.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.dismiss()))
     designer.goto(f"{server.url}/drafts/{draft.id}")
     designer.get_by_label("Title", exact=True).fill("Typed")
     designer.get_by_role("link", name="Next: privacy and accuracy").click(no_wait_after=True)
@@ -314,14 +318,14 @@ def test_leaving_with_an_unsaved_title_asks_first(designer: Page, server: LiveSe
     expect(designer.get_by_role("heading", name="Typed")).to_be_visible()
     designer.get_by_role("link", name="Next: privacy and accuracy").click()
     expect(designer.get_by_role("slider")).to_be_visible()
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
 def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: LiveServer) -> None:
     draft = make_draft(server.store, "Unsaved question", QUESTION)
     patient(designer, 500)
-    asked: list[str] = []
-    designer.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    dialogs: list[str] = []
+    designer.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.dismiss()))
     with designer.expect_response("**/live.json"):  # what the page sends when it comes is not what is typed
         designer.goto(f"{server.url}/drafts/{draft.id}/questions/{QUESTION['id']}")
     text = designer.get_by_label("Question", exact=True)
@@ -330,10 +334,10 @@ def test_leaving_with_an_unsaved_question_asks_first(designer: Page, server: Liv
     expect(text).to_have_value("Have you ever?")
     designer.get_by_role("button", name="Save the question").click()
     expect(designer.get_by_role("heading", name="Have you ever?")).to_be_visible()
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
-def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
+def test_an_analyst_reads_shared_surveys_and_can_change_nothing(browser: Browser, server: LiveServer) -> None:
     survey = make_draft(server.store, "For olu", QUESTION).survey()
     server.store.publish(survey, "ines", target_n=100)
     sharing.share(server.store, survey.hash, "olu", actor="ines")
@@ -355,11 +359,11 @@ def test_an_analyst_sees_what_is_shared_and_can_change_nothing(browser: Browser,
 
 
 def test_no_page_asks_another_machine_or_opens_a_dialog(designer: Page, server: LiveServer) -> None:
-    asked: set[str] = set()
+    hosts: set[str] = set()
     dialogs: list[Dialog] = []
-    designer.on("request", lambda request: asked.add(request.url.split("/")[2]))
+    designer.on("request", lambda request: hosts.add(request.url.split("/")[2]))
     designer.on("dialog", lambda dialog: dialogs.append(dialog))
     for path in ("/surveys", "/surveys/new", "/account"):
         designer.goto(server.url + path, wait_until="networkidle")
-    assert asked == {server.url.removeprefix("http://")}
+    assert hosts == {server.url.removeprefix("http://")}
     assert dialogs == []

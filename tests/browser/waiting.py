@@ -29,9 +29,9 @@ def until(page: Page, happened: Callable[[], object]) -> None:
 
 
 def patient(page: Page, least: int = 5_000) -> None:
-    """Keep pages from doing by themselves what they do after so many milliseconds, before the test does it.
+    """Disable timers of the page that last at least this many milliseconds, so that only the test acts.
 
-    By default what the respondent's page does: sending again after five seconds, and looking up a code for no longer.
+    By default those of the respondent's page: the next attempt after five seconds, and the limit for checking a code.
     """
     page.add_init_script(_PATIENT % least)
 
@@ -42,21 +42,21 @@ def settled(page: Page) -> None:
     page.evaluate("() => Promise.allSettled(document.getAnimations().map((one) => one.finished))")
 
 
-def saved(page: Page, said: str = SAVED) -> None:
+def saved(page: Page, state: str = SAVED) -> None:
     """Wait until all that was typed into a draft is kept; the script that says so may have to come first."""
     page.wait_for_function(
         "() => [...document.querySelectorAll('form[data-autosave]')].every((form) => form.elements.opened.value)"
     )
-    expect(page.locator("[data-saved-state]")).to_have_text(said)
+    expect(page.locator("[data-saved-state]")).to_have_text(state)
 
 
 def resize(page: Page, width: int, height: int = 900) -> None:
-    """Give the page another size, and wait until it has it."""
+    """Resize the page, and wait until it has that size."""
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_function("(width) => innerWidth === width", arg=width)
 
 
 def width_of(image: Locator) -> int:
     """The width of a picture itself, once it has come."""
-    found: int = image.evaluate("async (one) => { await one.decode(); return one.naturalWidth; }")
-    return found
+    width: int = image.evaluate("async (one) => { await one.decode(); return one.naturalWidth; }")
+    return width

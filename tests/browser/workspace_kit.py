@@ -38,7 +38,7 @@ def workspace(folder: Path) -> Iterator[LiveServer]:
 def signed_in_page(
     browser: Browser, server: LiveServer, name: str = "ines", width: int = 1280, scheme: str = "light"
 ) -> Iterator[Page]:
-    """Open a page of somebody who is signed in, and see at the end that it had no error."""
+    """Open a page as a signed-in user; check at the end that it had no error."""
     with watched(browser, width, scheme) as page:
         sign_in(page, server, name)
         yield page
@@ -46,7 +46,7 @@ def signed_in_page(
 
 @contextmanager
 def watched(browser: Browser, width: int = 1280, scheme: str = "light") -> Iterator[Page]:
-    """Open a page that hears of every error, and see at the end that there was none."""
+    """Open a page that collects errors; check at the end that there was none."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     faults = watch(page)
@@ -57,10 +57,10 @@ def watched(browser: Browser, width: int = 1280, scheme: str = "light") -> Itera
 
 
 def now(server: LiveServer, draft: Draft) -> Draft:
-    """The draft as it is kept now."""
-    found = storage.find(server.store, draft.id)
-    assert found is not None
-    return found
+    """Return the draft as it is stored now."""
+    current = storage.find(server.store, draft.id)
+    assert current is not None
+    return current
 
 
 def watch(page: Page) -> list[str]:

@@ -34,7 +34,7 @@ def test_shares_are_read_exactly(value: object, exact: Fraction) -> None:
     "value",
     ["", ".", "nan", "inf", "1e999", "1/0", "3/", "0x1", "1_0", "٣", True, None, [], "1" * 61, "--1", "1 2"],
 )
-def test_what_is_no_number_is_refused(value: object) -> None:
+def test_other_values_than_numbers_are_refused(value: object) -> None:
     with pytest.raises(MechanismError, match="must be a number"):
         read_share(value, "share")  # type: ignore[arg-type]
 

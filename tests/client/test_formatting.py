@@ -16,7 +16,7 @@ def number(text: str) -> float:
 
 
 @given(st.floats(1e-6, 1e9))
-def test_at_most_and_at_least_hold_what_they_print(value: float) -> None:
+def test_printed_bounds_hold(value: float) -> None:
     assert value <= number(at_most(value)) * (1 + 1e-11)
     assert number(at_most(value)) <= value * 1.0101
     assert number(at_least(value)) <= value * (1 + 1e-11)
@@ -49,7 +49,7 @@ def test_round_numbers_stay_round(epsilon: float, factor: str, text: str) -> Non
     assert at_most(0) == at_least(0) == "0"
 
 
-def test_a_mechanism_s_own_epsilon_is_printed_as_asked_for() -> None:
+def test_the_epsilon_of_a_mechanism_is_printed_as_requested() -> None:
     for epsilon in ("0.01", "0.5", "1", "2.5", "14"):
         assert epsilon_text(mechanisms.krr(10, epsilon).epsilon) == epsilon
 

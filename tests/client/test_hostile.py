@@ -1,4 +1,4 @@
-"""Published documents with one fault each are refused at their place; controls beside them are accepted."""
+"""Documents with one fault each are refused at their place; similar ones without a fault are accepted."""
 
 from __future__ import annotations
 

@@ -31,14 +31,14 @@ def module(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_there_is_one_module_for_each_family_and_none_is_left_over() -> None:
+def test_there_is_one_module_for_each_family() -> None:
     assert set(MODULES) == BASE | EXTRAS | BY_KEY, "each module is one request of the page"
     assert {f"client/{name}.js" for name in BASE} == {
         path for path in manifest.base_modules() if path.startswith("client/")
     }
 
 
-def test_the_manifest_loads_what_the_browser_asks_for_after_what_it_imports() -> None:
+def test_the_manifest_lists_every_bundle_after_its_imports() -> None:
     optional_keys = MODULES["survey"].partition("const OPTIONAL_KEYS = {")[2].partition("};")[0]
     assert (
         set(re.findall(r"^  (\w+): ", optional_keys, re.M))
@@ -55,7 +55,7 @@ def test_the_manifest_loads_what_the_browser_asks_for_after_what_it_imports() ->
         assert name in (loaded | {manifest.EXTRAS})
 
 
-def test_together_they_leave_room_in_what_the_page_may_weigh() -> None:
+def test_bundles_stay_below_their_sizes() -> None:
     sizes = {name: len(gzip.compress(source.encode())) for name, source in MODULES.items()}
     assert sum(sizes[name] for name in BASE) < 20_000
     assert sum(sizes[name] for name in EXTRAS) < 8_500
@@ -78,7 +78,7 @@ def test_imports_go_one_way() -> None:
     assert needs == {}
 
 
-def test_a_module_is_short_and_says_what_it_is_for(module: str) -> None:
+def test_a_module_is_short_and_begins_with_its_purpose(module: str) -> None:
     assert MODULES[module].startswith("// ")
     lines = MODULES[module].splitlines()
     assert len(lines) < 400

@@ -14,7 +14,7 @@ from hushpoll_client.messages import Message, constant, joined, msg, plural, sen
 from tests.client.documents import one_question
 
 
-def test_a_sentence_is_its_english_text_to_everybody_who_does_not_ask() -> None:
+def test_a_message_is_its_english_text_by_default() -> None:
     sentence = msg("at most {most:,} options, not {given!r}", most=1000, given="x")
     assert sentence == "at most 1,000 options, not 'x'"
     assert json.dumps(sentence) == "\"at most 1,000 options, not 'x'\""
@@ -45,7 +45,7 @@ def test_one_and_many_are_two_whole_sentences() -> None:
     assert sentences[1].template == "{count} question in {place}"
 
 
-def test_a_text_without_values_is_said_again_where_it_stands_in_another() -> None:
+def test_a_message_inside_another_is_translated_too() -> None:
     assert constant("is {missing}") == "is {missing}"
     assert constant("is missing").template == "is missing"
     sentence = msg("question {number}", number=2)
@@ -60,7 +60,7 @@ def test_sentences_side_by_side_stay_sentences() -> None:
     assert joined(", ", []) == ""
 
 
-def test_an_errors_parts_and_its_whole_can_be_said_again() -> None:
+def test_an_error_and_its_parts_can_be_translated() -> None:
     with pytest.raises(SurveyError) as refused:
         Survey.from_draft(one_question(mechanism={"name": "warner", "epsilon": "-1"}))
     error = refused.value
@@ -79,7 +79,7 @@ def test_a_number_in_words_can_be_written_another_way() -> None:
         assert text.values == {"value": value}
 
 
-def test_a_sentence_of_its_own_begins_with_a_capital_also_in_copies() -> None:
+def test_a_sentence_begins_with_a_capital_also_in_copies() -> None:
     original = sentence(msg("question {number} costs most", number=2))
     for message in (original, copy.copy(original), pickle.loads(pickle.dumps(original))):
         assert message == "Question 2 costs most."

@@ -17,7 +17,7 @@ def test_all_is_complete() -> None:
 
 
 def test_every_file_of_a_family_is_one_of_its_things() -> None:
-    """A mechanism, form or kind that is written but not listed would be found by nobody."""
+    """A mechanism, form or kind whose file is not listed could not be used."""
     shared = {"__init__", "base", "by_hand", "decoy", "member", "ordered", "parameters", "profile", "wire"}
     for package, things in (
         (mechanism, {thing.__module__ for thing in mechanism.MECHANISMS.values()}),

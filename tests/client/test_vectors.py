@@ -16,8 +16,8 @@ from hushpoll_client.exact import exp_below
 
 FOLDER = Path(__file__).parents[1] / "vectors"
 PINS = Path(__file__).parents[1] / "fixtures" / "vectors.json"
-# What an entry says; figures of the analysis may gain digits, and a fault may be found at another place.
-SAID = {
+# The keys that are pinned; figures of the analysis may gain digits, and a fault may be found at another place.
+COMPARED_KEYS = {
     "bad_channels": ("channel",),
     "controls": ("parts", "hash", "cap"),
     "draws": ("channel", "ratio", "answers"),
@@ -30,13 +30,15 @@ SAID = {
 
 def digest(file: str, entry: dict[str, Any]) -> str:
     """Return a short digest of what one entry says."""
-    text = json.dumps([entry.get(key) for key in SAID[file]], sort_keys=True)
+    text = json.dumps([entry.get(key) for key in COMPARED_KEYS[file]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def pins() -> dict[str, list[str]]:
     """Return the digests of all entries; the pinned file is written from this when entries are added."""
-    return {file: sorted({digest(file, entry) for entry in vectors(f"{file}.json")}) for file in SAID}
+    return {
+        file: sorted({digest(file, entry) for entry in vectors(f"{file}.json")}) for file in COMPARED_KEYS
+    }
 
 
 def vectors(name: str) -> list[dict[str, Any]]:
@@ -44,7 +46,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 
 def test_entries_are_added_and_never_changed() -> None:
-    """Published hashes, draws and refusals of every version stand: whoever adds entries adds their pins too."""
+    """Published hashes, draws and refusals never change; new entries need new pins."""
     pinned = json.loads(PINS.read_text(encoding="ascii"))
     current = pins()
     for file, digests in pinned.items():
@@ -179,7 +181,7 @@ def test_bad_draw(answer: Any, r: Any) -> None:
             channel.report(answer, r)
 
 
-def test_the_files_are_what_the_script_writes() -> None:
+def test_the_vectors_equal_those_that_the_script_writes() -> None:
     build = runpy.run_path(str(FOLDER / "write.py"))["build"]
     for name, text in build().items():
         assert (FOLDER / name).read_text(encoding="ascii") == text, (

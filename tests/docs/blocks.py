@@ -46,7 +46,7 @@ class Block:
 
 
 def read_blocks(page: Path) -> list[Block]:
-    """Give the page's fenced blocks in order."""
+    """Return the page's fenced blocks in order."""
     return list(_blocks(page, page.read_text("utf-8").splitlines()))
 
 
@@ -158,7 +158,7 @@ class PageRunner:
 
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
-    """Give each command of a console block with the output that the page shows for it."""
+    """Return each command of a console block with the output that the page shows for it."""
     command: str | None = None
     output: list[str] = []
     for line in block.text.splitlines():
@@ -185,8 +185,8 @@ def check_shell(block: Block) -> None:
     done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
     assert done.returncode == 0, f"{block.place}: {done.stderr}"
     for line in block.text.replace("\\\n", " ").splitlines():
-        for found in re.finditer(r"(?:^|/bin/|[A-Z_]=\S+ )hushpoll\s+([a-z][^|>&;#]*)", line):
-            check_hushpoll(block.place, shlex.split(found[1]))
+        for match in re.finditer(r"(?:^|/bin/|[A-Z_]=\S+ )hushpoll\s+([a-z][^|>&;#]*)", line):
+            check_hushpoll(block.place, shlex.split(match[1]))
 
 
 def check_hushpoll(place: str, words: list[str]) -> None:
@@ -199,14 +199,14 @@ def check_hushpoll(place: str, words: list[str]) -> None:
     words = list(words)
     while isinstance(command, click.Group) and words:
         name = words.pop(0)
-        found = command.get_command(context, name)
-        assert found is not None, f"{place}: there is no command `hushpoll {name}`"
-        command = found
-    known = {flag for parameter in command.params for flag in parameter.opts + parameter.secondary_opts}
+        subcommand = command.get_command(context, name)
+        assert subcommand is not None, f"{place}: there is no command `hushpoll {name}`"
+        command = subcommand
+    options = {flag for parameter in command.params for flag in parameter.opts + parameter.secondary_opts}
     for word in words:
         flag = word.partition("=")[0]
         if flag.startswith("--"):
-            assert flag in known | {"--help"}, f"{place}: {command.name} has no option {flag}"
+            assert flag in options | {"--help"}, f"{place}: {command.name} has no option {flag}"
 
 
 @contextlib.contextmanager

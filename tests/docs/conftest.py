@@ -26,11 +26,11 @@ class RunningServer:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """`hushpoll serve` on a free port, for all pages; stopped at the end."""
     tmp_path = tmp_path_factory.mktemp("server")
-    wanted = {"DATA": str(tmp_path / "data"), "PORT": "0", "HOST": "127.0.0.1"}
+    settings = {"DATA": str(tmp_path / "data"), "PORT": "0", "HOST": "127.0.0.1"}
     log = (tmp_path / "server.log").open("wb")
     process = subprocess.Popen(
         [str(Path(sys.executable).with_name("hushpoll")), "serve"],
-        env={**os.environ, **wanted},
+        env={**os.environ, **settings},
         stdout=subprocess.PIPE,
         stderr=log,
         text=True,
@@ -48,7 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         port = address.rpartition(":")[2]
         with urllib.request.urlopen(f"http://{address}/healthz", timeout=120) as answer:
             assert answer.status == 200
-        yield RunningServer(address, printed, {**wanted, "PORT": port})
+        yield RunningServer(address, printed, {**settings, "PORT": port})
     finally:
         process.terminate()
         process.wait(120)

@@ -83,15 +83,15 @@ def test_each_line_of_the_threat_model_has_a_promise_with_a_figure() -> None:
     threats = [cells[0] for cells in table(page("threat-model.md"))]
     assert len(threats) == len(ANSWERED_BY)
     for threat in threats:
-        (known,) = [start for start in ANSWERED_BY if threat.startswith(start)]
-        assert answer(ANSWERED_BY[known]).figure
+        (beginning,) = [start for start in ANSWERED_BY if threat.startswith(start)]
+        assert answer(ANSWERED_BY[beginning]).figure
     for start, promise in SECTIONS.items():
         assert f"\n{start}" in page("threat-model.md"), start
         assert answer(promise).figure
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.promise[:40])
-def test_each_promise_says_against_whom_by_what_and_when(row: Row) -> None:
+def test_each_promise_names_threat_evidence_and_date(row: Row) -> None:
     assert row.against
     assert re.search(r"\d", row.figure), "no figure"
     assert DAY <= datetime.date.fromisoformat(row.run) <= datetime.date.today()
@@ -123,18 +123,18 @@ def check(words: list[str]) -> None:
         assert rest[0] in registered()
 
 
-def said(promise: str, words: str) -> int:
+def figure_of(promise: str, words: str) -> int:
     """Read a number out of a figure."""
-    found = re.search(rf"(\d+) {words}", answer(promise).figure)
-    assert found, (promise, words)
-    return int(found[1])
+    match = re.search(rf"(\d+) {words}", answer(promise).figure)
+    assert match, (promise, words)
+    return int(match[1])
 
 
-def test_no_more_is_claimed_than_there_is() -> None:
-    """Vectors are added and never taken away: a figure may be of an earlier day, and not above today's."""
+def test_no_figure_exceeds_the_current_one() -> None:
+    """Vectors are only ever added, so a figure on the page may be lower than today's, never higher."""
     sizes = {path.stem: len(json.loads(path.read_text("utf-8"))) for path in VECTORS.glob("*.json")}
     hostile = sizes.pop("hostile")
     engines = "Python and JavaScript agree"
-    assert 800 < said("a weaker survey is refused", "hostile documents") <= hostile
-    assert 800 < said(engines, "hostile documents") <= hostile
-    assert 700 < said(engines, "vectors") <= sum(sizes.values())
+    assert 800 < figure_of("a weaker survey is refused", "hostile documents") <= hostile
+    assert 800 < figure_of(engines, "hostile documents") <= hostile
+    assert 700 < figure_of(engines, "vectors") <= sum(sizes.values())

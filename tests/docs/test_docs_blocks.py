@@ -24,7 +24,7 @@ def talks_to_server(page: Path) -> bool:
 
 
 def runner(folder: Path, environment: dict[str, str], address: str = SHOWN_PORT) -> PageRunner:
-    """A runner in a folder that looks like the root of a clone, with a state folder of its own."""
+    """A runner in a folder that looks like the root of a clone, with its own state folder."""
     (folder / "tests").symlink_to(ROOT / "tests")
     return PageRunner(folder, {**environment, "XDG_STATE_HOME": str(folder / "state")}, address)
 
@@ -34,7 +34,7 @@ ONLINE = [page for page in PAGES if talks_to_server(page)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_block_says_what_it_is(page: Path) -> None:
+def test_every_block_names_its_language(page: Path) -> None:
     for block in read_blocks(page):
         assert block.language in RUN | SHOWN, f"{block.place}: name the block's language"
 

@@ -29,13 +29,13 @@ def test_every_command_has_its_section() -> None:
 
 def test_examples_in_the_help_are_possible() -> None:
     page = (ROOT / "docs" / "cli.md").read_text("utf-8")
-    examples = [found[1] for found in map(EXAMPLE.fullmatch, page.splitlines()) if found]
+    examples = [match[1] for match in map(EXAMPLE.fullmatch, page.splitlines()) if match]
     assert len(examples) >= 20
     for example in examples:
         check_hushpoll("docs/cli.md", shlex.split(example.partition(" > ")[0]))
 
 
-def test_commands_that_take_something_show_an_example() -> None:
+def test_commands_with_arguments_show_an_example() -> None:
     sections = (ROOT / "docs" / "cli.md").read_text("utf-8").split("\n### ")[1:]
     silent = {"hushpoll user", "hushpoll user change", "hushpoll user list", "hushpoll user password"}
     silent |= {"hushpoll survey", "hushpoll survey list", "hushpoll user token"}

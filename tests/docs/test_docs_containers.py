@@ -29,7 +29,7 @@ def composition() -> dict[str, Any]:
     return loaded
 
 
-def test_the_image_runs_as_a_user_of_its_own() -> None:
+def test_the_image_runs_as_its_own_user() -> None:
     steps = instructions(FILE.read_text("utf-8"))
     named = dict(steps)
     assert [name for name, _ in steps].count("FROM") == 1
@@ -44,7 +44,9 @@ def test_the_image_runs_as_a_user_of_its_own() -> None:
     assert settings - {"PYTHONDONTWRITEBYTECODE"} <= {name.upper() for name in NAMES}
     # The user is set after the last step that needs root.
     order = [name for name, _ in steps]
-    assert order.index("USER") > max(place for place, name in enumerate(order) if name in ("RUN", "COPY"))
+    assert order.index("USER") > max(
+        position for position, name in enumerate(order) if name in ("RUN", "COPY")
+    )
 
 
 def test_every_container_is_locked(composition: dict[str, Any]) -> None:
@@ -67,17 +69,17 @@ def test_only_nginx_can_be_reached_and_the_database_has_no_way_out(composition: 
 
 
 def test_both_nodes_have_the_same_key_and_settings(composition: dict[str, Any]) -> None:
-    one, two = (dict(composition["services"][name]) for name in NODES)
-    assert one.pop("depends_on") == {"database": {"condition": "service_healthy"}}
+    first, two = (dict(composition["services"][name]) for name in NODES)
+    assert first.pop("depends_on") == {"database": {"condition": "service_healthy"}}
     # Not at once: the first makes the tables and the key.
     assert two.pop("depends_on") == {"one": {"condition": "service_healthy"}}
-    assert one == two
-    assert one["volumes"] == ["key:/var/lib/hushpoll-key"]
-    assert set(one["environment"]) <= {name.upper() for name in NAMES}
+    assert first == two
+    assert first["volumes"] == ["key:/var/lib/hushpoll-key"]
+    assert set(first["environment"]) <= {name.upper() for name in NAMES}
     assert "key" in composition["volumes"]
 
 
-def test_nginx_takes_the_documented_file(composition: dict[str, Any]) -> None:
+def test_nginx_accepts_the_documented_file(composition: dict[str, Any]) -> None:
     """Its command makes the configuration for two nodes and another name."""
     *shell, script = composition["services"]["nginx"]["command"]
     assert shell == ["sh", "-ec"]

@@ -32,8 +32,8 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     assert not list(folder.iterdir()), "the demo leaves something behind"
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    summary: dict[str, Any] = json.loads(done.stdout)
+    return summary
 
 
 def test_every_report_arrives_once(outcome: dict[str, Any]) -> None:
@@ -41,7 +41,7 @@ def test_every_report_arrives_once(outcome: dict[str, Any]) -> None:
     assert outcome["hash"] == demo_survey().hash
 
 
-def test_estimates_stand_beside_the_truth(outcome: dict[str, Any]) -> None:
+def test_estimates_are_shown_with_the_truth(outcome: dict[str, Any]) -> None:
     truths = {(row["question"], row["option"]): row["truth"] for row in outcome["rows"]}
     assert truths[("cheated", "Yes")] == 0.24
     assert truths[("copied", "Yes")] == 0.2

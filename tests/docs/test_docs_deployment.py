@@ -1,4 +1,4 @@
-"""The files of deploy/ are what the operators' page shows: whoever copies either gets the deployment that is tested."""
+"""The files of deploy/ are what the operators' page shows: copying either gives the deployment that is tested."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_COMMANDS = 15
 
 
 def test_the_operators_page_shows_the_deployed_files() -> None:
-    shown = {block.title: block.text for block in read_blocks(OPERATORS) if block.title}
+    blocks = {block.title: block.text for block in read_blocks(OPERATORS) if block.title}
     expected = ["hushpoll-backup.service", "hushpoll-backup.timer", "hushpoll.service", "hushpoll.toml"]
-    assert sorted(shown) == [*expected, "install.sh", "nginx.conf", "postgresql.sh"]
-    assert {name: (DEPLOY / name).read_text("utf-8") for name in shown} == shown
+    assert sorted(blocks) == [*expected, "install.sh", "nginx.conf", "postgresql.sh"]
+    assert {name: (DEPLOY / name).read_text("utf-8") for name in blocks} == blocks
     tool = runpy.run_path(str(ROOT / "docs" / "tools" / "deployment.py"))
     page = OPERATORS.read_text("utf-8")
     assert tool["page_with_files"](page.replace("keepalive 32", "keepalive 33")) == page

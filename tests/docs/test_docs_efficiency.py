@@ -24,15 +24,15 @@ def test_every_question_epsilon_and_package_was_measured() -> None:
     assert {(row["case"], row["epsilon"]) for row in ROWS} == {
         (case, epsilon) for case in QUESTIONS for epsilon in (0.5, 1.0, 2.0, 4.0)
     }
-    assert all({one["peer"] for one in row["peers"]} == PEERS for row in ROWS)
+    assert all({peer["peer"] for peer in row["peers"]} == PEERS for row in ROWS)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['case']}-{row['epsilon']:g}")
 def test_we_never_need_more_respondents(row: dict[str, Any]) -> None:
-    for one in row["peers"]:
-        assert one["ratio"] == pytest.approx(row["ours"]["n_mse"] / one["n_mse"], abs=2e-4)
-        assert one["ratio_se"] <= ROUGHEST[one["peer"]], "measured too roughly to say anything"
-        assert one["ratio"] <= 1.0 + SIGMAS * one["ratio_se"], one
+    for peer in row["peers"]:
+        assert peer["ratio"] == pytest.approx(row["ours"]["n_mse"] / peer["n_mse"], abs=2e-4)
+        assert peer["ratio_se"] <= ROUGHEST[peer["peer"]], "measured too roughly to say anything"
+        assert peer["ratio"] <= 1.0 + SIGMAS * peer["ratio_se"], peer
 
 
 def test_the_table_and_the_figure_are_current() -> None:

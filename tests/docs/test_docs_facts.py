@@ -35,7 +35,7 @@ def rows(page: str, heading: str) -> list[list[str]]:
 def test_every_mechanism_has_its_row() -> None:
     listed = [row[0].strip("`") for row in rows("mathematics.md", "## The mechanisms")]
     assert set(listed) == set(MECHANISMS)
-    used = [name for name, one in MECHANISMS.items() if one.in_surveys]
+    used = [name for name, mechanism in MECHANISMS.items() if mechanism.in_surveys]
     assert set(listed[: len(used)]) == set(used), "the first rows are those that a survey may use"
 
 
@@ -43,15 +43,15 @@ def test_every_setting_of_the_server_is_documented() -> None:
     documented = {
         name for row in rows("operators.md", "## Settings") for name in re.findall(r"`([A-Z_]+)`", row[0])
     }
-    known = {field.name.upper() for field in fields(Config) if field.metadata.get("environment", True)}
-    assert documented == known
+    settings = {field.name.upper() for field in fields(Config) if field.metadata.get("environment", True)}
+    assert documented == settings
 
 
 def test_defaults_of_the_settings_are_the_documented_ones() -> None:
     defaults = Config()
     for row in rows("operators.md", "## Settings"):
         names = re.findall(r"`([A-Z_]+)`", row[0])
-        written = [one.strip() for one in row[1].split(":")[0].split(",")]
+        written = [text.strip() for text in row[1].split(":")[0].split(",")]
         for name, text in zip(names, written, strict=True):
             value = getattr(defaults, name.lower())
             if isinstance(value, (int, float)):
@@ -81,11 +81,11 @@ def test_margins_of_choices() -> None:
 def test_bounds_in_tables_are_rounded_up_and_promises_down() -> None:
     """Of the same numbers in two pages: e^epsilon, what 1 : 1 becomes at most, who is recorded as chosen at least."""
     for row in rows("mathematics.md", "### What epsilon means for one person"):
-        epsilon, factor, sure, kept = (float(re.findall(r"[\d.]+", cell)[0]) for cell in row)
+        epsilon, factor, sure, unchanged = (float(re.findall(r"[\d.]+", cell)[0]) for cell in row)
         exact = math.exp(epsilon) if "coins" not in row[0] else 3
         assert exact <= factor <= 1.01 * exact
         assert 100 * exact / (1 + exact) <= sure <= 100 * exact / (1 + exact) + 0.1
-        assert kept == math.floor(100 * exact / (1 + exact))
+        assert unchanged == math.floor(100 * exact / (1 + exact))
     for row in rows("designers.md", "## Choosing epsilon"):
         assert row[2] == factor_text(float(row[0]))
         assert row[1] == f"{math.floor(100 / (1 + math.exp(-float(row[0]))))} of 100"
@@ -93,24 +93,24 @@ def test_bounds_in_tables_are_rounded_up_and_promises_down() -> None:
 
 def test_the_map_of_the_code_names_every_folder_and_only_files_that_exist() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    drawn = page.partition("```text\n")[2].partition("```")[0]
+    tree = page.partition("```text\n")[2].partition("```")[0]
     for room in ("client", "analysis", "server"):
         package = f"{room}/hushpoll_{room}"
-        part = re.split(r"\n(?=\w)", drawn.partition(package)[2])[0]
-        named = {name.rstrip("/") for name in re.findall(r"[a-z_]+/", part)}
+        section = re.split(r"\n(?=\w)", tree.partition(package)[2])[0]
+        named = {name.rstrip("/") for name in re.findall(r"[a-z_][a-z0-9_]*/", section)}
         folders = {
-            one.name for one in (ROOT / package).iterdir() if one.is_dir() and one.name != "__pycache__"
+            path.name for path in (ROOT / package).iterdir() if path.is_dir() and path.name != "__pycache__"
         }
         assert folders <= named, f"{package}: {folders - named} not on the map"
-        for file in re.findall(r"[a-z_]+\.py", part):
+        for file in re.findall(r"[a-z_]+\.py", section):
             assert list((ROOT / package).rglob(file)), f"{package} has no {file}"
 
 
 def test_files_that_contributing_names_exist_and_its_diff_is_in_them() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     for name in re.findall(r"`([a-z_]+/[\w./]+)`", page):
-        places = [ROOT, *(ROOT / room / f"hushpoll_{room}" for room in ("client", "analysis", "server"))]
-        assert any((place / name).exists() for place in places), (
+        folders = [ROOT, *(ROOT / room / f"hushpoll_{room}" for room in ("client", "analysis", "server"))]
+        assert any((folder / name).exists() for folder in folders), (
             f"CONTRIBUTING names {name}, which is nowhere"
         )
     recipe = page.partition("## How to add a mechanism")[2].partition("\n## ")[0]
@@ -124,7 +124,7 @@ def test_files_that_contributing_names_exist_and_its_diff_is_in_them() -> None:
         assert any(line in source for source in sources), f"no longer in the code: {line}"
 
 
-def test_version_stands_in_one_place_and_the_citation_agrees() -> None:
+def test_the_version_is_in_one_place_and_the_citation_agrees() -> None:
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     assert cited is not None
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -162,8 +162,8 @@ def test_odds_for_paper_are_those_that_the_editor_offers() -> None:
     for point in points_of(survey.questions[0]):
         how = point.mechanism.by_hand()
         assert how is not None
-        kept, epsilon = re.findall(r"(\d+ of 100) recorded as chosen, epsilon (\S+)", point.label)[0]
-        offered.append([f"{tools_of(how)}, truth {point.given['truth']}", kept, epsilon])
+        unchanged, epsilon = re.findall(r"(\d+ of 100) recorded as chosen, epsilon (\S+)", point.label)[0]
+        offered.append([f"{tools_of(how)}, truth {point.parameters['truth']}", unchanged, epsilon])
     assert rows("designers.md", "### Paper") == offered
 
 
@@ -174,6 +174,8 @@ def test_figures_of_the_tutorials_paper_are_those_that_its_example_prints() -> N
     printed = [line for line in block.splitlines() if line[:1].isdigit()]
     figures = [number for line in printed for number in re.findall(r"\d+(?:\.\d+)?", line)]
     assert len(figures) == 11
-    said = re.findall(r"\d+(?:\.\d+)?", quoted)
-    assert [number for number in said if "." in number] == [one for one in figures if "." in one]
-    assert set(figures) <= set(said)
+    quoted_figures = re.findall(r"\d+(?:\.\d+)?", quoted)
+    assert [number for number in quoted_figures if "." in number] == [
+        figure for figure in figures if "." in figure
+    ]
+    assert set(figures) <= set(quoted_figures)

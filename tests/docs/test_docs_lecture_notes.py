@@ -25,12 +25,12 @@ def resolve(dotted: str) -> object:
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         try:
-            found: object = import_module(".".join(parts[:length]))
+            value: object = import_module(".".join(parts[:length]))
         except ModuleNotFoundError:
             continue
-        for part in parts[length:]:
-            found = getattr(found, part)
-        return found
+        for name in parts[length:]:
+            value = getattr(value, name)
+        return value
     raise ModuleNotFoundError(dotted)
 
 
@@ -86,16 +86,16 @@ ERRATA = [
 ]
 
 
-@pytest.mark.parametrize("wanted", [row for rows in REQUIRED.values() for row in rows])
-def test_every_part_of_the_texts_has_a_row(wanted: str) -> None:
+@pytest.mark.parametrize("label", [row for rows in REQUIRED.values() for row in rows])
+def test_every_part_of_the_texts_has_a_row(label: str) -> None:
     cells = [row[0].strip() for row in ROWS if f"| {row[0].strip()} |" in PARTS]
-    assert any(re.search(rf"(^|, ){re.escape(wanted)}([,;]|$| )", cell) for cell in cells), wanted
+    assert any(re.search(rf"(^|, ){re.escape(label)}([,;]|$| )", cell) for cell in cells), label
 
 
-@pytest.mark.parametrize("wanted", ERRATA)
-def test_every_error_has_a_row(wanted: str) -> None:
+@pytest.mark.parametrize("label", ERRATA)
+def test_every_error_has_a_row(label: str) -> None:
     cells = [row[0].strip() for row in ROWS if f"| {row[0].strip()} |" in ERRORS]
-    assert any(cell.startswith(wanted) or f", {wanted}" in cell for cell in cells), wanted
+    assert any(cell.startswith(label) or f", {label}" in cell for cell in cells), label
 
 
 def test_every_number_of_the_chapter_has_a_row() -> None:
@@ -117,8 +117,8 @@ def test_every_code_span_is_a_name_a_keyword_or_a_command() -> None:
         if re.fullmatch(r"hushpoll_[a-z]+(?:\.\w+)+", span):
             assert resolve(span) is not None
         elif span in WRITTEN:
-            taken = inspect.signature(resolve(WRITTEN[span])).parameters  # type: ignore[arg-type]
-            assert span.partition("=")[0] in taken, span
+            parameters = inspect.signature(resolve(WRITTEN[span])).parameters  # type: ignore[arg-type]
+            assert span.partition("=")[0] in parameters, span
         elif span.startswith("hushpoll "):
             assert re.fullmatch(r"hushpoll [a-z]+ [a-z]+ --[a-z-]+", span), span
         elif span.startswith("shape="):
@@ -129,32 +129,32 @@ def test_every_code_span_is_a_name_a_keyword_or_a_command() -> None:
 
 
 def test_shapes_of_the_density_exist() -> None:
-    given = set(re.findall(r'shape="(\w+)"', TEXT))
-    assert len(given) == 3
+    shapes = set(re.findall(r'shape="(\w+)"', TEXT))
+    assert len(shapes) == 3
     source = inspect.getsource(sys.modules[density.__module__])
-    assert all(f'"{name}"' in source for name in given)
+    assert all(f'"{name}"' in source for name in shapes)
 
 
 def test_commands_exist() -> None:
     for command in re.findall(r"`hushpoll ([a-z]+ [a-z]+) (--[a-z-]+)`", TEXT):
-        said = subprocess.run(
+        help_page = subprocess.run(
             [str(Path(sys.executable).with_name("hushpoll")), *command[0].split(), "--help"],
             capture_output=True,
             text=True,
             check=True,
         )
-        assert command[1] in said.stdout
+        assert command[1] in help_page.stdout
 
 
 def test_the_figure_of_the_exercise_shows_what_its_page_computes(tmp_path: Path) -> None:
     runner = PageRunner(tmp_path)
     for block in read_blocks(ROOT / "docs/uniform.md"):
         runner.run(block)
-    kept = json.loads((ROOT / "docs/data/uniform.json").read_text("utf-8"))
-    assert kept.keys() == runner.names["errors"].keys()
-    for way, found in runner.names["errors"].items():
-        for key, values in found.items():
-            assert kept[way][key] == pytest.approx(values, rel=2e-3)
+    figures = json.loads((ROOT / "docs/data/uniform.json").read_text("utf-8"))
+    assert figures.keys() == runner.names["errors"].keys()
+    for way, errors in runner.names["errors"].items():
+        for key, values in errors.items():
+            assert figures[way][key] == pytest.approx(values, rel=2e-3)
     done = subprocess.run(
         [sys.executable, "docs/tools/uniform.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )

@@ -24,23 +24,23 @@ def rounded(rows: list[list[Fraction]]) -> list[list[int]]:
             return None
         return max(Fraction(max(column)) / min(column) for column in columns if max(column))
 
-    def whole(row: list[Fraction]) -> list[int]:
+    def integers(row: list[Fraction]) -> list[int]:
         down = [int(share * D) for share in row]
-        order = sorted(range(len(row)), key=lambda place: (down[place] - row[place] * D, place))
-        for place in order[: D - sum(down)]:
-            down[place] += 1
+        order = sorted(range(len(row)), key=lambda index: (down[index] - row[index] * D, index))
+        for index in order[: D - sum(down)]:
+            down[index] += 1
         return down
 
     bound = largest(rows)
     mean = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
     for share in [Fraction(0), *(Fraction(1, 2**power) for power in range(53, 9, -1))]:
         mixed = [[(1 - share) * p + share * m for p, m in zip(row, mean, strict=True)] for row in rows]
-        table = [whole(row) for row in (rows if bound is None else mixed)]
+        table = [integers(row) for row in (rows if bound is None else mixed)]
         ratio = largest([[Fraction(weight) for weight in row] for row in table])
-        kept = all(
+        same_zeros = all(
             (a == 0) == (b == 0) for x, y in zip(table, rows, strict=True) for a, b in zip(x, y, strict=True)
         )
-        if kept and (bound is None or (ratio is not None and ratio <= bound)):
+        if same_zeros and (bound is None or (ratio is not None and ratio <= bound)):
             return table
     raise AssertionError("no share is small enough")
 
@@ -54,8 +54,8 @@ def test_unrelated_with_epsilon_is_rounded_before_and_after_the_flip(theta: str,
     product = [
         [sum(Fraction(row[k], D) * Fraction(flip[k][z], D) for k in (0, 1)) for z in (0, 1)] for row in first
     ]
-    made = mechanisms.unrelated(truth=theta, decoy_share="0.4", epsilon=epsilon)
-    assert [list(row) for row in made.device.rows] == rounded(product)
+    mechanism = mechanisms.unrelated(truth=theta, decoy_share="0.4", epsilon=epsilon)
+    assert [list(row) for row in mechanism.device.rows] == rounded(product)
 
 
 def test_the_table_of_kinds_names_the_mechanisms_of_each() -> None:
@@ -64,7 +64,7 @@ def test_the_table_of_kinds_names_the_mechanisms_of_each() -> None:
     lines["`scale`, `number`"] += lines["`choice`"]  # "the same, and"
     lines["`multiple`"].remove("at_most")
     listed = {kind: set(names) for kinds, names in lines.items() for kind in re.findall(r"\w+", kinds)}
-    assert listed == {name: {one.name for one in kind.mechanisms} for name, kind in KINDS.items()}
+    assert listed == {name: {mechanism.name for mechanism in kind.mechanisms} for name, kind in KINDS.items()}
 
 
 def test_epsilon_is_no_fraction_and_answers_of_a_rule_are_texts() -> None:
@@ -73,8 +73,8 @@ def test_epsilon_is_no_fraction_and_answers_of_a_rule_are_texts() -> None:
         Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [first]})
     first["mechanism"] = {"name": "krr", "epsilon": "1"}
     second = {**first, "id": "b", "after": {"question": "a", "answers": ["Yes"]}}
-    made = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [first, second]})
-    assert b'"after":{"answers":["Yes"],"question":"a"}' in made.canonical
+    survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [first, second]})
+    assert b'"after":{"answers":["Yes"],"question":"a"}' in survey.canonical
     second["after"] = {"question": "a", "answers": [1]}
     with pytest.raises(HushpollError):
         Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [first, second]})

@@ -42,22 +42,22 @@ class Links(HTMLParser):
         self.feed(page.read_text("utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if given.get("id"):
-            self.ids.add(given["id"] or "")
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"] or "")
-        if tag in ("script", "img", "iframe") and given.get("src"):
-            self.loads.append(given["src"] or "")
-        if tag == "link" and given.get("rel") not in ("canonical", "prev", "next"):
-            self.loads.append(given.get("href") or "")
+        attributes = dict(attrs)
+        if attributes.get("id"):
+            self.ids.add(attributes["id"] or "")
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"] or "")
+        if tag in ("script", "img", "iframe") and attributes.get("src"):
+            self.loads.append(attributes["src"] or "")
+        if tag == "link" and attributes.get("rel") not in ("canonical", "prev", "next"):
+            self.loads.append(attributes.get("href") or "")
 
 
-def test_links_and_anchors_lead_somewhere(site: Path) -> None:
+def test_links_and_anchors_exist(site: Path) -> None:
     pages = {path: Links(path) for path in site.rglob("*.html") if path.name != "404.html"}
     assert len(pages) >= 10
-    for page, found in pages.items():
-        for link in found.links:
+    for page, links in pages.items():
+        for link in links.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue

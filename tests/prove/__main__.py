@@ -33,14 +33,14 @@ class Progress:
     def __init__(self, name: str) -> None:
         self.name, self.start, self.last = name, time.monotonic(), 0.0
 
-    def __call__(self, said: str) -> None:
+    def __call__(self, state: str) -> None:
         now = time.monotonic()
         if sys.stderr.isatty():
             print(
-                f"\r\x1b[K{self.name}: {now - self.start:.0f} s, {said}", end="", file=sys.stderr, flush=True
+                f"\r\x1b[K{self.name}: {now - self.start:.0f} s, {state}", end="", file=sys.stderr, flush=True
             )
         elif now - self.last > 30:
-            print(f"{self.name}: {now - self.start:.0f} s, {said}", file=sys.stderr, flush=True)
+            print(f"{self.name}: {now - self.start:.0f} s, {state}", file=sys.stderr, flush=True)
             self.last = now
 
     def clear(self) -> None:
@@ -72,13 +72,13 @@ def _run(name: str, size: float, cluster: Postgres) -> bool:
     progress = Progress(name)
     harness = import_module(f"tests.prove.{name}")
     try:
-        said = harness.prove(size, cluster, progress)
+        result = harness.prove(size, cluster, progress)
     except AssertionError as error:
         progress.clear()
         print(f"FAILED  {name}: {error}", flush=True)
         return False
     progress.clear()
-    print(f"holds   {name} ({time.monotonic() - progress.start:.0f} s): {said}", flush=True)
+    print(f"holds   {name} ({time.monotonic() - progress.start:.0f} s): {result}", flush=True)
     return True
 
 

@@ -118,11 +118,11 @@ def _carry_out(image: Image, release: Path, name: str, argument: str) -> None:
 
 def _copy(image: Image, release: Path, *names: str) -> None:
     *patterns, target = names
-    place = image.root / target.lstrip("/")
-    place.mkdir(parents=True, exist_ok=True)
+    folder = image.root / target.lstrip("/")
+    folder.mkdir(parents=True, exist_ok=True)
     for pattern in patterns:
         for path in release.glob(pattern):
-            shutil.copy(path, place)
+            shutil.copy(path, folder)
 
 
 def _set(image: Image, name: str, argument: str) -> None:
@@ -156,7 +156,7 @@ def _run(image: Image, command: str) -> None:
 
 
 def start(image: Image, port: int) -> subprocess.Popen[str]:
-    """Start the entry point as its user, in mounts of its own; only the port and the address are ours."""
+    """Start the entry point as its user, in its own mounts; only the port and the address are ours."""
     for volume in image.volumes:
         target = Path(f"{image.root}.volumes{volume}")
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -22,16 +22,16 @@ def send(
     report: Report,
     timeout: float = LONGEST,
     port: int | None = None,
-    kept: http.client.HTTPConnection | None = None,
+    persistent: http.client.HTTPConnection | None = None,
 ) -> tuple[int, dict[str, str]]:
-    """Send a report, over a fresh connection unless one is kept; one that the server closes comes anew by itself."""
-    connection = kept or http.client.HTTPConnection("127.0.0.1", port or server.port, timeout=timeout)
+    """Send a report, over a new connection unless a persistent one is given, which reopens by itself."""
+    connection = persistent or http.client.HTTPConnection("127.0.0.1", port or server.port, timeout=timeout)
     try:
         headers = {"Content-Type": "application/json"}
         connection.request("POST", f"/api/surveys/{survey.hash}/reports", report.to_bytes(), headers)
         response = connection.getresponse()
         response.read()
-        if not kept:
+        if not persistent:
             connection.close()
         return response.status, dict(response.getheaders())
     except BaseException:
@@ -41,13 +41,15 @@ def send(
 
 def stored(store: Store, survey: Survey) -> list[bytes]:
     """Every record in the store, waiting or sealed; looked at again where a sealing came in between."""
-    known = store.published(survey.hash)
-    assert known is not None
+    published = store.published(survey.hash)
+    assert published is not None
     for _ in range(20):
         before = store.sealed_count(survey.hash)
         rows = list(waiting_records(store, survey.hash).values())
         with store.read() as tx:
-            rows += tx.execute(select(sealed.c.record).where(sealed.c.survey == known.number)).scalars().all()
+            rows += (
+                tx.execute(select(sealed.c.record).where(sealed.c.survey == published.number)).scalars().all()
+            )
         if store.sealed_count(survey.hash) == before:
             break
     return sorted(bytes(row) for row in rows)
@@ -55,13 +57,15 @@ def stored(store: Store, survey: Survey) -> list[bytes]:
 
 def recognised(store: Store, survey: Survey) -> list[bytes]:
     """What the store keeps of the ids, of those that wait and of those that are sealed."""
-    known = store.published(survey.hash)
-    assert known is not None
+    published = store.published(survey.hash)
+    assert published is not None
     with store.read() as tx:
         rows = [
             bytes(digest)
             for table in (inbox, seen)
-            for digest in tx.execute(select(table.c.digest).where(table.c.survey == known.number)).scalars()
+            for digest in tx.execute(
+                select(table.c.digest).where(table.c.survey == published.number)
+            ).scalars()
         ]
     return sorted(rows)
 
@@ -98,7 +102,7 @@ class Crowd:
         self.acknowledged: list[Report] = []
         self.statuses: list[int] = []
         self.problems: list[str] = []
-        self.kept = {
+        self.connections = {
             (number, port): http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST)
             for number in range(1, clients, 2)
             for port in self.ports
@@ -108,15 +112,17 @@ class Crowd:
             thread.start()
 
     def _guarded(self, number: int) -> None:
-        """Send; what goes wrong in a thread is told by `stop`, or nobody would hear of it."""
+        """Send; note what goes wrong in this thread for `stop` to raise."""
         try:
             self._send(number)
         except Exception as error:
             self.problems.append(f"client {number}: {error!r}")
 
     def post(self, report: Report, port: int, number: int) -> int:
-        """Send a report of a client once; give the status."""
-        return send(self.server, self.survey, report, port=port, kept=self.kept.get((number, port)))[0]
+        """Send a report of a client once; return the status."""
+        return send(
+            self.server, self.survey, report, port=port, persistent=self.connections.get((number, port))
+        )[0]
 
     def _send(self, number: int) -> None:
         attempts = number
@@ -141,37 +147,39 @@ class Crowd:
             time.sleep(self.pause)
 
     def wait_until(self, reached: Callable[[], object]) -> None:
-        """Wait for what the clients are to reach, however slow the machine is; `stop` tells what goes wrong."""
+        """Wait for what the clients are to reach, however slow the machine is; `stop` raises what goes wrong."""
         end = time.monotonic() + LONGEST
         while not reached() and not self.problems:
             assert time.monotonic() < end, f"{len(self.acknowledged)} reports within {LONGEST} seconds"
             time.sleep(0.02)
 
     def wait_for_more(self, reports: int) -> None:
-        """Wait until so many more reports have arrived."""
-        wanted = len(self.acknowledged) + reports
-        self.wait_until(lambda: len(self.acknowledged) >= wanted)
+        """Wait until this many more reports have arrived."""
+        target = len(self.acknowledged) + reports
+        self.wait_until(lambda: len(self.acknowledged) >= target)
 
     def stop(self) -> None:
-        """Let each client bring its last report to an end, and tell what went wrong with any of them."""
+        """Let each client finish its last report; raise what went wrong."""
         self.over.set()
         for thread in self.threads:
             thread.join(2 * LONGEST)
             assert not thread.is_alive()
-        for connection in self.kept.values():
+        for connection in self.connections.values():
             connection.close()
         assert not self.problems, f"{len(self.problems)} requests went wrong: {self.problems[:3]}"
 
     def check(self) -> int:
         """Compare the store with the model: every acknowledged report once, its id recognised, and nothing else."""
         store, form = self.server.store, self.server.store.record_format(self.survey.hash)
-        wanted = sorted(form.pack(report.reports) for report in self.acknowledged)
-        found = stored(store, self.survey)
-        lost, doubled = len(set(wanted) - set(found)), len(found) - len(set(found) & set(wanted))
-        assert found == wanted, f"{lost} of {len(wanted)} reports are lost, {doubled} are there too often"
+        expected = sorted(form.pack(report.reports) for report in self.acknowledged)
+        records = stored(store, self.survey)
+        lost, doubled = len(set(expected) - set(records)), len(records) - len(set(records) & set(expected))
+        assert records == expected, (
+            f"{lost} of {len(expected)} reports are lost, {doubled} are there too often"
+        )
         ids = sorted(
             store.id_digest(self.survey.hash, bytes.fromhex(report.id)) for report in self.acknowledged
         )
         # A sealing in between shows an id twice.
         assert sorted(set(recognised(store, self.survey))) == ids
-        return len(found)
+        return len(records)

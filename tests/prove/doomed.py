@@ -20,7 +20,7 @@ _CONTEXT.set_forkserver_preload([__name__])
 
 
 def run(config: Config, survey_hash: str, bodies: list[bytes], seconds: float) -> int:
-    """Store reports in another process, kill it so many seconds after the first begins; give how many got 2xx."""
+    """Store reports in another process, kill it this many seconds after the first begins; return how many got 2xx."""
     mine, theirs = _CONTEXT.Pipe(duplex=False)
     process = _CONTEXT.Process(target=_store, args=(config, survey_hash, bodies, theirs))
     process.start()
@@ -43,13 +43,13 @@ def run(config: Config, survey_hash: str, bodies: list[bytes], seconds: float) -
     return acknowledged
 
 
-def _store(config: Config, survey_hash: str, bodies: list[bytes], told: Connection) -> None:
+def _store(config: Config, survey_hash: str, bodies: list[bytes], statuses: Connection) -> None:
     # What takes reports in a server, without the pages around it, which take seconds to load.
     client = Client(Intake(config, Store(config, Writer), _nothing_else))
-    told.send("ready")
+    statuses.send("ready")
     for body in bodies:
         path = f"/api/surveys/{survey_hash}/reports"
-        told.send(client.post(path, data=body, content_type="application/json").status_code)
+        statuses.send(client.post(path, data=body, content_type="application/json").status_code)
 
 
 def _nothing_else(environ: object, start_response: object) -> Iterable[bytes]:

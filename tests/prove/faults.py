@@ -23,9 +23,9 @@ def trouble(
     seconds: float,
     refuses: bool = False,
 ) -> tuple[int, int]:
-    """Bring trouble over a server under load and take it away again; give the reports and the refusals.
+    """Cause a fault on a server under load and end it; return the numbers of reports and of refusals.
 
-    Trouble that refuses lasts until somebody was refused: it may take a while to come.
+    With `refuses`, the fault lasts until a report was refused.
     """
     survey = signed_survey(f"Troubled {os.urandom(4).hex()}")
     server.store.publish(survey, minimum_batch=50)
@@ -39,7 +39,7 @@ def trouble(
         time.sleep(seconds)
     finally:
         end()
-    # It heals by itself: nobody starts anything again.
+    # The server recovers without a restart.
     crowd.wait_for_more(20)
     crowd.stop()
     return crowd.check(), crowd.statuses.count(503)
@@ -116,19 +116,19 @@ def two_nodes(first: LiveServer, seconds: float) -> tuple[int, int]:
         second.close()
 
 
-def nobody_listens(error: Exception) -> bool:
+def connection_refused(error: Exception) -> bool:
     """Whether a connection was refused, not broken."""
     return isinstance(error, ConnectionRefusedError)
 
 
-def told_to_end(server: LiveServer, seconds: float) -> tuple[int, int]:
-    """SIGTERM under load, and a start afterwards: no request that was begun fails.
+def terminated(server: LiveServer, seconds: float) -> tuple[int, int]:
+    """Send SIGTERM under load and start again; every request that was accepted is answered.
 
-    Nobody listens for a while, and that is all: a connection that was taken is answered.
+    Only new connections are refused, until the server listens again.
     """
-    survey = signed_survey("Told to end")
+    survey = signed_survey("Terminated")
     server.store.publish(survey, minimum_batch=50)
-    crowd = Crowd(server, survey, clients=6, allowed=nobody_listens)
+    crowd = Crowd(server, survey, clients=6, allowed=connection_refused)
     crowd.wait_for_more(10)
     time.sleep(seconds)
     server.terminate()
@@ -142,11 +142,11 @@ def told_to_end(server: LiveServer, seconds: float) -> tuple[int, int]:
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
     """Go through all of them, on each kind of database where it makes sense."""
-    seconds, said = max(0.5, 10 * size), []
+    seconds, results = max(0.5, 10 * size), []
 
     def note(name: str, result: tuple[int, int]) -> None:
-        said.append(f"{name} {result[0]:,} reports, {result[1]:,} times 503")
-        tell(said[-1])
+        results.append(f"{name} {result[0]:,} reports, {result[1]:,} times 503")
+        tell(results[-1])
 
     with live_server("sqlite", None) as server:
         note("full disk", full_disk(server, seconds))
@@ -158,5 +158,5 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
         note("two nodes", two_nodes(server, seconds))
     for backend in BACKENDS:
         with live_server(backend, cluster) as server:
-            note(f"SIGTERM ({backend})", told_to_end(server, seconds))
-    return "0 lost, 0 doubled, healed alone: " + "; ".join(said)
+            note(f"SIGTERM ({backend})", terminated(server, seconds))
+    return "0 lost, 0 doubled, healed alone: " + "; ".join(results)

@@ -1,4 +1,4 @@
-"""A flood of sign-ins with random names: how long reports take beside it, and how many passwords are looked at."""
+"""A flood of sign-ins with random names: how long reports take meanwhile, and how many passwords are looked at."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .crowd import fresh_report, send
 from .places import live_server, signed_survey
 
 CLIENTS = 40
-# However slow the machine is: so many reports are sent beside a flood.
+# At least this many reports are sent during a flood, however slow the machine is.
 FEWEST_REPORTS = 6
 # What a flood cost while each of its passwords was looked at. What is left is the price of refusing so many.
 LARGEST_MEDIAN = 0.49
@@ -36,7 +36,7 @@ class Pace(NamedTuple):
 
 
 class Flood:
-    """Clients that sign in with names that nobody has, as fast as they are answered."""
+    """Clients that sign in with names that do not exist, as fast as they are answered."""
 
     def __init__(self, server: LiveServer, clients: int = CLIENTS) -> None:
         self.server = server
@@ -89,46 +89,46 @@ class Flood:
 
 
 def paced(server: LiveServer, survey: Survey, seconds: float) -> Pace:
-    """Send reports one after the other, a few at least; give how long they took."""
-    taken: list[float] = []
+    """Send reports one after the other, a few at least; return how long they took."""
+    durations: list[float] = []
     end = time.monotonic() + seconds
-    while time.monotonic() < end or len(taken) < FEWEST_REPORTS:
+    while time.monotonic() < end or len(durations) < FEWEST_REPORTS:
         report, start = fresh_report(survey), time.perf_counter()
         status, _ = send(server, survey, report)
-        taken.append(time.perf_counter() - start)
+        durations.append(time.perf_counter() - start)
         assert status == 201, f"status {status}"
         time.sleep(0.01)
-    taken.sort()
-    return Pace(taken[len(taken) // 2], taken[int(0.99 * len(taken))], len(taken))
+    durations.sort()
+    return Pace(durations[len(durations) // 2], durations[int(0.99 * len(durations))], len(durations))
 
 
-def beside_a_flood(server: LiveServer, seconds: float) -> tuple[Pace, Pace, Counter[int]]:
-    """Measure alone and beside the flood; give also what the flood was answered."""
+def during_a_flood(server: LiveServer, seconds: float) -> tuple[Pace, Pace, Counter[int]]:
+    """Return how long reports take alone and during a flood, and the statuses that the flood got."""
     survey = signed_survey(f"Flooded {secrets.token_hex(4)}")
     server.store.publish(survey)
     paced(server, survey, min(1.0, seconds))
     alone = paced(server, survey, seconds)
     with Flood(server) as flood:
         flood.wait_until_under_way()
-        beside = paced(server, survey, seconds)
+        during = paced(server, survey, seconds)
     assert not flood.problems, flood.problems[:3]
     # 422: looked at and wrong; 503: the line was too long.
     assert flood.statuses[422] > 0, flood.statuses
     assert set(flood.statuses) <= {422, 503}, flood.statuses
-    return alone, beside, flood.statuses
+    return alone, during, flood.statuses
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
     """Flood a server of one process and one of two; reports must go on."""
-    said = []
+    results = []
     for workers in ("1", "2"):
         with live_server("sqlite", None, WORKERS=workers, REPORTS_PER_MINUTE="0") as server:
-            alone, beside, statuses = beside_a_flood(server, max(2.0, 30 * size))
-        said.append(
+            alone, during, statuses = during_a_flood(server, max(2.0, 30 * size))
+        results.append(
             f"{workers} processes: median {1000 * alone.median:.0f} ms and p99 {1000 * alone.p99:.0f} ms alone,"
-            f" {1000 * beside.median:.0f} ms and {1000 * beside.p99:.0f} ms beside {statuses.total():,} sign-ins"
+            f" {1000 * during.median:.0f} ms and {1000 * during.p99:.0f} ms during {statuses.total():,} sign-ins"
             f" ({statuses[422]:,} looked at)"
         )
-        tell(said[-1])
-        assert beside.median < LARGEST_MEDIAN, said[-1]
-    return "; ".join(said)
+        tell(results[-1])
+        assert during.median < LARGEST_MEDIAN, results[-1]
+    return "; ".join(results)

@@ -15,7 +15,7 @@ from .places import BACKENDS, live_server, signed_survey
 
 
 def survive(server: LiveServer, kills: int, tell: Callable[[int], None] = lambda _: None) -> int:
-    """Kill a server so many times while twelve clients send; give the number of reports, all found once."""
+    """Kill a server this many times while twelve clients send; return the number of reports, all stored once."""
     survey = signed_survey("Killed")
     server.store.publish(survey, minimum_batch=50)
     crowd = Crowd(server, survey)
@@ -28,11 +28,11 @@ def survive(server: LiveServer, kills: int, tell: Callable[[int], None] = lambda
     crowd.wait_for_more(1)
     crowd.stop()
     server.kill()
-    found = crowd.check()
-    assert found > 10 * kills
+    reports = crowd.check()
+    assert reports > 10 * kills
     closing.close(server.store, survey.hash)
-    assert server.store.sealed_count(survey.hash) == found == crowd.check()
-    return found
+    assert server.store.sealed_count(survey.hash) == reports == crowd.check()
+    return reports
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
@@ -49,6 +49,6 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
             return survive(server, kills, count)
 
     with ThreadPoolExecutor() as pool:
-        found = dict(zip(BACKENDS, pool.map(survived, BACKENDS), strict=True))
-    reports = ", ".join(f"{n:,} reports on {backend}" for backend, n in found.items())
+        counts = dict(zip(BACKENDS, pool.map(survived, BACKENDS), strict=True))
+    reports = ", ".join(f"{n:,} reports on {backend}" for backend, n in counts.items())
     return f"{kills} kills per database, {reports}: 0 lost, 0 doubled"

@@ -20,7 +20,7 @@ WIDTH = 3
 
 
 class Sent(NamedTuple):
-    """A report that somebody could read out of what was sent."""
+    """A report found in the bytes that were sent."""
 
     id: str
     reports: tuple[int, ...]
@@ -61,14 +61,15 @@ def read(body: bytes) -> Sent | None:
 
 def within(data: bytes) -> list[Sent]:
     """Find every report that begins somewhere in these bytes, whatever stands around it."""
-    text, found = data.decode("latin-1"), []
+    text, reports = data.decode("latin-1"), []
     for start in re.finditer(r"\{", text):
         try:
-            one = _judge(_DECODER.raw_decode(text, start.start())[0])
+            report = _judge(_DECODER.raw_decode(text, start.start())[0])
         except (ValueError, RecursionError):
             continue
-        found += [one] if one else []
-    return found
+        if report:
+            reports.append(report)
+    return reports
 
 
 class Answer(NamedTuple):
@@ -82,7 +83,7 @@ class Ledger:
     """What was sent and what was answered, to hold the store against at the end."""
 
     def __init__(self) -> None:
-        self.found: Counter[int] = Counter()
+        self.statuses: Counter[int] = Counter()
         self.problems: list[str] = []
         self.possible: dict[str, tuple[int, ...]] = {}
         self.acknowledged: set[str] = set()
@@ -92,9 +93,9 @@ class Ledger:
 
     def note(self, request: bytes, bodies: list[bytes], answer: Answer) -> None:
         """Keep what a request could have stored, and what was said to it."""
-        sent = {one.id: one.reports for data in (*bodies, request) for one in within(data)}
+        sent = {report.id: report.reports for data in (*bodies, request) for report in within(data)}
         with self.lock:
-            self.found.update(answer.statuses)
+            self.statuses.update(answer.statuses)
             self.possible.update(sent)
             # 501 and 505 are what HTTP says to a coding or a version that nobody knows.
             wrong = [status for status in answer.statuses if status >= 500 and status not in (501, 505)]
@@ -107,10 +108,10 @@ class Ledger:
 
     def expect(self, request: bytes, body: bytes, answer: Answer) -> None:
         """Hold the answer to a well-formed request against what its body is."""
-        wanted = [422 if read(body) is None else 201]
-        if answer.statuses != wanted and not (answer.is_cut and not answer.statuses):
+        expected = [422 if read(body) is None else 201]
+        if answer.statuses != expected and not (answer.is_cut and not answer.statuses):
             with self.lock:
-                self.problems.append(f"{answer.statuses} and not {wanted} for {request[:300]!r}")
+                self.problems.append(f"{answer.statuses} and not {expected} for {request[:300]!r}")
 
     def check(self, server: LiveServer, survey: Survey) -> int:
         """Compare the store with what was sent: every row and every id, each once; give their number."""
@@ -119,11 +120,11 @@ class Ledger:
         bad = sum(any(value >= OUTCOMES for value in form.unpack(row)) for row in rows)
         assert not bad, f"{bad} of {len(rows)} rows are not reports"
         name_of = {store.id_digest(survey.hash, bytes.fromhex(name)): name for name in self.possible}
-        kept = recognised(store, survey)
-        strange = [digest for digest in kept if digest not in name_of]
-        assert not strange, f"{len(strange)} of {len(kept)} rows are of reports that nobody sent"
-        names = {name_of[digest] for digest in kept}
-        assert len(names) == len(kept), "an id is there twice"
+        digests = recognised(store, survey)
+        strange = [digest for digest in digests if digest not in name_of]
+        assert not strange, f"{len(strange)} of {len(digests)} rows are of reports that nobody sent"
+        names = {name_of[digest] for digest in digests}
+        assert len(names) == len(digests), "an id is there twice"
         assert names >= self.acknowledged, f"{len(self.acknowledged - names)} acknowledged reports are lost"
         silent = names - self.acknowledged - self.unknown
         assert not silent, f"{len(silent)} reports were stored without a word"

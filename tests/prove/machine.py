@@ -71,15 +71,15 @@ KINDS = (
 
 
 @dataclass
-class Known:
-    """What the model knows of a survey."""
+class SurveyModel:
+    """What the store should have of a survey."""
 
     survey: Survey
     open: bool = True
     codes: list[str] = field(default_factory=list)
-    spent: set[str] = field(default_factory=set)
+    used_codes: set[str] = field(default_factory=set)
     # Acknowledged reports with the code of each, in no order.
-    taken: dict[str, tuple[Report, str | None]] = field(default_factory=dict)
+    acknowledged: dict[str, tuple[Report, str | None]] = field(default_factory=dict)
     sealed: int = 0
 
     @property
@@ -89,18 +89,19 @@ class Known:
 
     @property
     def free(self) -> list[str]:
-        """The codes that nobody has used."""
-        return [code for code in self.codes if code not in self.spent]
+        """The unused codes."""
+        return [code for code in self.codes if code not in self.used_codes]
 
     def take(self, report: Report, code: str | None) -> None:
         """Note an acknowledged report."""
-        self.taken[report.id] = (report, code)
-        self.spent |= {code} if code else set()
+        self.acknowledged[report.id] = (report, code)
+        if code:
+            self.used_codes.add(code)
 
 
-def takes_reports(known: Known) -> bool:
-    """Tell whether a new report would be stored."""
-    return known.open and (not known.is_by_invitation or bool(known.free))
+def takes_reports(model: SurveyModel) -> bool:
+    """Return whether a new report would be stored."""
+    return model.open and (not model.is_by_invitation or bool(model.free))
 
 
 def run_command(config: Config, *arguments: str) -> None:
@@ -120,7 +121,7 @@ def run_command(config: Config, *arguments: str) -> None:
 
 
 class Life(RuleBasedStateMachine):
-    """The store beside its model."""
+    """The store and a model of it, changed by the same steps and compared after each."""
 
     backend = "sqlite"
     cluster: Postgres | None = None
@@ -138,7 +139,7 @@ class Life(RuleBasedStateMachine):
         )
         self.extra: list[Any] = []
         self.drafts: list[Survey] = []
-        self.known: list[Known] = []
+        self.models: list[SurveyModel] = []
         self.since_backup = self.since_kill = 0
         self.start()
 
@@ -150,13 +151,13 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.store.close()
-        for place in [self.database, *self.extra]:
-            place.__exit__(None, None, None)
+        for opened in [self.database, *self.extra]:
+            opened.__exit__(None, None, None)
         self.folder.cleanup()
 
-    def pick(self, at: int, fits: Callable[[Known], bool] = lambda known: True) -> Known:
+    def pick(self, at: int, fits: Callable[[SurveyModel], bool] = lambda model: True) -> SurveyModel:
         """One of the published surveys that fit."""
-        among = [known for known in self.known if fits(known)]
+        among = [model for model in self.models if fits(model)]
         return among[at % len(among)]
 
     def took(self, step: str) -> None:
@@ -166,9 +167,9 @@ class Life(RuleBasedStateMachine):
         self.since_kill += 1
         self.tell(step)
 
-    def send(self, known: Known, report: Report, code: str | None) -> int:
+    def send(self, model: SurveyModel, report: Report, code: str | None) -> int:
         """Send a report as a device does."""
-        status: int = post(self.app.test_client(), known.survey, report.to_bytes(code)).status_code
+        status: int = post(self.app.test_client(), model.survey, report.to_bytes(code)).status_code
         return status
 
     @rule(invited=st.booleans())
@@ -183,98 +184,105 @@ class Life(RuleBasedStateMachine):
         survey = self.drafts.pop()
         assert self.store.publish(survey, minimum_batch=MINIMUM)
         assert not self.store.publish(survey, minimum_batch=MINIMUM)  # a second time changes nothing
-        self.known.append(Known(survey))
+        self.models.append(SurveyModel(survey))
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.models)
     @rule(at=st.integers(0, 9), n=st.integers(1, 8))
     def invite(self, at: int, n: int) -> None:
         self.took("invite")
-        known = self.pick(at)
-        if known.survey.settings.invitation:
-            known.codes += invitations.invite(self.store, known.survey.hash, n)
+        model = self.pick(at)
+        if model.survey.settings.invitation:
+            model.codes += invitations.invite(self.store, model.survey.hash, n)
             return
         try:
-            invitations.invite(self.store, known.survey.hash, n)
+            invitations.invite(self.store, model.survey.hash, n)
         except HushpollError:
             return
         raise AssertionError("a survey without invitations gave some")
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.models)
     @rule(at=st.integers(0, 9), which=st.integers(0, 99), n=st.integers(1, 6))
     def submit(self, at: int, which: int, n: int) -> None:
         self.took("submit")
-        known = self.pick(at)
+        model = self.pick(at)
         for number in range(n):
-            code = known.codes[(which + number) % len(known.codes)] if known.codes else None
-            invited = known.survey.settings.invitation
-            good = known.open and (not invited or (code is not None and code not in known.spent))
-            report = fresh_report(known.survey)
-            status = self.send(known, report, code if invited else None)
-            assert status == (201 if good else 410 if not known.open else 403), status
-            if good:
-                known.taken[report.id] = (report, code if invited else None)
-                known.spent |= {code} if invited and code else set()
+            code = None
+            if model.is_by_invitation and model.codes:
+                code = model.codes[(which + number) % len(model.codes)]
+            report = fresh_report(model.survey)
+            status = self.send(model, report, code)
+            if not model.open:
+                assert status == 410
+            elif model.is_by_invitation and (code is None or code in model.used_codes):
+                assert status == 403
+            else:
+                assert status == 201
+                model.take(report, code)
 
-    @precondition(lambda self: any(known.taken for known in self.known))
+    @precondition(lambda self: any(model.acknowledged for model in self.models))
     @rule(at=st.integers(0, 9), which=st.integers(0, 99))
     def replay(self, at: int, which: int) -> None:
         self.took("replay")
-        known = self.pick(at, lambda known: bool(known.taken))
-        report, code = list(known.taken.values())[which % len(known.taken)]
+        model = self.pick(at, lambda model: bool(model.acknowledged))
+        report, code = list(model.acknowledged.values())[which % len(model.acknowledged)]
         # Also when it is sealed, closed, or its code is spent.
-        assert self.send(known, report, code) == 200
+        assert self.send(model, report, code) == 200
 
-    @precondition(lambda self: any(known.taken for known in self.known))
+    @precondition(lambda self: any(model.acknowledged for model in self.models))
     @rule(at=st.integers(0, 9), which=st.integers(0, 99))
     def tamper(self, at: int, which: int) -> None:
         """Another content under a known id, a report out of range, an id that is none."""
         self.took("tamper")
-        known = self.pick(at, lambda known: bool(known.taken))
-        report, code = list(known.taken.values())[which % len(known.taken)]
+        model = self.pick(at, lambda model: bool(model.acknowledged))
+        report, code = list(model.acknowledged.values())[which % len(model.acknowledged)]
         other = replace(report, reports=tuple((value + 1) % 2 for value in report.reports))
-        # Of a sealed report nothing but the id is known: 200, and nothing changes.
-        assert self.send(known, other, code) in (200, 409)
+        # Of a sealed report nothing but the id is model: 200, and nothing changes.
+        assert self.send(model, other, code) in (200, 409)
         for bad in ((99,) * len(report.reports), report.reports[:-1], (-1, *report.reports[1:])):
-            assert self.send(known, Report(os.urandom(16).hex(), bad), code) == 422
+            assert self.send(model, Report(os.urandom(16).hex(), bad), code) == 422
 
     @rule()
     def seal(self) -> None:
         self.took("seal")
         moved = seal.seal_due(self.store)
-        assert moved == sum(self._release(known) for known in self.known)
+        assert moved == sum(self._release(model) for model in self.models)
 
-    def _release(self, known: Known) -> int:
-        waiting = len(known.taken) - known.sealed
-        due = waiting if not known.open else waiting - MINIMUM if waiting >= 2 * MINIMUM else 0
-        known.sealed += due
+    def _release(self, model: SurveyModel) -> int:
+        waiting = len(model.acknowledged) - model.sealed
+        due = 0
+        if not model.open:
+            due = waiting
+        elif waiting >= 2 * MINIMUM:
+            due = waiting - MINIMUM
+        model.sealed += due
         return due
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.models)
     @rule(at=st.integers(0, 9))
     def close(self, at: int) -> None:
         self.took("close")
-        known = self.pick(at)
-        assert closing.close(self.store, known.survey.hash) == known.open
-        if known.open:
-            known.open = False
-            for one in self.known:
-                self._release(one)
+        model = self.pick(at)
+        assert closing.close(self.store, model.survey.hash) == model.open
+        if model.open:
+            model.open = False
+            for other in self.models:
+                self._release(other)
 
-    @precondition(lambda self: self.known)
+    @precondition(lambda self: self.models)
     @rule(at=st.integers(0, 9))
     def export(self, at: int) -> None:
         """Run the command: it seals what is due first, and its table holds the sealed reports, each as it was sent."""
         self.took("export")
-        known, folder = self.pick(at), self.home / f"export-{next(self.numbers)}"
+        model, folder = self.pick(at), self.home / f"export-{next(self.numbers)}"
         with mock.patch.object(minimum, "MINIMUM", 0):
-            run_command(self.config, "export", known.survey.hash, "--out", str(folder))
-        for one in self.known:
-            self._release(one)
+            run_command(self.config, "export", model.survey.hash, "--out", str(folder))
+        for other in self.models:
+            self._release(other)
         with (folder / "reports.csv").open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
-        assert len(rows) == known.sealed
-        wanted = Counter(tuple(map(str, report.reports)) for report, _ in known.taken.values())
-        assert Counter(tuple(row.values()) for row in rows) <= wanted, "the export holds what nobody sent"
+        assert len(rows) == model.sealed
+        sent = Counter(tuple(map(str, report.reports)) for report, _ in model.acknowledged.values())
+        assert Counter(tuple(row.values()) for row in rows) <= sent, "the export holds what nobody sent"
 
     @precondition(lambda self: self.since_backup >= STEPS_BETWEEN_BACKUPS)
     @rule()
@@ -285,9 +293,9 @@ class Life(RuleBasedStateMachine):
         file = self.home / f"backup-{next(self.numbers)}"
         backup.write_backup(self.store.database, file)
         kind = "sqlite" if self.config.database_url or self.cluster is None else "postgresql"
-        place = database(kind, self.cluster, "template0")
-        url = place.__enter__()
-        self.extra.append(place)
+        copy = database(kind, self.cluster, "template0")
+        url = copy.__enter__()
+        self.extra.append(copy)
         new = replace(
             self.config,
             data=self.home / f"data-{next(self.numbers)}",
@@ -299,55 +307,58 @@ class Life(RuleBasedStateMachine):
         self.config = new
         self.start()
 
-    @precondition(lambda self: any(takes_reports(known) for known in self.known))
+    @precondition(lambda self: any(takes_reports(model) for model in self.models))
     @rule(at=st.integers(0, 9), which=st.integers(0, 99), after=st.booleans())
     def crash(self, at: int, which: int, after: bool) -> None:
         """Die in the middle of a commit, or after it and before the answer; the device sends again afterwards."""
         self.took("crash")
-        known = self.pick(at, takes_reports)
-        code = known.free[which % len(known.free)] if known.is_by_invitation else None
-        report = fresh_report(known.survey)
+        model = self.pick(at, takes_reports)
+        code = model.free[which % len(model.free)] if model.is_by_invitation else None
+        report = fresh_report(model.survey)
         with dying(after):
-            assert self.send(known, report, code) == 503
+            assert self.send(model, report, code) == 503
         self.store.close()
         self.start()
-        assert self.send(known, report, code) == (200 if after else 201)
-        known.take(report, code)
+        assert self.send(model, report, code) == (200 if after else 201)
+        model.take(report, code)
 
-    @precondition(lambda self: self.since_kill >= STEPS_BETWEEN_KILLS and any(map(takes_reports, self.known)))
+    @precondition(
+        lambda self: self.since_kill >= STEPS_BETWEEN_KILLS and any(map(takes_reports, self.models))
+    )
     @rule(at=st.integers(0, 9), n=st.integers(1, 40), milliseconds=st.integers(0, 60))
     def kill(self, at: int, n: int, milliseconds: int) -> None:
         """Let another process store reports and kill it at any moment: what it acknowledged is there."""
         self.took("kill")
         self.since_kill = 0
-        known = self.pick(at, takes_reports)
-        n = min(n, len(known.free)) if known.is_by_invitation else n
-        codes: list[str | None] = [*known.free[:n]] if known.is_by_invitation else [None] * n
-        reports = [fresh_report(known.survey) for _ in codes]
+        model = self.pick(at, takes_reports)
+        codes: list[str | None] = [None] * n
+        if model.is_by_invitation:
+            codes = [*model.free[:n]]
+        reports = [fresh_report(model.survey) for _ in codes]
         self.store.close()
         bodies = [report.to_bytes(code) for report, code in zip(reports, codes, strict=True)]
-        acknowledged = doomed.run(self.config, known.survey.hash, bodies, milliseconds / 1000)
+        acknowledged = doomed.run(self.config, model.survey.hash, bodies, milliseconds / 1000)
         self.start()
         for number, (report, code) in enumerate(zip(reports, codes, strict=True)):
-            status = self.send(known, report, code)
+            status = self.send(model, report, code)
             assert status == 200 if number < acknowledged else status in (200, 201), (
                 number,
                 acknowledged,
                 status,
             )
-            known.take(report, code)
+            model.take(report, code)
 
     @invariant()
     def the_store_is_what_the_model_says(self) -> None:
-        for known in self.known:
-            survey, form = known.survey, self.store.record_format(known.survey.hash)
-            reports = [report for report, _ in known.taken.values()]
+        for model in self.models:
+            survey, form = model.survey, self.store.record_format(model.survey.hash)
+            reports = [report for report, _ in model.acknowledged.values()]
             assert stored(self.store, survey) == sorted(form.pack(report.reports) for report in reports)
             ids = sorted(self.store.id_digest(survey.hash, bytes.fromhex(report.id)) for report in reports)
             assert recognised(self.store, survey) == ids
-            assert self.store.sealed_count(survey.hash) == known.sealed
+            assert self.store.sealed_count(survey.hash) == model.sealed
             if survey.settings.invitation:
-                assert used_codes(self.store, survey.hash) == (len(known.codes), len(known.spent))
+                assert used_codes(self.store, survey.hash) == (len(model.codes), len(model.used_codes))
 
 
 @contextmanager
@@ -367,29 +378,29 @@ def dying(after: bool) -> Iterator[None]:
 def live(
     backend: str, cluster: Postgres | None, steps: int, tell: Callable[[str], None] = lambda _: None
 ) -> Counter[str]:
-    """Take at least so many steps, fifty in each life; give how many there were of each kind."""
+    """Take at least this many steps, fifty in each life; return how many there were of each kind."""
     machine = type(
         "OneLife",
         (Life,),
         {"backend": backend, "cluster": cluster, "tell": staticmethod(tell), "steps": Counter()},
     )
-    taken: Counter[str] = machine.steps  # type: ignore[attr-defined]
-    each = min(50, steps)
+    taken_steps: Counter[str] = machine.steps  # type: ignore[attr-defined]
+    steps_per_life = min(50, steps)
     # A life may end early: go on until there are enough.
-    while taken.total() < steps:
+    while taken_steps.total() < steps:
         run_state_machine_as_test(  # type: ignore[no-untyped-call]
             machine,
             settings=settings(
                 # The first life that Hypothesis draws is always the simplest: sealing nothing, again and again.
-                max_examples=max(2, (steps - taken.total()) // each),
-                stateful_step_count=each,
+                max_examples=max(2, (steps - taken_steps.total()) // steps_per_life),
+                stateful_step_count=steps_per_life,
                 deadline=None,
                 database=None,
                 phases=[Phase.generate, Phase.shrink],
                 suppress_health_check=list(HealthCheck),
             ),
         )
-    return taken
+    return taken_steps
 
 
 # How many steps each database's process has taken; they are told where the processes were started.
@@ -420,12 +431,12 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
         running = {backend: pool.submit(_live_and_count, backend, cluster, steps) for backend in BACKENDS}
         while wait(running.values(), timeout=1).not_done:
             tell(", ".join(f"{backend} step {count.value:,}" for backend, count in counts.items()))
-    taken = {backend: run.result() for backend, run in running.items()}
-    kinds = sum(taken.values(), Counter[str]())
+    counters = {backend: run.result() for backend, run in running.items()}
+    kinds = sum(counters.values(), Counter[str]())
     assert kinds.total() >= 10_000 * size
     assert size < 1 or min(kinds[kind] for kind in KINDS) >= 10, kinds
-    told = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
+    by_kind = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
     return (
-        ", ".join(f"{each.total():,} steps on {backend}" for backend, each in taken.items())
-        + f" ({told}): the store is the model"
+        ", ".join(f"{counter.total():,} steps on {backend}" for backend, counter in counters.items())
+        + f" ({by_kind}): the store is the model"
     )

@@ -65,7 +65,7 @@ TARGETS = (
     ),
     Target(
         "estimators",
-        "analysis/hushpoll_analysis/shares",
+        "analysis/hushpoll_analysis/estimand",
         (
             "tests/analysis/test_intervals_golden.py",
             "tests/analysis/test_estimate_golden.py",
@@ -136,27 +136,27 @@ def mutants_of(target: Target) -> list[Mutant]:
 
     operators = {name: get_operator(name) for name in operator_names()}
     usable = {name: operator() for name, operator in operators.items() if not operator.arguments()}
-    found = []
+    mutants = []
     for path in sorted((ROOT / target.folder).rglob("*.py")):
         nodes = list(ast_nodes(get_ast(path.read_text("utf-8"))))
         for name, operator in usable.items():
-            places = sum(1 for node in nodes for _ in operator.mutation_positions(node))
-            found += [Mutant(str(path.relative_to(ROOT)), name, number) for number in range(places)]
-    return found
+            positions = sum(1 for node in nodes for _ in operator.mutation_positions(node))
+            mutants += [Mutant(str(path.relative_to(ROOT)), name, number) for number in range(positions)]
+    return mutants
 
 
 def sampled(mutants: list[Mutant], sample: int, seed: int) -> list[tuple[Mutant, str]]:
     """Return a random sample of the mutants that can make a difference, each with its code."""
     order = np.random.default_rng(seed).permutation(len(mutants))
-    found: list[tuple[Mutant, str]] = []
+    chosen: list[tuple[Mutant, str]] = []
     for number in order:
         mutant = mutants[number]
         code = mutant.code((ROOT / mutant.path).read_text("utf-8"))
         if code is not None:
-            found.append((mutant, code))
-        if len(found) == sample:
+            chosen.append((mutant, code))
+        if len(chosen) == sample:
             break
-    return found
+    return chosen
 
 
 @contextlib.contextmanager
@@ -170,13 +170,13 @@ def copies(count: int) -> Iterator[list[Path]]:
         check=True,
     ).stdout.split("\0")
     with tempfile.TemporaryDirectory(prefix="mutants") as folder:
-        made = [Path(folder) / str(number) for number in range(count)]
-        for copy in made:
+        folders = [Path(folder) / str(number) for number in range(count)]
+        for copy in folders:
             for name in filter(None, listed):
                 (copy / name).parent.mkdir(parents=True, exist_ok=True)
                 if (ROOT / name).exists():
                     shutil.copyfile(ROOT / name, copy / name)
-        yield made
+        yield folders
 
 
 def run_tests(copy: Path, tests: Sequence[str], seconds: int | None = None) -> tuple[int, float]:
@@ -264,7 +264,7 @@ def survivors(target: Target, chosen: list[tuple[Mutant, str]], workers: int) ->
                     flush=True,
                 )
 
-        for job in [pool.submit(run, *one) for one in chosen]:
+        for job in [pool.submit(run, *mutant) for mutant in chosen]:
             job.result()
     return unnoticed
 

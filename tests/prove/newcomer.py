@@ -2,7 +2,7 @@
 
 Needs root, debootstrap and network namespaces. PROVE_DEBIAN may name a tree that debootstrap has made, to copy instead
 of a download. Three programs are stood in for, because a tree has neither systemd nor a name in the DNS: `systemctl`
-starts what the unit says as its user, `journalctl` shows what it wrote, and `certbot` makes a certificate of its own.
+starts what the unit says as its user, `journalctl` shows what it wrote, and `certbot` makes a self-signed certificate.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ exec openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 
 
 
 class Machine:
-    """A tree of Debian with a network of its own, in which nothing else listens."""
+    """A tree of Debian in its own network, in which nothing else listens."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -161,7 +161,7 @@ def follow(machine: Machine, tell: Callable[[str], None]) -> str:
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
-    """Do so."""
+    """Run every command of the operators' page on a bare Debian."""
     assert os.getuid() == 0, "a chroot needs root"
     with tempfile.TemporaryDirectory(prefix="prove", dir="/var/tmp") as name:
         folder = Path(name)

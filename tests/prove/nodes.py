@@ -48,19 +48,19 @@ class Node(LiveServer):
         self.clock.write_bytes(struct.pack("d", 0.0))
         (folder / "path").mkdir()
         (folder / "path" / "sitecustomize.py").write_text(CLOCK)
-        places = {
+        path = {
             "PYTHONPATH": os.pathsep.join([str(folder / "path"), *os.environ.get("PYTHONPATH", "").split()])
         }
         super().__init__(
             folder,
             f"{url}&application_name={name}",
             **environment,
-            **places,
+            **path,
             PROVE_CLOCK=str(self.clock),
         )
 
     def set_clock(self, seconds: float) -> None:
-        """Let the node's clock be so far ahead, from now on."""
+        """Set the node's clock ahead by this many seconds."""
         with self.clock.open("r+b") as file:
             file.write(struct.pack("d", seconds))
 
@@ -151,7 +151,7 @@ class Cluster:
 
 
 def survive(folder: Path, url: str, kills: int, freezes: int, jumps: int, tell: Callable[[str], None]) -> str:
-    """Do so; return what was measured."""
+    """Kill, freeze and set the clocks of two nodes under load; return what was measured."""
     cluster = Cluster(folder, url)
     try:
         cluster.start()
@@ -191,7 +191,7 @@ def survive(folder: Path, url: str, kills: int, freezes: int, jumps: int, tell: 
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
-    """Do so 50, 20 and 10 times."""
+    """Kill 50 times, freeze 20 times, set a clock 10 times."""
     import tempfile
 
     counts = [max(1, round(n * size)) for n in (50, 20, 10)]

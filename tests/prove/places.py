@@ -17,7 +17,7 @@ BACKENDS = ("sqlite", "postgresql")
 
 @contextmanager
 def database(backend: str, cluster: Postgres | None, template: str = "migrated") -> Iterator[str]:
-    """Give the address of a new database; the empty string means SQLite in the data folder."""
+    """Yield the address of a new database; the empty string means SQLite in the data folder."""
     if backend == "sqlite":
         yield ""
         return

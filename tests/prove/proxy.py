@@ -36,11 +36,11 @@ def nginx() -> str | None:
 
 
 def certificate(folder: Path) -> ssl.SSLContext:
-    """Make a certificate that vouches for itself; give what trusts it."""
+    """Make a certificate that vouches for itself; return the context that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -53,7 +53,7 @@ def certificate(folder: Path) -> ssl.SSLContext:
     )
     plain = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (folder / "key.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, *plain))
-    (folder / "certificate.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     return ssl.create_default_context(cafile=folder / "certificate.pem")
 
 
@@ -88,21 +88,22 @@ def configuration(
         assert lines.count("location ~ ^/") == 3
         lines = lines.replace("location ~ ^/", f"location ~ ^{prefix}/")
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    places = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    folders = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     user = "user root;" if os.getuid() == 0 else ""
-    return f"{user} daemon off; pid {folder}/pid; error_log {folder}/start.log; events {{}} http {{ {places} {lines} }}"
+    start = f"{user} daemon off; pid {folder}/pid; error_log {folder}/start.log; events {{}} "
+    return f"{start}http {{ {folders} {lines} }}"
 
 
 @contextmanager
 def proxy(
     folder: Path, nodes: tuple[int, ...], http2: bool = False, prefix: str = ""
 ) -> Iterator[tuple[int, int, ssl.SSLContext]]:
-    """Run nginx in front of these nodes; give its secure and its plain port, and what trusts it."""
+    """Run nginx in front of these nodes; yield its secure and its plain port, and the context that trusts it."""
     program = nginx()
     assert program, "nginx is missing; install it (Debian: apt-get install nginx-light)"
     folder.mkdir()
     trust, held = certificate(folder), (reserve(), reserve())
-    secure, plain = (one.getsockname()[1] for one in held)
+    secure, plain = (holder.getsockname()[1] for holder in held)
     (folder / "nginx.conf").write_text(
         configuration(folder, nodes, secure, plain, http2=http2, prefix=prefix)
     )
@@ -120,8 +121,8 @@ def proxy(
     finally:
         process.terminate()
         process.communicate(timeout=LONGEST)
-        for one in held:
-            one.close()
+        for holder in held:
+            holder.close()
 
 
 class SecureCrowd(Crowd):
@@ -185,8 +186,8 @@ def through_a_proxy(first: LiveServer, seconds: float) -> int:
             crowd.stop()
             refused = set(crowd.statuses) - {200, 201}
             assert not refused, f"somebody was answered {sorted(refused)}"
-        told = (folder / "hushpoll.log").read_text()
-        assert "client:" not in told, "nginx wrote down who asked"
+        log = (folder / "hushpoll.log").read_text()
+        assert "client:" not in log, "nginx wrote down who asked"
         return crowd.check()
     finally:
         second.close()
@@ -203,7 +204,7 @@ def _look(survey_hash: str, secure: int, plain: int, trust: ssl.SSLContext) -> N
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
-    """Do so on PostgreSQL."""
+    """Run two nodes on PostgreSQL behind nginx and kill each in turn."""
     with live_server("postgresql", cluster, **BEHIND_A_PROXY) as server:
         tell("two nodes behind nginx")
         reports = through_a_proxy(server, max(1.0, 10 * size))

@@ -122,8 +122,8 @@ class Attacker:
         body = bytearray(fresh_report(self.survey).to_bytes())
         if self.dice.random() < 0.2:
             numbers = list(re.finditer(rb"\d+(?=[,\]])", body))
-            one = self.pick(numbers)
-            body[one.start() : one.end()] = self.pick(NUMBERS)
+            match = self.pick(numbers)
+            body[match.start() : match.end()] = self.pick(NUMBERS)
         for _ in range(self.pick([0, 1, 1, 1, 2, 4])):
             at = self.below(len(body))
             kind = self.below(4)
@@ -168,12 +168,12 @@ class Attacker:
 
     def _chunked(self, body: bytes) -> bytes:
         cut = self.below(len(body)) + 1
-        parts = [part for part in (body[:cut], body[cut:]) if part]
-        return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+        chunks = [chunk for chunk in (body[:cut], body[cut:]) if chunk]
+        return b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
 
     def _head(self, method: bytes, path: bytes, heads: list[bytes], version: bytes | None = None) -> bytes:
         version = self.pick(VERSIONS) if version is None else version
-        first = b" ".join(part for part in (method, path, version) if part)
+        first = b" ".join(word for word in (method, path, version) if word)
         return b"\r\n".join([first, b"Host: 127.0.0.1", *heads, b"", b""])
 
     def _request(
@@ -184,14 +184,14 @@ class Attacker:
 
 
 def ask(port: int, request: bytes) -> Answer:
-    """Send bytes, say that there is no more, and give the statuses of all that comes back."""
+    """Send bytes, say that there is no more, and return the statuses of all answers."""
     got, is_cut = bytearray(), False
     with socket.create_connection(("127.0.0.1", port), timeout=LONGEST) as connection:
         try:
             connection.sendall(request)
             connection.shutdown(socket.SHUT_WR)
-            while part := connection.recv(65_536):
-                got += part
+            while data := connection.recv(65_536):
+                got += data
         except (ConnectionResetError, BrokenPipeError):
             is_cut = True
     return Answer([int(status) for status in _STATUS.findall(got)], is_cut)
@@ -200,7 +200,7 @@ def ask(port: int, request: bytes) -> Answer:
 def attack(
     server: LiveServer, raw: int, mutated: int, tell: Callable[[int], None] = lambda _: None, clients: int = 6
 ) -> Counter[int]:
-    """Send so many of each from several clients; give the statuses, having looked at every answer and row."""
+    """Send this many of each from several clients; check every answer and row and return the statuses."""
     survey = signed_survey("Attacked", WIDTH, OUTCOMES)
     server.store.publish(survey, minimum_batch=50)
     workers = server.workers
@@ -232,10 +232,10 @@ def attack(
     assert not ledger.problems, f"{len(ledger.problems)} wrong answers, {ledger.problems[:3]}"
     assert server.workers == workers, "a worker died"
     assert server.status("/healthz") == 200
-    assert {200, 201, 400, 404, 422} <= set(ledger.found), ledger.found
+    assert {200, 201, 400, 404, 422} <= set(ledger.statuses), ledger.statuses
     closing.close(server.store, survey.hash)
-    assert ledger.check(server, survey) >= ledger.found[201]
-    return ledger.found
+    assert ledger.check(server, survey) >= ledger.statuses[201]
+    return ledger.statuses
 
 
 class Unchecked(LiveServer):
@@ -253,7 +253,7 @@ class Unchecked(LiveServer):
 
 
 def caught(server: LiveServer, mutated: int) -> str:
-    """Attack a server with a hole and give what was found; fails where nothing was."""
+    """Attack a server that checks too little and return what was found; raise if nothing was."""
     try:
         attack(server, 0, mutated)
     except AssertionError as error:
@@ -288,9 +288,9 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
         caught(server, 600)
     with live_server("sqlite", None, Unchecked) as server:
         caught_by_rows(server, 600)
-    told = ", ".join(f"{status}: {n:,}" for status, n in sorted(total.items()))
+    statuses = ", ".join(f"{status}: {n:,}" for status, n in sorted(total.items()))
     sent = f"{2 * raw:,} raw requests and {2 * mutated:,} changed reports"
     return (
         f"{sent}: every answer right, no 500, no 503, no dead worker, {total[201]:,} rows and each is what was"
-        f" sent; a server that checks no numbers is found out ({told})"
+        f" sent; a server that checks no numbers is found out ({statuses})"
     )

@@ -1,4 +1,4 @@
-"""A backup made under load on one host is restored on another, which has a network of its own.
+"""A backup made under load on one host is restored on another, in its own network.
 
 Every report that was acknowledged before the backup is known there; those that came after it are taken when their
 devices send them again. Needs root and network namespaces.
@@ -35,7 +35,7 @@ _PROGRAM = "import sys; from hushpoll_client.cli import main; main(sys.argv[1:])
 
 
 class Host:
-    """Another host: its network has a loopback of its own, and nothing of the first one's servers is there."""
+    """Another host: its network has its own loopback, which the first host's servers cannot be reached on."""
 
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"
@@ -66,23 +66,23 @@ class Host:
 
     def connect(self) -> socket.socket:
         """Return a connection to its server; a socket belongs to the network of the thread that makes it."""
-        made: list[socket.socket | OSError] = []
+        connections: list[socket.socket | OSError] = []
 
         def work() -> None:
             libc = ctypes.CDLL(None, use_errno=True)
             with open(f"/run/netns/{self.network}") as namespace:
                 assert libc.setns(namespace.fileno(), _CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
             try:
-                made.append(socket.create_connection(("127.0.0.1", PORT), LONGEST))
+                connections.append(socket.create_connection(("127.0.0.1", PORT), LONGEST))
             except OSError as error:
-                made.append(error)
+                connections.append(error)
 
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-        if isinstance(made[0], OSError):
-            raise made[0]
-        return made[0]
+        if isinstance(connections[0], OSError):
+            raise connections[0]
+        return connections[0]
 
     def request(self, method: str, path: str, body: bytes | None = None) -> int:
         """Ask its server; return the status."""
@@ -142,10 +142,10 @@ def move(server: LiveServer, folder: Path, reports: int) -> str:
     before = list(crowd.acknowledged)
     file = folder / "backup"
     environment = {**server.environment, "LANG": "C.UTF-8"}
-    made = subprocess.run(
+    backup = subprocess.run(
         [sys.executable, "-c", _PROGRAM, "backup", str(file)], env=environment, capture_output=True, text=True
     )
-    assert made.returncode == 0, made.stderr
+    assert backup.returncode == 0, backup.stderr
     crowd.wait_for_more(reports)
     crowd.stop()
     after = [report for report in crowd.acknowledged if report not in before]
@@ -167,7 +167,7 @@ def _send(host: Host, survey_hash: str, report: Report) -> int:
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
-    """Do so from each kind of database to SQLite."""
+    """Move from each kind of database to SQLite."""
     assert os.getuid() == 0, "a network namespace needs root"
     moved = []
     for backend in BACKENDS:

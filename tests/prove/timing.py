@@ -1,8 +1,8 @@
-"""From the choice to the bytes on the wire: does the time tell the answer?
+"""From the choice to the bytes on the wire: does the time reveal the answer?
 
 A real Chromium answers again and again, with answers drawn by chance, and notes when Send was pressed, when the request
 was made and when its first byte left. Ranks of these times are compared between the true answers (Kruskal and Wallis);
-where the survey's answer cannot be told, p is spread evenly. A planted delay for one answer must be caught.
+where the survey's answer cannot be inferred from it, p is spread evenly. A planted delay for one answer must be caught.
 """
 
 from __future__ import annotations
@@ -78,28 +78,28 @@ def times(page: Page, server: LiveServer, n: int, plant: float = 0.0) -> np.ndar
 
 def p_values(rows: np.ndarray[Any, Any]) -> dict[str, float]:
     """Compare the ranks of each time between the answers of each question."""
-    found = {}
+    by_time = {}
     for question in range(rows.shape[1] - 2):
         for name, column in (("request", -2), ("first byte", -1)):
             groups = [rows[rows[:, question] == answer, column] for answer in np.unique(rows[:, question])]
-            found[f"question {question + 1}, {name}"] = float(kruskal(*groups).pvalue)
-    return found
+            by_time[f"question {question + 1}, {name}"] = float(kruskal(*groups).pvalue)
+    return by_time
 
 
-def told(measured: Callable[[int], np.ndarray[Any, Any]], n: int) -> dict[str, float]:
-    """Give p of each comparison; what looks told is measured anew, twice as often, and then the larger p counts.
+def confirmed_p_values(measured: Callable[[int], np.ndarray[Any, Any]], n: int) -> dict[str, float]:
+    """Return p of each comparison; if one looks like a leak, measure again, twice as often, and take the larger p.
 
-    Chance, which looks like a leak in one of 10,000 measurements, does so twice in one of 600 millions.
+    Chance looks like a leak in one of 10,000 measurements, and twice in a row in one of 600 million.
     """
-    found = p_values(measured(n))
-    if min(found.values()) > ALPHA / len(found):
-        return found
+    once = p_values(measured(n))
+    if min(once.values()) > ALPHA / len(once):
+        return once
     again = p_values(measured(2 * n))
-    return {name: max(p, again[name]) for name, p in found.items()}
+    return {name: max(p, again[name]) for name, p in once.items()}
 
 
 def planted(measured: Callable[[int], np.ndarray[Any, Any]], n: int) -> float:
-    """Give p of a planted delay, of as many as four times n answers where the machine is too busy to tell at once."""
+    """Return p of a planted delay, from up to four times n answers if the machine is too busy for a clear result."""
     rows = measured(n)
     for _ in range(3):
         if _of_planted(rows) < ALPHA:
@@ -115,27 +115,27 @@ def _of_planted(rows: np.ndarray[Any, Any]) -> float:
 def measure(
     n: int, server: LiveServer, tell: Callable[[str], None] = lambda _: None
 ) -> tuple[dict[str, float], float, float]:
-    """Give p of each comparison, p of a planted delay of a millisecond, and the median of the time in milliseconds."""
+    """Return p of each comparison, p of a planted delay of a millisecond, and the median time in milliseconds."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         page = chromium.new_page()
         page.set_default_timeout(600_000)
         medians = []
 
-        def measured(wanted: int) -> np.ndarray[Any, Any]:
-            parts, step = [], min(wanted, 100)
-            for done in range(0, wanted, step):
+        def measured(count: int) -> np.ndarray[Any, Any]:
+            parts, step = [], min(count, 100)
+            for done in range(0, count, step):
                 parts.append(times(page, server, step))
                 page.reload()
-                tell(f"{done + step:,}/{wanted:,} submissions")
+                tell(f"{done + step:,}/{count:,} submissions")
             rows = np.concatenate(parts)
             medians.append(float(np.median(rows[:, -1])))
             return rows
 
-        found = told(measured, n)
-        caught = planted(lambda wanted: times(page, server, wanted, plant=3.0), min(n, 400))
+        confirmed = confirmed_p_values(measured, n)
+        caught = planted(lambda count: times(page, server, count, plant=3.0), min(n, 400))
         chromium.close()
-    return found, caught, medians[0]
+    return confirmed, caught, medians[0]
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
@@ -145,13 +145,13 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
         server = LiveServer(Path(folder), SEAL_EVERY="86400")
         server.start()
         try:
-            found, caught, median = measure(n, server, tell)
+            confirmed, caught, median = measure(n, server, tell)
         finally:
             server.close()
-    worst = min(found.values())
-    assert worst > ALPHA / len(found), f"the time tells the answer: p {worst:.2g} ({found})"
+    worst = min(confirmed.values())
+    assert worst > ALPHA / len(confirmed), f"the time reveals the answer: p {worst:.2g} ({confirmed})"
     assert caught < ALPHA, f"a planted delay was not caught: p {caught:.2g}"
     return (
-        f"{n:,} submissions, {len(found)} comparisons, median {median:.1f} ms: smallest p {worst:.3f}"
-        f" (expected about {1 / (len(found) + 1):.2f}); planted delay caught, p {caught:.0e}"
+        f"{n:,} submissions, {len(confirmed)} comparisons, median {median:.1f} ms: smallest p {worst:.3f}"
+        f" (expected about {1 / (len(confirmed) + 1):.2f}); planted delay caught, p {caught:.0e}"
     )

@@ -36,14 +36,14 @@ class Traced(NamedTuple):
 
     reports: int
     synced: int
-    found: dict[str, int]
-    # Requests in which whoever watches the running server reads code and report side by side.
+    counts: dict[str, int]
+    # Requests in which an observer of the running server sees code and report together.
     seen: int
 
 
 @contextmanager
 def watched(pids: list[int]) -> Iterator[list[str]]:
-    """Record the system calls of these processes and of those that they start; gives the lines at the end."""
+    """Record the system calls of these processes and of those that they start; the list has the lines at the end."""
     lines: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "trace"
@@ -78,7 +78,7 @@ def watched(pids: list[int]) -> Iterator[list[str]]:
 
 
 def _is_traced(pid: int) -> bool:
-    """Tell whether a process is traced with all its threads, or has ended."""
+    """Return whether a process is traced with all its threads, or has ended."""
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         with suppress(FileNotFoundError, ProcessLookupError):
             if "TracerPid:\t0\n" in status.read_text():
@@ -96,13 +96,13 @@ def _hex(data: bytes) -> str:
 
 def examine(lines: list[str], needles: dict[str, list[bytes]], reports: int) -> Traced:
     """Count the answers that had an fsync before them, and the needles in what was written."""
-    asked, answered = _hex(b"POST /api/surveys/"), _hex(b"HTTP/1.1 201")
+    request, answered = _hex(b"POST /api/surveys/"), _hex(b"HTTP/1.1 201")
     synced, waiting, safe = 0, False, False
     for line in lines:
         if answered in line and waiting:
             synced += safe
             waiting = safe = False
-        elif asked in line:
+        elif request in line:
             waiting, safe = True, False
         elif _SYNC.search(line):
             safe = True
@@ -113,14 +113,14 @@ def examine(lines: list[str], needles: dict[str, list[bytes]], reports: int) -> 
             name = re.sub(r"\\x(..)", lambda sign: chr(int(sign[1], 16)), to[1])
             out["socket" if name.startswith(("socket:", "TCP", "UNIX")) else "file"] += line + "\n"
     everywhere = out["file"] + out["socket"]
-    found = {
-        name: sum(_hex(one) in (out["file"] if name == "hashes" else everywhere) for one in some)
+    counts = {
+        name: sum(_hex(needle) in (out["file"] if name == "hashes" else everywhere) for needle in some)
         for name, some in needles.items()
     }
     pairs = zip(needles["codes"], needles["ids"], strict=False)
     came = [line for line in lines if _hex(b'"invitation":') in line]
     seen = sum(any(_hex(code) in line and _hex(name) in line for line in came) for code, name in pairs)
-    return Traced(reports, synced, found, seen)
+    return Traced(reports, synced, counts, seen)
 
 
 def trace(server: LiveServer, cluster: Postgres | None, n: int) -> Traced:
@@ -176,8 +176,8 @@ def _post(server: LiveServer, survey: Survey, report: Report, code: str) -> int:
 def check(traced: Traced) -> None:
     """Hold a trace against the promise."""
     assert traced.synced == traced.reports, f"{traced.reports - traced.synced} answers came before the disk"
-    assert traced.found["kept"] == traced.reports, "the search does not find what is written"
-    leaked = {name: n for name, n in traced.found.items() if name != "kept" and n}
+    assert traced.counts["kept"] == traced.reports, "the search does not find what is written"
+    leaked = {name: n for name, n in traced.counts.items() if name != "kept" and n}
     assert not leaked, f"found among what was written: {leaked}"
 
 

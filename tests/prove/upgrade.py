@@ -63,8 +63,8 @@ class Upgradable(LiveServer):
         folder.mkdir()
         self.folder, self.held, self.process = folder, reserve(), None
         self.port, self.log = self.held.getsockname()[1], folder / "server.log"
-        places = {"DATA": str(folder / "data"), "DATABASE_URL": url, "PORT": str(self.port)}
-        self.environment = {**os.environ, "THREADS": "16", **environment, **places}
+        settings = {"DATA": str(folder / "data"), "DATABASE_URL": url, "PORT": str(self.port)}
+        self.environment = {**os.environ, "THREADS": "16", **environment, **settings}
 
     def command(self) -> list[str]:
         return [sys.executable, "-c", "from hushpoll_client.cli import main; main(['serve'])"]
@@ -96,7 +96,7 @@ class Upgradable(LiveServer):
 
     @property
     def workers(self) -> list[int]:
-        """Process ids of gunicorn's workers; as many as there are to be, which old releases tell nobody."""
+        """Process ids of gunicorn's workers; unknown here: old releases do not report them."""
         return [0]
 
     def close(self) -> None:
@@ -190,39 +190,43 @@ def roll(folder: Path, url: str, more: int, tell: Callable[[str], None]) -> str:
     today = present_release(folder / "today")
     after = present_release(folder / "after", "\n// Changed in the release after.\n")
     key = str(folder / "one" / "data" / "secret.key")
-    one = Upgradable(folder / "one", url, **SETTINGS)
-    two = Upgradable(folder / "two", url, **SETTINGS, SECRET_KEY_FILE=key)
-    nodes = (one, two)
+    first = Upgradable(folder / "one", url, **SETTINGS)
+    second = Upgradable(folder / "two", url, **SETTINGS, SECRET_KEY_FILE=key)
+    nodes = (first, second)
     try:
         for node in nodes:
             node.use(before)
             node.start()
         survey = signed_survey("Upgraded under load")
-        publish(one, survey, folder)
-        with proxy(folder / "nginx", (one.port, two.port), http2=True, prefix=PREFIX) as (secure, _, trust):
+        publish(first, survey, folder)
+        with proxy(folder / "nginx", (first.port, second.port), http2=True, prefix=PREFIX) as (
+            secure,
+            _,
+            trust,
+        ):
             CrowdBelowAPath.trust = trust
             crowd = CrowdBelowAPath(
-                one, survey, clients=6, ports=(secure,), pause=0.01, allowed=lambda _: False
+                first, survey, clients=6, ports=(secure,), pause=0.01, allowed=lambda _: False
             )
             tell("from the release before to this one")
             upgrade_all(nodes, today, crowd, more)
-            opened = OpenPage(one, survey)
+            opened = OpenPage(first, survey)
             tell("to a release with another module")
             crowd.wait_for_more(more)
-            one.terminate()
-            one.use(after)
-            one.start()
-            newer = OpenPage(one, survey)
+            first.terminate()
+            first.use(after)
+            first.start()
+            newer = OpenPage(first, survey)
             assert set(newer.files) != set(opened.files)
-            files = opened.check(one, two) + newer.check(one, two)
-            upgrade_all((two,), after, crowd, more)
-            opened.check(one, two)
+            files = opened.check(first, second) + newer.check(first, second)
+            upgrade_all((second,), after, crowd, more)
+            opened.check(first, second)
             crowd.stop()
             crowd.acknowledged.append(over_http2(folder, secure, survey))
         refused = [status for status in crowd.statuses if status not in (200, 201)]
         assert not refused, f"{len(refused)} reports were refused: {sorted(set(refused))}"
-        one.use(today)
-        one.adopt()
+        first.use(today)
+        first.adopt()
         reports = crowd.check()
     finally:
         for node in nodes:
@@ -231,7 +235,7 @@ def roll(folder: Path, url: str, more: int, tell: Callable[[str], None]) -> str:
 
 
 def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
-    """Do so on PostgreSQL."""
+    """Upgrade two nodes twice on PostgreSQL."""
     with (
         tempfile.TemporaryDirectory(prefix="prove") as folder,
         database("postgresql", cluster, "template0") as url,

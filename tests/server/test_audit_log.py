@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask_babel import force_locale
-from hushpoll_server import spoken
 from hushpoll_server.config import Config
+from hushpoll_server.i18n import translation
 from hushpoll_server.people import audit_log
 from hushpoll_server.people.audit_log import Detail, audit_entries
 from hushpoll_server.people.audit_text import DETAILS, detail_text
@@ -65,7 +65,7 @@ def backend() -> str:
 def translator() -> Flask:
     """An application that does nothing but translate."""
     app = Flask("hushpoll_server")
-    spoken.init_app(app)
+    translation.init_app(app)
     return app
 
 

@@ -143,7 +143,7 @@ def test_the_terminal_asks_what_was_drawn(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(command, "submit", lambda link, survey, report: sent.append(report) or 201)
     ranks = Memory().ranks(survey)
     asked = [question for question in survey.questions if question.block is None]
-    drawn = [name for block in survey.blocks for name in block.asked(ranks[block.number])]
+    drawn = [name for block in survey.blocks for name in block.questions_at(ranks[block.number])]
     url = f"http://127.0.0.1/s/{survey.hash}#{survey.hash}"
     found = CliRunner().invoke(hushpoll, ["answer", url], input="1\n" * (len(asked) + len(drawn)))
     assert found.exit_code == 0, found.output
@@ -197,7 +197,7 @@ def test_a_block_is_made_compared_changed_and_taken_apart(owner: FlaskClient, sh
     assert submit(owner, change, questions=chosen, epsilon="1", ask="2", cross_tables="y").status_code == 302
     refused = submit(owner, change, questions=chosen, epsilon="1", ask="1", cross_tables="y")
     assert shown_error(refused.text, "ask").endswith(
-        "Cross-tables need two questions of each person: ask 2 or more."
+        "Cross-tables need at least two questions per person: ask 2 or more."
     )
     assert owner.get(f"/drafts/{draft.id}/rehearsal").status_code == 200
     assert "Each person is asked 2 of questions 2 to 6" in owner.get(f"/drafts/{draft.id}/publish").text

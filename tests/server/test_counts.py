@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.data.files import tally
-from hushpoll_analysis.data.tally import Tally
+from hushpoll_analysis.sample.files import tally
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
 from hushpoll_client.cli import main
 from hushpoll_client.survey.group import FIELD

@@ -143,7 +143,10 @@ def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None
     shop.set_group_sizes(asked.hash, {"Science": 10, "Arts": 600, "Law": 400})
     assert owner.get(address).json["questions"][0]["estimates"][0]["estimate"] == plain["estimate"]
     for fields, said in (
-        ({"size_0": "9000", "size_1": "", "size_2": "400"}, "Type this one too, or leave all of them empty."),
+        (
+            {"size_0": "9000", "size_1": "", "size_2": "400"},
+            "Fill in this one too, or leave all of them empty.",
+        ),
         ({"size_0": "0", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
         ({"size_0": "x", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
     ):
@@ -351,14 +354,10 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
     assert "A change needs two waves with enough reports." in music
     assert owner.get(f"/surveys/{second.hash}/report/trend?group=Nobody").status_code == 422
     draft = make_draft(shop, "owner", *ASKED)
-    from dataclasses import replace
-
     from hushpoll_server.workspace.drafts import storage
 
     third = {"name": "Wave", "wave": 3, "previous": second.hash}
-    storage.save(
-        shop, replace(draft, document=draft.document | {"groups": NAMES, "series": third}), draft.revision
-    )
+    storage.save(shop, draft.with_details(groups=NAMES, series=third), draft.revision)
     listed = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
     assert "The groups are not those of the wave before (new: Law; no longer there: Music)." in listed
 

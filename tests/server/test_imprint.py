@@ -12,8 +12,8 @@ from flask import Flask
 from hushpoll_client import HushpollError
 from hushpoll_server.collect.retention import set_embeddable
 from hushpoll_server.config import Config
+from hushpoll_server.i18n.languages import LANGUAGES
 from hushpoll_server.respond.operator_content import OperatorContent, read_back
-from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store
 from werkzeug.routing import AnyConverter, IntegerConverter, Rule
 

@@ -14,9 +14,9 @@ from hushpoll_client import Survey
 from hushpoll_server import files
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.retention import set_day
+from hushpoll_server.i18n.languages import LANGUAGES
 from hushpoll_server.respond import languages, manifest, page, page_cache
 from hushpoll_server.respond.page_cache import PageCache
-from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store, today
 
 FOR_EVER = "max-age=31536000, immutable"

@@ -121,6 +121,6 @@ def test_the_rehearsal_shows_what_the_report_says(monkeypatch: pytest.MonkeyPatc
     (made,) = seen
     assert shown.body == as_body(made, heading=3, method=False)
     for part, question in zip(shown.parts, made.questions, strict=True):
-        wanted = [line.to_dict()["shown"]["estimate"] for line in question.lines]
+        wanted = [line.to_dict()["shown"]["estimate"] for line in question.shares]
         ((_, rows),) = part["tables"]
         assert [row.estimate for row in rows] == wanted

@@ -89,7 +89,7 @@ def test_two_nodes_are_upgraded_one_after_the_other(folder: Path, postgres: Post
 
 @pytest.mark.long
 def test_sigterm_under_load_fails_nothing(live: Live) -> None:
-    assert faults.told_to_end(live(), 0.5)[0] > 20
+    assert faults.terminated(live(), 0.5)[0] > 20
 
 
 @pytest.mark.long
@@ -105,7 +105,7 @@ def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
         crowd.stop()
     open_one = make_survey("Open")
     server.store.publish(open_one)
-    crowd = Crowd(server, open_one, clients=4, allowed=faults.nobody_listens)
+    crowd = Crowd(server, open_one, clients=4, allowed=faults.connection_refused)
     deadline = time.monotonic() + LONGEST
     while not crowd.problems and time.monotonic() < deadline:
         server.kill()  # not SIGTERM: whatever is under way breaks
@@ -193,7 +193,7 @@ def test_a_process_that_is_killed_while_it_stores_loses_nothing(
         life.back_up_and_restore()
         life.the_store_is_what_the_model_says()
         # Left alone for a while, the process stores everything: it does what it is killed for.
-        survey, code = life.known[0].survey, life.known[0].free[0]
+        survey, code = life.models[0].survey, life.models[0].free[0]
         body = fresh_report(survey).to_bytes(code)
         assert doomed.run(life.config, survey.hash, [body], 120.0) == 1
     finally:
@@ -242,13 +242,13 @@ def test_a_report_is_on_the_disk_before_its_answer_and_links_nothing(live: Live)
 def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -> None:
     traced = trace.trace(live(), postgres, 3)
     assert traced.synced < 3
-    assert {name: n for name, n in traced.found.items() if n} == {"kept": 3}
+    assert {name: n for name, n in traced.counts.items() if n} == {"kept": 3}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_reports_go_on_beside_a_flood_of_sign_ins(live: Live) -> None:
-    _, beside, statuses = flood.beside_a_flood(live(WORKERS="2"), 2)
+    _, beside, statuses = flood.during_a_flood(live(WORKERS="2"), 2)
     assert beside.reports >= flood.FEWEST_REPORTS
     assert statuses[503] > statuses[422] > 0
 

@@ -8,8 +8,8 @@ import secrets
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hushpoll_analysis.data.stored_tally import GroupCounts
 from hushpoll_analysis.results.survey import report
+from hushpoll_analysis.sample.stored_tally import GroupCounts
 from hushpoll_client import Report, Survey
 from hushpoll_server.collect import closing
 from hushpoll_server.collect import seal as sealing

@@ -164,7 +164,9 @@ def test_the_api_gives_what_the_command_prints(
     value = ada.get(f"/api/surveys/{owned.hash}/results").get_json()
     state = store.state(owned.hash)
     assert state is not None
-    expected = report(owned, [sealed_records(store, owned.hash)], batch=state.seen_apart).to_json()
+    expected = report(
+        owned, [sealed_records(store, owned.hash)], batch=state.min_distinguishable_batch
+    ).to_json()
     assert value == json.loads(expected)
     assert value["hash"] == owned.hash
     assert value["level"] == 0.95

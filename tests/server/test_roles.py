@@ -91,7 +91,7 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.questions.move_question": OWN_DRAFT,
     "workspace.questions.duplicate_question": OWN_DRAFT,
     "workspace.questions.delete_question": OWN_DRAFT,
-    "workspace.presentation.around": OWN_DRAFT,
+    "workspace.presentation.edit": OWN_DRAFT,
     "workspace.presentation.logo": OWN_DRAFT,
     "workspace.declining.decline_all": OWN_DRAFT,
     "workspace.paper.on_paper": OWN_DRAFT,
@@ -153,6 +153,8 @@ TABLE: dict[str, dict[str, str]] = {
     "results.stylesheet": PUBLIC,
 }
 # Values for the parts of an address that are neither a draft nor a survey.
+PLACES = {"code": "0" * 20, "ending": "json", "form": "share"}
+"""Parts of addresses that may be the same in every one."""
 FILES = {
     "files": {"digest": "0", "name": "palette.css"},
     "bootstrap.static": {"filename": "css/bootstrap.min.css"},
@@ -173,7 +175,7 @@ def _routes(app: Flask) -> list[tuple[Rule, str]]:
 
 
 def _address(store: Store, app: Flask, rule: Rule) -> str:
-    values: dict[str, Any] = dict(FILES.get(rule.endpoint, {}))
+    values: dict[str, Any] = {**PLACES, **FILES.get(rule.endpoint, {})}
     if "draft_id" in rule.arguments:
         values["draft_id"] = make_draft(store).id
     if "question_id" in rule.arguments:
@@ -188,12 +190,8 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
         values["question"] = make_published(store).questions[0].id
     if "logo_hash" in rule.arguments:
         values["logo_hash"] = logos.keep(store, b"GIF89a" + bytes(20))
-    if "code" in rule.arguments:
-        values["code"] = "0" * 20
-    if "form" in rule.arguments:
-        values["form"] = "share" if rule.endpoint == "workspace.survey.refused_form" else "json"
     with app.test_request_context():
-        built = rule.build(values)
+        built = rule.build({name: value for name, value in values.items() if name in rule.arguments})
     assert built is not None, f"{rule.endpoint}: no value for one of {rule.arguments}"
     return built[1]
 

@@ -40,7 +40,7 @@ def test_no_part_has_fewer_than_the_minimum_nor_of_a_group_unless_that_is_all(
         assert part
         assert len(parts) == 1 or len(part) >= minimum
         assert len(part) < 4 * max(seal._LARGEST_PART, minimum)
-        for group, n in Counter(one.place for one in part).items():
+        for group, n in Counter(one.position for one in part).items():
             assert group is not None
             assert n >= min(minimum, sizes[group])
 

@@ -23,14 +23,14 @@ from hushpoll_client import HushpollError, Survey
 from hushpoll_client.delivery.link import survey_link
 from hushpoll_server.collect.closing import close
 from hushpoll_server.collect.retention import set_day
+from hushpoll_server.i18n.languages import LANGUAGES
 from hushpoll_server.respond.manifest import asset_paths, release
 from hushpoll_server.serve.asset_pins import check_pins
 from hushpoll_server.serve.demo import first_start
-from hushpoll_server.spoken import LANGUAGES
 from hushpoll_server.store.surveys import Store, today
 from werkzeug.serving import make_server
 
-from hatch_build import PinHook
+from hatch_build import BuildHook
 from tests.command import run_command
 from tests.serving import LONGEST, LiveServer, make_survey
 
@@ -324,7 +324,7 @@ def installed(tmp_path: Path) -> Path:
         shutil.copytree(
             ROOT / folder, place / Path(folder).name, ignore=shutil.ignore_patterns("__pycache__")
         )
-    hook = PinHook(str(ROOT), {}, None, None, str(tmp_path), "wheel")
+    hook = BuildHook(str(ROOT), {}, None, None, str(tmp_path), "wheel")
     build: dict[str, Any] = {"force_include": {}}
     hook.initialize("standard", build)
     (pinned,) = (

@@ -1,4 +1,4 @@
-"""Published documents that a client must refuse, each with one fault, and controls beside them that it must accept.
+"""Published documents that a client must refuse, each with one fault, and controls that it must accept.
 
 A document is a list of parts: text, {"hex": ...} for bytes that are no text, or [text, times] for a repetition.
 Unless a fault is about the hash, the expected hash is the document's own, so that nothing else can catch it.
@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import hostile_about
 import hostile_blocks
 import hostile_groups
 import hostile_kinds
+import hostile_presentation
 from bad_channels import bad_forms
 from hushpoll_client import SCALE, Channel, Survey
 from hushpoll_client.exact import exp_below, read_decimal, spell
@@ -110,11 +110,11 @@ def documents() -> Iterator[Case]:
     yield "epsilon_total_above_cap_by_a_hair", totals("10", "10", "0.00000001"), {}
     yield "epsilon_total_far_above_cap", totals(*["20"] * 100), {}
     yield "epsilon_above_a_smaller_cap", totals("1", "1"), {"cap": "1.999999999"}
-    yield "epsilon_above_cap_beside_unbounded", beside_unbounded("0.0000001"), {}
+    yield "epsilon_above_cap_beside_unbounded", with_an_unbounded_question("0.0000001"), {}
     for fault, parts in (
         *hostile_blocks.documents(),
         *hostile_groups.documents(),
-        *hostile_about.documents(),
+        *hostile_presentation.documents(),
     ):
         yield fault, parts, {}
 
@@ -127,7 +127,7 @@ def controls() -> Iterator[Case]:
     yield "one_weight_below_the_cap", at_the_cap(0), {}
     yield "total_at_the_cap", totals("10", "10"), {}
     yield "total_at_a_smaller_cap", totals("1", "1"), {"cap": "2"}
-    yield "unbounded_beside_the_cap", beside_unbounded(), {}
+    yield "unbounded_beside_the_cap", with_an_unbounded_question(), {}
     # Text is composed at publish, and clients never normalise: decomposed text is another text, not a fault.
     yield "decomposed_text", put("title", "Re\u0301sume\u0301"), {}
     yield "options_equal_but_for_composition", of(KRR, "options", ["é", "e\u0301", "c"]), {}
@@ -144,7 +144,11 @@ def controls() -> Iterator[Case]:
     yield "checked_with_fewer_reports_than_answers", checked(narrow(least()), options=["a", "b", "c"]), {}
     yield "checked_with_a_report_that_never_comes", checked(never(least())), {}
     yield "checked_for_three_options", checked(BASE["questions"][KRR]["channel"], options=["a", "b", "c"]), {}
-    for name, parts in (*hostile_blocks.controls(), *hostile_groups.controls(), *hostile_about.controls()):
+    for name, parts in (
+        *hostile_blocks.controls(),
+        *hostile_groups.controls(),
+        *hostile_presentation.controls(),
+    ):
         yield name, parts, {}
 
 
@@ -161,7 +165,7 @@ def totals(*epsilons: str) -> list[Any]:
     return [Survey.from_draft(survey(*questions)).canonical.decode()]
 
 
-def beside_unbounded(*more: str) -> list[Any]:
+def with_an_unbounded_question(*more: str) -> list[Any]:
     """Twenty and an unbounded question: the cap holds for the finite ones."""
     flips = [yes_no(f"q{n}", {"name": "warner", "epsilon": e}) for n, e in enumerate(("20", *more))]
     return [Survey.from_draft(survey(*flips, yes_no("p", {"name": "or_poll", **DECOY}))).canonical.decode()]

@@ -1,4 +1,4 @@
-"""Hostile documents with blocks, each with one fault, and controls beside them."""
+"""Hostile documents with blocks, each with one fault, and controls that are accepted."""
 
 from __future__ import annotations
 

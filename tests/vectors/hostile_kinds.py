@@ -1,4 +1,4 @@
-"""Hostile documents of the later kinds, forms and rules, each with one fault, and controls beside them."""
+"""Hostile documents of the later kinds, forms and rules, each with one fault, and controls that are accepted."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def bad_forms() -> Iterator[tuple[str, Any]]:
 
 
 def anchors_at_fault() -> Iterator[tuple[str, list[Any]]]:
-    """Anchors that name no yes/no question for everybody, or no share that tells anything."""
+    """Anchors on a question that is not asked of all, or with a share that gives no information."""
     good = {"question": "cheated", "share": "0"}
     for name, value in {
         "null": None,

@@ -62,36 +62,39 @@ def drafts() -> Iterator[tuple[str, Json]]:
     yield (
         "every mechanism",
         survey(
-            yes_no("warner", warner),
-            yes_no("warner_truth", {"name": "warner", "truth": "3/4"}),
-            yes_no("warner_third", {"name": "warner", "truth": "1/3"}),
-            choice("krr", ["Time", "Fear", "Habit", "None"], {"name": "krr", "epsilon": "0.75"}),
-            yes_no("krr_two", {"name": "krr", "epsilon": 2}),
-            yes_no("forced", {"name": "forced", "forced": ["1/6", "1/6"]}),
-            yes_no("forced_yes", {"name": "forced", "forced": [0, 0.25]}),
-            choice("forced_three", ["a", "b", "c"], {"name": "forced", "forced": [0.1, "1/7", 0.2]}),
-            yes_no("or_poll", {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}),
-            yes_no(
-                "or_flip", {"name": "or_poll", "decoy": "Brittany?", "decoy_share": 0.412, "epsilon": 1.5}
-            ),
-            yes_no("cross", {"name": "crosswise", "decoy": "Born in May?", "decoy_share": "1/12"}),
-            yes_no(
-                "cross_flip",
-                {"name": "crosswise", "decoy": "Born in May?", "decoy_counts": [1, 12], "epsilon": 1},
-            ),
-            yes_no(
-                "other", {"name": "unrelated", "truth": 0.7, "decoy": "Born in May?", "decoy_share": "1/12"}
-            ),
-            yes_no(
-                "other_flip",
-                {
-                    "name": "unrelated",
-                    "truth": "2/3",
-                    "decoy": "In May?",
-                    "decoy_counts": [31, 365],
-                    "epsilon": "2.5",
-                },
-            ),
+            *[
+                yes_no("warner", warner),
+                yes_no("warner_truth", {"name": "warner", "truth": "3/4"}),
+                yes_no("warner_third", {"name": "warner", "truth": "1/3"}),
+                choice("krr", ["Time", "Fear", "Habit", "None"], {"name": "krr", "epsilon": "0.75"}),
+                yes_no("krr_two", {"name": "krr", "epsilon": 2}),
+                yes_no("forced", {"name": "forced", "forced": ["1/6", "1/6"]}),
+                yes_no("forced_yes", {"name": "forced", "forced": [0, 0.25]}),
+                choice("forced_three", ["a", "b", "c"], {"name": "forced", "forced": [0.1, "1/7", 0.2]}),
+                yes_no("or_poll", {"name": "or_poll", "decoy": "Brittany?", "decoy_counts": [412, 1000]}),
+                yes_no(
+                    "or_flip", {"name": "or_poll", "decoy": "Brittany?", "decoy_share": 0.412, "epsilon": 1.5}
+                ),
+                yes_no("cross", {"name": "crosswise", "decoy": "Born in May?", "decoy_share": "1/12"}),
+                yes_no(
+                    "cross_flip",
+                    {"name": "crosswise", "decoy": "Born in May?", "decoy_counts": [1, 12], "epsilon": 1},
+                ),
+                yes_no(
+                    "other",
+                    {"name": "unrelated", "truth": 0.7, "decoy": "Born in May?", "decoy_share": "1/12"},
+                ),
+                yes_no(
+                    "other_flip",
+                    {
+                        "name": "unrelated",
+                        "truth": "2/3",
+                        "decoy": "In May?",
+                        "decoy_counts": [31, 365],
+                        "epsilon": "2.5",
+                    },
+                ),
+            ],
             title="Every mechanism",
             intro="One question for each.",
         ),
@@ -139,14 +142,16 @@ def drafts() -> Iterator[tuple[str, Json]]:
     yield (
         "numbers are spelled one way",
         survey(
-            yes_no("a", {"name": "warner", "epsilon": "1.50"}),
-            yes_no("b", {"name": "warner", "epsilon": 1e-2}),
-            yes_no("c", {"name": "warner", "truth": "0.250"}),
-            yes_no("d", {"name": "warner", "truth": "6/9"}),
-            yes_no("e", {"name": "forced", "forced": ["2/4", ".125"]}),
-            yes_no("f", {"name": "or_poll", "decoy": "d", "decoy_share": "7e-3", "epsilon": 0.1}),
-            yes_no("g", {"name": "or_poll", "decoy": "d", "decoy_share": "3/1125899906842624"}),
-            yes_no("h", {"name": "or_poll", "decoy": "d", "decoy_share": "1/1099511627776"}),
+            *[
+                yes_no("a", {"name": "warner", "epsilon": "1.50"}),
+                yes_no("b", {"name": "warner", "epsilon": 1e-2}),
+                yes_no("c", {"name": "warner", "truth": "0.250"}),
+                yes_no("d", {"name": "warner", "truth": "6/9"}),
+                yes_no("e", {"name": "forced", "forced": ["2/4", ".125"]}),
+                yes_no("f", {"name": "or_poll", "decoy": "d", "decoy_share": "7e-3", "epsilon": 0.1}),
+                yes_no("g", {"name": "or_poll", "decoy": "d", "decoy_share": "3/1125899906842624"}),
+                yes_no("h", {"name": "or_poll", "decoy": "d", "decoy_share": "1/1099511627776"}),
+            ]
         ),
     )
     yield (

@@ -169,7 +169,7 @@ def many(name: str, channel: Channel, answers: list[Any], times: int) -> dict[st
     cases = []
     for answer in answers:
         for number in range(times):
-            used = list(drawn(f"{name} {answer} {number}", number, channel, answer))
+            used = list(draws_and_report(f"{name} {answer} {number}", number, channel, answer))
             cases.append({"answer": answer, "draws": used[:-1], "report": used[-1]})
     ratio = channel.ratio
     assert ratio is not None
@@ -182,7 +182,7 @@ def many(name: str, channel: Channel, answers: list[Any], times: int) -> dict[st
     }
 
 
-def drawn(label: str, number: int, channel: Channel, answer: Any) -> Iterator[Any]:
+def draws_and_report(label: str, number: int, channel: Channel, answer: Any) -> Iterator[Any]:
     """Return the draws that a report takes, then the report; every fifth case starts with an edge of the range."""
     first = {0: 0, 5: SCALE - 1, 10: SCALE - 2}.get(number % 25)
     used: list[int] = []

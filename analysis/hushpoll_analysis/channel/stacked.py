@@ -90,4 +90,6 @@ class StackedView(ChannelView):
     def alone(self, counts: npt.NDArray[np.generic]) -> int | None:
         """Return the design that all these reports came through; None where there are several."""
         seen = [number for number in range(len(self.blocks)) if np.any(self.part(counts, number))]
-        return seen[0] if len(seen) == 1 else None
+        if len(seen) == 1:
+            return seen[0]
+        return None

@@ -27,7 +27,7 @@ from .parameters import (
 )
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.shares.result import ShareEstimates
+    from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 
 TABLE = "channel"  # another word for the mechanism whose table is given
 COMPILED = {name: kind for name, kind in MECHANISMS.items() if not kind.needs_channel}

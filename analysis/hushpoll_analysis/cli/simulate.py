@@ -47,8 +47,8 @@ def simulate(file: str, number: int, truth: str, out: str, seed: int | None, as_
     """
     import pandas as pd
 
-    from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.export import write_reports
+    from hushpoll_analysis.sample.tally import column_of
     from hushpoll_analysis.simulation.groups import simulate_columns
 
     survey = read_survey(file)

@@ -31,7 +31,7 @@ class Blaker(FrequencyMethod):
     """
 
     name = "blaker"
-    label = "exact (Blaker) interval"
+    label = msg("exact (Blaker) interval")
     description = msg("Blaker's exact intervals {mapped}", mapped=MAPPED)
     exact = True
 
@@ -90,5 +90,5 @@ def _at_least(count: Floats, trials: Floats, p: Floats) -> Floats:
 def _at_most(count: Floats, trials: Floats, p: Floats) -> Floats:
     """P(X <= count)."""
     none, every = count < 0.0, count >= trials
-    found = betainc(np.where(none | every, 1.0, trials - count), np.maximum(count, 0.0) + 1.0, 1.0 - p)
-    return np.where(none, 0.0, np.where(every, 1.0, found))
+    tail = betainc(np.where(none | every, 1.0, trials - count), np.maximum(count, 0.0) + 1.0, 1.0 - p)
+    return np.where(none, 0.0, np.where(every, 1.0, tail))

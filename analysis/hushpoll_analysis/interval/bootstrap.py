@@ -20,7 +20,7 @@ class Bootstrap(IntervalMethod):
     """Percentiles over resampled reports, and resampled decoy answers where q was estimated."""
 
     name = "bootstrap"
-    label = "percentile bootstrap interval"
+    label = msg("percentile bootstrap interval")
     description = msg("percentile bootstrap intervals")
 
     def fits(self, quantity: Quantity) -> bool:
@@ -33,13 +33,13 @@ class Bootstrap(IntervalMethod):
             raise AnalysisError(
                 f"replicates: at least {LEAST} are needed for percentiles, got {resampling.replicates!r}"
             )
-        drawn = _draws(quantity, resampling.replicates, np.random.default_rng(resampling.seed))
-        if not np.all(np.isfinite(drawn)):
+        draws = _draws(quantity, resampling.replicates, np.random.default_rng(resampling.seed))
+        if not np.all(np.isfinite(draws)):
             raise AnalysisError(
                 "bootstrap: a resampled decoy share makes the channel singular",
                 "the decoy's poll is too small",
             )
-        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
 
 

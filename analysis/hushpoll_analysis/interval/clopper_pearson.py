@@ -23,18 +23,18 @@ class ClopperPearson(FrequencyMethod):
     """Clopper and Pearson (1934): two exact one-sided tests, so that it never covers less than its level."""
 
     name = "clopper-pearson"
-    label = "exact (Clopper-Pearson) interval"
+    label = msg("exact (Clopper-Pearson) interval")
     description = msg("Clopper–Pearson intervals {mapped}", mapped=MAPPED)
     exact = True
 
     def of_each(self, successes: Floats, trials: Floats, levels: Floats) -> tuple[Floats, Floats]:
         """Return quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k)."""
         tail, failures = (1.0 - levels) / 2.0, trials - successes
-        some, others = successes > 0.0, failures > 0.0
+        some, some_failures = successes > 0.0, failures > 0.0
         low = betaincinv(np.where(some, successes, 1.0), failures + 1.0, tail)
         # Both limits by the lower tail, where a small level keeps its digits.
-        high = 1.0 - betaincinv(np.where(others, failures, 1.0), successes + 1.0, tail)
-        return np.where(some, low, 0.0), np.where(others, high, 1.0)
+        high = 1.0 - betaincinv(np.where(some_failures, failures, 1.0), successes + 1.0, tail)
+        return np.where(some, low, 0.0), np.where(some_failures, high, 1.0)
 
     def of_population(
         self, successes: Floats, trials: Floats, levels: Floats, population: Population
@@ -93,5 +93,5 @@ def _at_least(count: Floats, trials: Floats, p: Floats, variance: Floats) -> Flo
 def _upper_beta(first: Floats, second: Floats, at: Floats) -> Floats:
     """Return the beta distribution function: 0 where the second parameter is not positive, 1 where the first is not."""
     some: npt.NDArray[np.bool_] = (first > 0.0) & (second > 0.0)
-    found = betainc(np.where(some, first, 1.0), np.where(some, second, 1.0), at)
-    return np.where(some, found, np.where(second > 0.0, 1.0, 0.0))
+    tail = betainc(np.where(some, first, 1.0), np.where(some, second, 1.0), at)
+    return np.where(some, tail, np.where(second > 0.0, 1.0, 0.0))

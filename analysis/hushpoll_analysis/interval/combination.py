@@ -23,8 +23,8 @@ def exact_limits(weights: Floats, frequencies: Floats, n: Floats, level: float) 
     ----------
     Clopper, Pearson (1934), Biometrika 26, 404-413; Zou, Huang, Zhang (2009), Comput. Stat. Data Anal. 53, 1080-1085.
     """
-    found = [_limits(*row, level) for row in zip(weights, frequencies, n, strict=True)]
-    low, high = zip(*found, strict=True)
+    limits = [_limits(*row, level) for row in zip(weights, frequencies, n, strict=True)]
+    low, high = zip(*limits, strict=True)
     return np.array(low), np.array(high)
 
 

@@ -38,7 +38,7 @@ def design_method(name: str) -> DesignMethod:
 
 
 def design_method_for(quantities: Sequence[Quantity], requested: str, *, simple: bool) -> DesignMethod:
-    """Return the method for weighted reports; `simple`: all weights are equal and nobody was drawn in clusters.
+    """Return the method for weighted reports; `simple`: all weights are equal and people were not drawn in clusters.
 
     The automatic choice is Wilson's: a weighted frequency has no lattice, on which the exact interval is needed. A
     general table has the score interval, which knows the effective size as Wilson's does: heavy weights make the
@@ -58,4 +58,6 @@ def quantity_method(requested: str) -> str:
     """Return the name of the method for other weighted quantities, which only methods of simple samples fit."""
     if requested == AUTO:
         return Wilson.name
-    return requested if requested in METHODS else Wald.name
+    if requested in METHODS:
+        return requested
+    return Wald.name

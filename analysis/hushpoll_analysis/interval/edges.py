@@ -14,19 +14,19 @@ from .quantity import Quantity
 __all__ = ["fallback", "is_no_chance", "misfit", "outside"]
 
 
-def outside(quantity: Quantity, found: Interval) -> bool:
+def outside(quantity: Quantity, interval: Interval) -> bool:
     """Whether an interval lies wholly outside the possible values."""
     low, high = quantity.bounds
     slack = 1e-12 * max(1.0, high - low)
-    return found.high < low - slack or found.low > high + slack
+    return interval.high < low - slack or interval.low > high + slack
 
 
-def fallback(quantity: Quantity, found: Interval, level: float) -> Interval | None:
+def fallback(quantity: Quantity, interval: Interval, level: float) -> Interval | None:
     """Return the likelihood interval inside the bounds, where the interval found cannot be shown.
 
     That is where it lies wholly outside the bounds, or has no width because all reports are in one cell.
     """
-    if quantity.certain or (found.high > found.low and not outside(quantity, found)):
+    if quantity.certain or (interval.high > interval.low and not outside(quantity, interval)):
         return None
     method = LikelihoodRatio()
     return Interval(*method.limits(quantity, level, Resampling()), method)
@@ -46,11 +46,13 @@ def misfit(quantity: Quantity) -> float:
         less = below == (line.slope > 0)
         return _tail(line.successes, line.trials, line.probability(edge), less)
     spread = _spread_at(quantity, edge)
-    return float(ndtr(-abs(quantity.estimate - edge) / spread)) if spread > 0.0 else 0.0
+    if spread > 0.0:
+        return float(ndtr(-abs(quantity.estimate - edge) / spread))
+    return 0.0
 
 
 def is_no_chance(chance: float | None, tests: int, level: float) -> bool:
-    """Return whether a p-value is more than chance among so many tests: of many intervals some lie outside
+    """Return whether a p-value is more than chance among this many tests: of many intervals some lie outside
     (Bonferroni).
 
     None is the p-value of an estimate whose interval does not lie outside.
@@ -59,12 +61,14 @@ def is_no_chance(chance: float | None, tests: int, level: float) -> bool:
 
 
 def _spread_at(quantity: Quantity, edge: float) -> float:
-    """Return the standard error where everybody's true answer lies at the edge; a counted decoy keeps its part."""
+    """Return the standard error where all true answers lie at the edge; a counted decoy keeps its part."""
     values, weights = quantity.target, quantity.weights
     there = np.abs(values - edge) <= 1e-9 * max(1.0, float(np.abs(values).max()))
     variances = quantity.view.backward(weights**2) - quantity.view.backward(weights) ** 2
-    found = math.sqrt(max(float(variances[there].max(initial=0.0)), 0.0) / quantity.size)
-    return found if quantity.decoy is None else max(found, quantity.se)
+    error = math.sqrt(max(float(variances[there].max(initial=0.0)), 0.0) / quantity.size)
+    if quantity.decoy is None:
+        return error
+    return max(error, quantity.se)
 
 
 def _tail(successes: float, trials: float, probability: float, less: bool) -> float:
@@ -72,4 +76,6 @@ def _tail(successes: float, trials: float, probability: float, less: bool) -> fl
     if not less:
         successes, probability = trials - successes, 1.0 - probability
     failures = trials - successes
-    return float(betainc(failures, successes + 1.0, 1.0 - probability)) if failures > 0 else 1.0
+    if failures > 0:
+        return float(betainc(failures, successes + 1.0, 1.0 - probability))
+    return 1.0

@@ -43,24 +43,29 @@ def effective_quantity(
     """
     weights = view.solution(target)
     spread = float((weights - weights @ frequencies) ** 2 @ frequencies)
-    size = min(spread / variance, kish) if variance > 0.0 and spread > 0.0 else min(kish, n)
+    if variance > 0.0 and spread > 0.0:
+        size = min(spread / variance, kish)
+    else:
+        size = min(kish, n)
     if plain is not None and plain > 0.0 and spread > 0.0:
         size = max(size, min(spread / plain, kish))
     shares = known_shares(view, frequencies)
     # Two answers at least: a variance has n - 1.
-    found = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
+    quantity_of_size = quantity(view, max(size, 2.0) * frequencies, target, shares, decoy)
     if plain is not None and sampling_fraction > 0.0:
         varies = min(plain, variance, spread) > 0.0
-        found = in_population(found, sampling_fraction, max(plain / variance, 1.0) if varies else 1.0)
+        quantity_of_size = in_population(
+            quantity_of_size, sampling_fraction, max(plain / variance, 1.0) if varies else 1.0
+        )
     extra = 0.0
     if decoy is not None:
         assert shares is not None
         extra = decoy.slope(shares, weights) ** 2 * decoy.variance
-    return replace(found, se=math.sqrt(variance + extra))
+    return replace(quantity_of_size, se=math.sqrt(variance + extra))
 
 
 def effective_interval(
-    wanted: Quantity, method: str, level: float, degrees_of_freedom: int
+    wanted_quantity: Quantity, method: str, level: float, degrees_of_freedom: int
 ) -> tuple[Interval, Quantity]:
     """Return an interval at the effective size with t in place of z, and the quantity that it belongs to.
 
@@ -68,9 +73,9 @@ def effective_interval(
     """
     tail = (1.0 - level) / 2.0
     shrink = float(ndtri(tail) / stdtrit(degrees_of_freedom, tail))
-    counts = np.asarray(wanted.counts * shrink**2, dtype=np.float64)
-    line = wanted.line
+    counts = np.asarray(wanted_quantity.counts * shrink**2, dtype=np.float64)
+    line = wanted_quantity.line
     if line is not None:
         line = replace(line, successes=line.successes * shrink**2, trials=line.trials * shrink**2)
-    scaled = replace(wanted, counts=counts, line=line, se=wanted.se / shrink)
+    scaled = replace(wanted_quantity, counts=counts, line=line, se=wanted_quantity.se / shrink)
     return interval(scaled, method, level, Resampling()), scaled

@@ -38,8 +38,12 @@ class Population:
         if all(line.finite is None for line in lines):
             return None
         endless = FinitePopulation(1.0, 0.0, (0.0, 1.0))
-        each = [line.finite or endless for line in lines]
-        return cls(*np.array([(one.growth, one.fraction, *one.chances) for one in each]).T)
+        populations = [line.finite or endless for line in lines]
+        return cls(
+            *np.array(
+                [(population.growth, population.fraction, *population.chances) for population in populations]
+            ).T
+        )
 
     def line(self) -> tuple[Floats, Floats]:
         """Return u and v: the randomization's variance of one report is u + v p, at a probability p of success."""
@@ -71,7 +75,9 @@ class FrequencyMethod(IntervalMethod):
 
     def of(self, successes: float, trials: float, level: float) -> Limits:
         """Return the limits of one frequency."""
-        low, high = self.of_each(*(np.array([one], dtype=np.float64) for one in (successes, trials, level)))
+        low, high = self.of_each(
+            *(np.array([value], dtype=np.float64) for value in (successes, trials, level))
+        )
         return float(low[0]), float(high[0])
 
     def fits(self, quantity: Quantity) -> bool:
@@ -87,22 +93,21 @@ class FrequencyMethod(IntervalMethod):
         """Yield all quantities at once."""
         yield list(range(len(quantities))), self.together(quantities)
 
-    def together(self, wanted: Sequence[Quantity]) -> ManyLimits:
+    def together(self, quantities: Sequence[Quantity]) -> ManyLimits:
         """Return the limits of many quantities at once; effective answers are fewer by the factor's square."""
-        lines = [one.line for one in wanted if one.line is not None]
+        lines = [quantity.line for quantity in quantities if quantity.line is not None]
         table = np.array([(*line.reports, line.intercept, line.slope) for line in lines])
         successes, trials, intercept, slope = table.reshape(-1, 4).T
         population = Population.of(lines)
-        certain = np.array([one.certain for one in wanted])
+        certain = np.array([quantity.certain for quantity in quantities])
 
         def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
             yes, of = successes * shrink**2, trials * shrink**2
-            found = (
-                self.of_each(yes, of, levels)
-                if population is None
-                else self.of_population(yes, of, levels, population)
-            )
-            ends = [intercept + slope * np.where(certain, yes / of, end) for end in found]
+            if population is None:
+                limits = self.of_each(yes, of, levels)
+            else:
+                limits = self.of_population(yes, of, levels, population)
+            ends = [intercept + slope * np.where(certain, yes / of, end) for end in limits]
             return np.minimum(*ends), np.maximum(*ends)
 
         return at

@@ -17,7 +17,7 @@ class Jeffreys(FrequencyMethod):
     """Equal-tailed quantiles of Beta(k + 1/2, n - k + 1/2); Brown, Cai, DasGupta (2001)."""
 
     name = "jeffreys"
-    label = "Jeffreys interval"
+    label = msg("Jeffreys interval")
     description = msg("Jeffreys intervals {mapped}", mapped=MAPPED)
 
     def of_each(self, successes: Floats, trials: Floats, levels: Floats) -> tuple[Floats, Floats]:

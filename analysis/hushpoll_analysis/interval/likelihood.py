@@ -29,7 +29,7 @@ class LikelihoodRatio(IntervalMethod):
     """
 
     name = "likelihood"
-    label = "likelihood-ratio interval"
+    label = msg("likelihood-ratio interval")
     description = msg("likelihood-ratio intervals restricted to possible shares")
     bounded = True
 
@@ -79,10 +79,10 @@ def _with_decoy(quantity: Quantity, limit: float) -> Limits:
 
     best = (quantity.estimate - no) / (yes - no)
     if not 0 <= best <= 1:
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda p: -value(p), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}
         )
-        best = max([0.0, 1.0, float(found.x)], key=value)
+        best = max([0.0, 1.0, float(minimum.x)], key=value)
     low, high = crossings(value, best, 0.0, 1.0, limit)
     return no + (yes - no) * low, no + (yes - no) * high
 
@@ -101,8 +101,14 @@ def crossings(
     def short(point: float) -> float:
         return min(max(top - value(point), 0.0), 1e9) - limit
 
-    low = left if best <= left or short(left) <= 0 else float(brentq(short, left, best, xtol=1e-13))
-    high = right if best >= right or short(right) <= 0 else float(brentq(short, best, right, xtol=1e-13))
+    if best <= left or short(left) <= 0:
+        low = left
+    else:
+        low = float(brentq(short, left, best, xtol=1e-13))
+    if best >= right or short(right) <= 0:
+        high = right
+    else:
+        high = float(brentq(short, best, right, xtol=1e-13))
     return low, high
 
 

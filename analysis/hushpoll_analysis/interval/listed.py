@@ -13,17 +13,17 @@ TOO_LARGE = 0.8
 """The part of a list's error that is spent on estimates that are listed because they are too large."""
 
 
-def listed_interval(wanted: Quantity, options: int, listed: int, level: float) -> Interval:
-    """Return the interval of one of the `listed` largest of so many options; all of them hold together.
+def listed_interval(quantity: Quantity, options: int, listed: int, level: float) -> Interval:
+    """Return the interval of one of the `listed` largest of all options; all of them hold together.
 
     An option is listed because its estimate is large, so the danger lies on one side: estimates that are too large by
     chance. Of the error 1 - level, four fifths go to the lower limits, divided among all options, and one fifth to the
     upper limits, divided among those listed. Exact (Clopper and Pearson) where one frequency carries the estimate;
     elsewhere Bonferroni over all options.
     """
-    line = wanted.line
+    line = quantity.line
     if line is None:
-        return interval(wanted, level=1.0 - (1.0 - level) / options, resampling=Resampling())
+        return interval(quantity, level=1.0 - (1.0 - level) / options, resampling=Resampling())
     below, above = TOO_LARGE * (1.0 - level) / options, (1.0 - TOO_LARGE) * (1.0 - level) / listed
     if line.slope < 0.0:
         below, above = above, below

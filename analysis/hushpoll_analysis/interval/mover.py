@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from hushpoll_client.messages import msg
 from scipy.optimize import brentq
 
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
@@ -61,7 +62,7 @@ class Mover(IntervalMethod):
     """The share behind a decoy whose own share was counted, from the limits of both frequencies."""
 
     name = "mover"
-    label = "interval from the limits of its parts (MOVER)"
+    label = msg("interval from the limits of its parts (MOVER)")
     description = CHOSEN
 
     def fits(self, quantity: Quantity) -> bool:
@@ -95,8 +96,14 @@ def decoy_limits(quantity: Quantity, reports: BoundedEstimate, level: float) -> 
         """How far 0 lies inside the interval of z - A(p) - B(p) q; negative outside."""
         slope = float(move[0] + share * (move[1] - move[0]))
         gap = reports.estimate - float(base[0] + share * (base[1] - base[0])) - slope * q.estimate
-        side = reports.below if gap > 0.0 else reports.above
-        other = q.above if (gap > 0.0) == (slope > 0.0) else q.below
+        if gap > 0.0:
+            side = reports.below
+        else:
+            side = reports.above
+        if (gap > 0.0) == (slope > 0.0):
+            other = q.above
+        else:
+            other = q.below
         return math.hypot(side, slope * other) - abs(gap)
 
     no, yes = (float(value) for value in quantity.target)
@@ -122,9 +129,13 @@ class DecoyError:
         """Read it from the decoy's poll and dh/dq."""
         bend = 0.0
         if decoy.without.shape == (2, 2):
-            at_none, at_full = (float(one[1, 1] - one[0, 1]) for one in (decoy.without, decoy.within))
+            at_none, at_full = (
+                float(channel[1, 1] - channel[0, 1]) for channel in (decoy.without, decoy.within)
+            )
             here = at_none + decoy.share * (at_full - at_none)
-            bend = (at_full - at_none) / here if here else 0.0
+            bend = 0.0
+            if here:
+                bend = (at_full - at_none) / here
         return cls(BoundedEstimate(decoy.share, *frequency_limits(decoy.yes, decoy.of, level)), slope, bend)
 
     def side(self, gap: float) -> float:
@@ -138,7 +149,10 @@ def with_decoys(reports: BoundedEstimate, decoys: Sequence[DecoyError]) -> Limit
 
     def room(value: float) -> float:
         gap = reports.estimate - value
-        side = reports.below if gap > 0.0 else reports.above
+        if gap > 0.0:
+            side = reports.below
+        else:
+            side = reports.above
         return math.hypot(side, *(decoy.side(gap) for decoy in decoys)) - abs(gap)
 
     return _edge(room, reports.estimate, -1.0), _edge(room, reports.estimate, 1.0)
@@ -153,7 +167,9 @@ def _edge(room: Callable[[float], float], best: float, side: float) -> float:
             return float(brentq(room, inner, outer, xtol=1e-12))
         inner, step = outer, 2.0 * step
     possible = 0.0 if side < 0.0 else 1.0
-    return min(best, possible) if side < 0.0 else max(best, possible)
+    if side < 0.0:
+        return min(best, possible)
+    return max(best, possible)
 
 
 def difference_limits(first: BoundedEstimate, second: BoundedEstimate, correlation: float = 0.0) -> Limits:
@@ -164,21 +180,21 @@ def difference_limits(first: BoundedEstimate, second: BoundedEstimate, correlati
     return gap - low, gap + high
 
 
-def _joined(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(one * one + other * other - 2.0 * correlation * one * other, 0.0))
+def _joined(first: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(first * first + other * other - 2.0 * correlation * first * other, 0.0))
 
 
 def linear_limits(estimate: float, parts: Sequence[tuple[float, BoundedEstimate]]) -> Limits:
     """Limits of a sum of independent parts, each times its slope."""
-    down = [slope * (part.below if slope > 0.0 else part.above) for slope, part in parts]
-    up = [slope * (part.above if slope > 0.0 else part.below) for slope, part in parts]
+    down = [slope * (estimate.below if slope > 0.0 else estimate.above) for slope, estimate in parts]
+    up = [slope * (estimate.above if slope > 0.0 else estimate.below) for slope, estimate in parts]
     return estimate - math.hypot(*down), estimate + math.hypot(*up)
 
 
 def sum_limits(parts: Sequence[BoundedEstimate], correlation: Floats) -> Limits:
     """Limits of a sum of estimates with these correlations; Zou, Huang, Zhang (2009)."""
-    below, above = (np.array([getattr(one, side) for one in parts]) for side in ("below", "above"))
-    estimate = math.fsum(one.estimate for one in parts)
+    below, above = (np.array([getattr(estimate, side) for estimate in parts]) for side in ("below", "above"))
+    estimate = math.fsum(part_estimate.estimate for part_estimate in parts)
     down, up = (math.sqrt(max(float(side @ correlation @ side), 0.0)) for side in (below, above))
     return estimate - down, estimate + up
 
@@ -186,9 +202,9 @@ def sum_limits(parts: Sequence[BoundedEstimate], correlation: Floats) -> Limits:
 def correlations(covariance: Floats, errors: Floats) -> Floats:
     """Return the correlations of estimates: 1 with one that shows no variance, which is the widest."""
     scale = np.outer(errors, errors)
-    found = np.where(scale > 0.0, covariance / np.where(scale > 0.0, scale, 1.0), 1.0)
-    np.fill_diagonal(found, 1.0)
-    return np.clip(found, -1.0, 1.0)
+    correlation = np.where(scale > 0.0, covariance / np.where(scale > 0.0, scale, 1.0), 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    return np.clip(correlation, -1.0, 1.0)
 
 
 def ratio_limits(first: BoundedEstimate, second: BoundedEstimate, correlation: float = 0.0) -> Limits:
@@ -205,14 +221,21 @@ def least_ratio(first: BoundedEstimate, second: BoundedEstimate, correlation: fl
 
     A ratio of shares is not negative, so 0 where the first part may be 0 too.
     """
-    return _lowest(first, second, correlation) if first.low > 0.0 else 0.0
+    if first.low > 0.0:
+        return _lowest(first, second, correlation)
+    return 0.0
 
 
 def _lowest(first: BoundedEstimate, second: BoundedEstimate, correlation: float) -> float:
     """Solve first - R second = sqrt(below^2 + R^2 other^2 - 2 R rho below other), a quadratic in R."""
     a, b, below = first.estimate, second.estimate, first.below
-    other = second.above if first.low >= 0.0 else second.below
+    if first.low >= 0.0:
+        other = second.above
+    else:
+        other = second.below
     square, half, free = b * b - other**2, a * b - correlation * below * other, a * a - below**2
     root = math.sqrt(max(half * half - square * free, 0.0))
     # Two forms of the same root; each is the stable one where the other divides by nearly 0.
-    return free / (half + root) if half > 0.0 else (half - root) / square
+    if half > 0.0:
+        return free / (half + root)
+    return (half - root) / square

@@ -142,6 +142,10 @@ class RaoScott(OnScale):
             return 2.0 * size * deviance - limit
 
         tiny = 1e-12
-        low = float(optimize.brentq(excess, tiny, mean)) if excess(tiny) > 0.0 else 0.0
-        high = float(optimize.brentq(excess, mean, 1.0 - tiny)) if excess(1.0 - tiny) > 0.0 else 1.0
+        low = 0.0
+        if excess(tiny) > 0.0:
+            low = float(optimize.brentq(excess, tiny, mean))
+        high = 1.0
+        if excess(1.0 - tiny) > 0.0:
+            high = float(optimize.brentq(excess, mean, 1.0 - tiny))
         return low, high

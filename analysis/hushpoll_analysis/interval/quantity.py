@@ -12,7 +12,7 @@ import numpy as np
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.counts import Counts
+from hushpoll_analysis.counts import Counts
 from hushpoll_analysis.errors import NotIdentifiedError
 
 __all__ = [
@@ -60,7 +60,10 @@ class OneFrequency:
     @property
     def reports(self) -> tuple[float, float]:
         """Successes and trials that came in, where the others are worth more in a finite population."""
-        growth = 1.0 if self.finite is None else self.finite.growth
+        if self.finite is None:
+            growth = 1.0
+        else:
+            growth = self.finite.growth
         return self.successes / growth, self.trials / growth
 
     def worth(self, probability: float) -> float:
@@ -69,8 +72,12 @@ class OneFrequency:
             return 1.0
         p, (low, high) = np.array([probability]), (np.array([end]) for end in self.finite.chances)
         variance = population_variance(p, np.array([self.finite.fraction]), low, high).item()
-        whole = probability * (1.0 - probability)
-        return whole / variance if variance > 0.0 else math.inf if whole > 0.0 else 1.0
+        total_variance = probability * (1.0 - probability)
+        if variance > 0.0:
+            return total_variance / variance
+        if total_variance > 0.0:
+            return math.inf
+        return 1.0
 
     def at(self, probability: float) -> float:
         """Return the quantity that belongs to a probability of the frequency."""
@@ -137,7 +144,7 @@ class Quantity:
 
     @property
     def certain(self) -> bool:
-        """Whether nothing was left to chance: everybody in the population was asked, and directly."""
+        """Whether nothing was left to chance: the whole population was asked, and directly."""
         if self.sampling_fraction < 1.0 or self.decoy is not None:
             return False
         return float(np.max(np.abs(self.noise()[self.view.possible]))) <= SAME * self.heaviest**2
@@ -152,10 +159,14 @@ class Quantity:
     def worth(self, shares: Floats) -> float:
         """Return how many reports without end one report in the finite population is worth, at true shares."""
         expected = self.view.forward(shares)
-        whole = float((self.weights - self.weights @ expected) ** 2 @ expected)
-        noise = min(float(self.view.noise(self.weights) @ shares), whole)
-        variance = (1.0 - self.sampling_fraction) * whole + self.sampling_fraction * noise
-        return whole / variance if variance > 0.0 else math.inf if whole > 0.0 else 1.0
+        total_variance = float((self.weights - self.weights @ expected) ** 2 @ expected)
+        noise = min(float(self.view.noise(self.weights) @ shares), total_variance)
+        variance = (1.0 - self.sampling_fraction) * total_variance + self.sampling_fraction * noise
+        if variance > 0.0:
+            return total_variance / variance
+        if total_variance > 0.0:
+            return math.inf
+        return 1.0
 
     @property
     def heaviest(self) -> float:
@@ -186,15 +197,15 @@ def quantity(
     return Quantity(
         view,
         counts,
-        target,
-        weights,
-        estimate,
-        math.sqrt(variance),
-        math.sqrt(max(privacy, 0.0) + extra),
-        (float(target.min()), float(target.max())),
-        None if decoy is not None else line_of(weights, counts, view),
-        decoy,
-        _design_effect(target, shares, variance, n),
+        target=target,
+        weights=weights,
+        estimate=estimate,
+        se=math.sqrt(variance),
+        se_privacy=math.sqrt(max(privacy, 0.0) + extra),
+        bounds=(float(target.min()), float(target.max())),
+        line=None if decoy is not None else line_of(weights, counts, view),
+        decoy=decoy,
+        design_effect=_design_effect(target, shares, variance, n),
     )
 
 
@@ -244,8 +255,8 @@ def noise_line(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 def population_variance(p: Floats, fraction: Floats, low: Floats, high: Floats) -> Floats:
     """Return the variance of one report of which a fraction was drawn: never more than in a population without end."""
-    (u, v), whole = noise_line(low, high), p * (1.0 - p)
-    return np.asarray((1.0 - fraction) * whole + fraction * np.minimum(u + v * p, whole))
+    (u, v), total_variance = noise_line(low, high), p * (1.0 - p)
+    return np.asarray((1.0 - fraction) * total_variance + fraction * np.minimum(u + v * p, total_variance))
 
 
 def known_shares(view: ChannelView, frequencies: Floats) -> Floats | None:
@@ -285,17 +296,17 @@ def line_of(weights: Floats, counts: Counts | Floats, view: ChannelView) -> OneF
     return OneFrequency(successes.item(), trials.item(), low, high - low)
 
 
-def in_population(wanted: Quantity, fraction: float, growth: float) -> Quantity:
+def in_population(quantity: Quantity, fraction: float, growth: float) -> Quantity:
     """Return the quantity with its finite population, whose counts are worth more already.
 
     How much the randomization adds follows from one frequency where people have a trait or not; else it is not known
     there, and the line says nothing of it.
     """
-    line = wanted.line
-    if line is not None and len(np.unique(wanted.target)) == 2:
-        low, high = (line.probability(end) for end in wanted.bounds)
+    line = quantity.line
+    if line is not None and len(np.unique(quantity.target)) == 2:
+        low, high = (line.probability(end) for end in quantity.bounds)
         line = replace(line, finite=FinitePopulation(growth, fraction, (low, high)))
-    return replace(wanted, line=line, sampling_fraction=fraction, growth=growth)
+    return replace(quantity, line=line, sampling_fraction=fraction, growth=growth)
 
 
 def _design_effect(target: Floats, shares: Floats | None, variance: float, n: float) -> float | None:
@@ -303,4 +314,6 @@ def _design_effect(target: Floats, shares: Floats | None, variance: float, n: fl
     if shares is None:
         return None
     plain = float(target**2 @ shares - (target @ shares) ** 2) / (n - 1)
-    return variance / plain if plain > 0 else None
+    if plain > 0:
+        return variance / plain
+    return None

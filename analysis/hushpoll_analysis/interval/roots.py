@@ -22,19 +22,21 @@ def roots(function: Callable[[Floats], Floats], low: Floats, high: Floats, close
     """
     before, last = np.array(high, dtype=np.float64), np.array(low, dtype=np.float64)
     at_before, at_last = function(before), function(last)
-    part = np.full(len(last), 0.5)
+    fraction = np.full(len(last), 0.5)
     for _ in range(STEPS):
-        middle = last + part * (before - last)
-        found = function(middle)
-        same = np.sign(found) == np.sign(at_last)
+        middle = last + fraction * (before - last)
+        height = function(middle)
+        same = np.sign(height) == np.sign(at_last)
         older, at_older = np.where(same, last, before), np.where(same, at_last, at_before)
         before, at_before = np.where(same, before, last), np.where(same, at_before, at_last)
-        last, at_last = middle, found
+        last, at_last = middle, height
         width = np.abs(before - last)
         ended = (width <= 2.0 * close) | (at_last == 0.0)
         if np.all(ended):
             break
-        part = _step((last, before, older), (at_last, at_before, at_older), close / np.maximum(width, close))
+        fraction = _step(
+            (last, before, older), (at_last, at_before, at_older), close / np.maximum(width, close)
+        )
         # What has ended stays where it is.
         before, at_before = np.where(ended, last, before), np.where(ended, at_last, at_before)
     return np.where(np.abs(at_last) <= np.abs(at_before), last, before)
@@ -47,5 +49,5 @@ def _step(at: tuple[Floats, ...], values: tuple[Floats, ...], least: Floats) -> 
         xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
         trusted = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
         step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-    part = np.where(trusted & np.isfinite(step), step, 0.5)
-    return np.asarray(np.clip(part, least, 1.0 - least), dtype=np.float64)
+    fraction = np.where(trusted & np.isfinite(step), step, 0.5)
+    return np.asarray(np.clip(fraction, least, 1.0 - least), dtype=np.float64)

@@ -28,7 +28,7 @@ class Score(IntervalMethod):
     """All values v with |b.f - v| <= z sqrt(Var_v / n), the variance at the frequencies most likely under b.p = v."""
 
     name = "score"
-    label = "score interval"
+    label = msg("score interval")
     description = msg("score intervals")
 
     def fits(self, quantity: Quantity) -> bool:
@@ -47,20 +47,28 @@ class Score(IntervalMethod):
             positions = [k for k, other in enumerate(lengths) if other == length]
             yield positions, self.together([quantities[k] for k in positions])
 
-    def together(self, wanted: Sequence[Quantity]) -> ManyLimits:
+    def together(self, quantities: Sequence[Quantity]) -> ManyLimits:
         """Return the limits of many quantities at once; effective answers are fewer by the factor's square."""
-        possible = [one.view.possible for one in wanted]
-        weights = np.stack([one.weights[where] for one, where in zip(wanted, possible, strict=True)])
-        counts = np.stack([one.counts[where] for one, where in zip(wanted, possible, strict=True)])
-        frequencies = counts / np.array([one.size for one in wanted])[:, None]
-        sizes = np.array([one.reports for one in wanted])
-        drawn = None
-        if any(one.sampling_fraction > 0.0 for one in wanted):
-            noise = np.stack([one.noise()[where] for one, where in zip(wanted, possible, strict=True)])
-            least = np.array([one.view.noise(one.weights).min() for one in wanted])
-            drawn = Drawn(np.array([one.sampling_fraction for one in wanted]), noise, least)
+        possible = [quantity.view.possible for quantity in quantities]
+        weights = np.stack(
+            [quantity.weights[where] for quantity, where in zip(quantities, possible, strict=True)]
+        )
+        counts = np.stack(
+            [quantity.counts[where] for quantity, where in zip(quantities, possible, strict=True)]
+        )
+        frequencies = counts / np.array([quantity.size for quantity in quantities])[:, None]
+        sizes = np.array([quantity.reports for quantity in quantities])
+        population = None
+        if any(quantity.sampling_fraction > 0.0 for quantity in quantities):
+            noise = np.stack(
+                [quantity.noise()[where] for quantity, where in zip(quantities, possible, strict=True)]
+            )
+            least = np.array([quantity.view.noise(quantity.weights).min() for quantity in quantities])
+            population = Drawn(
+                np.array([quantity.sampling_fraction for quantity in quantities]), noise, least
+            )
         return lambda levels, shrink: linear_score_limits(
-            weights, frequencies, sizes * shrink**2, levels, drawn
+            weights, frequencies, sizes * shrink**2, levels, population
         )
 
 
@@ -96,7 +104,7 @@ def linear_score_limits(
     frequencies: Floats,
     n: npt.ArrayLike,
     level: npt.ArrayLike,
-    drawn: Drawn | None = None,
+    population: Drawn | None = None,
 ) -> tuple[Floats, Floats]:
     """Score limits of b.p for multinomials of size n, one quantity a row; n and level are one for all, or one each.
 
@@ -109,25 +117,27 @@ def linear_score_limits(
     Miettinen, Nurminen (1985), Statist. Med. 4, 213-226 (a score interval with the restricted maximum); Owen (1988),
     Biometrika 75, 237-249 (the family).
     """
-    levels, sizes = (np.broadcast_to(np.asarray(one, dtype=np.float64), len(weights)) for one in (level, n))
+    levels, sizes = (
+        np.broadcast_to(np.asarray(value, dtype=np.float64), len(weights)) for value in (level, n)
+    )
     z = -ndtri((1.0 - levels) / 2.0)
     low = weights.min(axis=-1)
     width = weights.max(axis=-1) - low
     unit = np.where(width > 0.0, width, 1.0)
     scaled = (weights - low[:, None]) / unit[:, None]
-    if drawn is None:
+    if population is None:
         none = np.zeros(len(weights))
-        drawn = Drawn(none, np.zeros_like(weights), none)
-    drawn = drawn.scaled(unit)
-    down = 1.0 - _reach(1.0 - scaled, frequencies, sizes, z, drawn)
-    return low + width * down, low + width * _reach(scaled, frequencies, sizes, z, drawn)
+        population = Drawn(none, np.zeros_like(weights), none)
+    population = population.scaled(unit)
+    down = 1.0 - _reach(1.0 - scaled, frequencies, sizes, z, population)
+    return low + width * down, low + width * _reach(scaled, frequencies, sizes, z, population)
 
 
-def _reach(weights: Floats, frequencies: Floats, n: Floats, z: Floats, drawn: Drawn) -> Floats:
+def _reach(weights: Floats, frequencies: Floats, n: Floats, z: Floats, population: Drawn) -> Floats:
     """Return the largest v that the test does not reject, row by row; weights run from 0 to 1."""
     end = _tilted(weights, frequencies, np.full(len(weights), FURTHEST))
     estimate = np.einsum("ij,ij->i", weights, frequencies)
-    within = _excess(weights, estimate, end, n, z, drawn) > 0.0
+    within = _excess(weights, estimate, end, n, z, population) > 0.0
     value = np.ones(len(weights))
     # Within the family, where its end is rejected. Else nobody sent the heaviest report, and beyond the end of the
     # family that one takes its share from all the others.
@@ -137,17 +147,19 @@ def _reach(weights: Floats, frequencies: Floats, n: Floats, z: Floats, drawn: Dr
         (beyond, _mix(weights[beyond], end[beyond]), 1.0),
     ):
         if np.any(rows):
-            excess = partial(_along, path, weights[rows], estimate[rows], n[rows], z[rows], drawn[rows])
+            excess = partial(_along, path, weights[rows], estimate[rows], n[rows], z[rows], population[rows])
             value[rows] = np.einsum("ij,ij->i", weights[rows], path(_first(excess, int(rows.sum()), length)))
     return value
 
 
-def _excess(weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: Floats, drawn: Drawn) -> Floats:
+def _excess(
+    weights: Floats, estimate: Floats, shares: Floats, n: Floats, z: Floats, population: Drawn
+) -> Floats:
     """How far beyond the estimate these shares lie, in units of the test: positive where it rejects them."""
     value = np.einsum("ij,ij->i", weights, shares)
     spread = np.maximum(np.einsum("ij,ij,ij->i", weights, weights, shares) - value**2, 0.0)
-    if np.any(drawn.fraction):
-        spread = drawn.variance(shares, spread)
+    if np.any(population.fraction):
+        spread = population.variance(shares, spread)
     result: Floats = (value - estimate) * np.sqrt(n) - z * np.sqrt(spread)
     return result
 
@@ -158,10 +170,10 @@ def _along(
     estimate: Floats,
     n: Floats,
     z: Floats,
-    drawn: Drawn,
+    population: Drawn,
     at: Floats,
 ) -> Floats:
-    return _excess(weights, estimate, path(at), n, z, drawn)
+    return _excess(weights, estimate, path(at), n, z, population)
 
 
 def _tilted(weights: Floats, frequencies: Floats, tilt: Floats) -> Floats:
@@ -178,7 +190,7 @@ def _tilt(weights: Floats, frequencies: Floats) -> Callable[[Floats], Floats]:
 def _mix(weights: Floats, end: Floats) -> Callable[[Floats], Floats]:
     """From the end of the family to nothing but the heaviest report."""
     heaviest = (weights == 1.0) / np.maximum(np.sum(weights == 1.0, axis=-1, keepdims=True), 1)
-    return lambda part: (1.0 - part[:, None]) * end + part[:, None] * heaviest
+    return lambda fraction: (1.0 - fraction[:, None]) * end + fraction[:, None] * heaviest
 
 
 def _first(excess: Callable[[Floats], Floats], rows: int, end: float) -> Floats:
@@ -187,13 +199,13 @@ def _first(excess: Callable[[Floats], Floats], rows: int, end: float) -> Floats:
     below, above = np.minimum(excess(low), 0.0), np.maximum(excess(high), 0.0)
     for turn in range(STEPS):
         gap = above - below
-        part = np.where(gap > 0.0, -below / np.where(gap > 0.0, gap, 1.0), 0.5)
+        fraction = np.where(gap > 0.0, -below / np.where(gap > 0.0, gap, 1.0), 0.5)
         # A step that stays at one side is halved, so that both sides close in.
-        middle = low + (high - low) * (0.5 if turn % 3 == 2 else np.clip(part, 0.02, 0.98))
-        found = excess(middle)
-        over = found > 0.0
+        middle = low + (high - low) * (0.5 if turn % 3 == 2 else np.clip(fraction, 0.02, 0.98))
+        height = excess(middle)
+        over = height > 0.0
         low, high = np.where(over, low, middle), np.where(over, middle, high)
-        below, above = np.where(over, below, found), np.where(over, found, above)
+        below, above = np.where(over, below, height), np.where(over, height, above)
         if np.max(high - low) < CLOSE * end:
             break
     return high

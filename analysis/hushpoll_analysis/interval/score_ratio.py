@@ -35,7 +35,9 @@ class RatioDrawn:
 
     def twice(self) -> RatioDrawn:
         """Return every row twice."""
-        return RatioDrawn(*(np.concatenate([one, one]) for one in (self.fraction, self.noise, self.truths)))
+        return RatioDrawn(
+            *(np.concatenate([values, values]) for values in (self.fraction, self.noise, self.truths))
+        )
 
     def variance(self, ratio: Floats, shares: Floats, spread: Floats) -> Floats:
         """Return the variance of a report's a - R c, which without end is `spread`; the noise is one that can be."""
@@ -52,7 +54,7 @@ def ratio_score_limits(
     frequencies: Floats,
     n: npt.ArrayLike,
     level: npt.ArrayLike,
-    drawn: RatioDrawn | None = None,
+    population: RatioDrawn | None = None,
 ) -> tuple[Floats, Floats]:
     """Return the ratios R for which a score test does not reject (a - R c).p = 0, one ratio a row.
 
@@ -63,16 +65,19 @@ def ratio_score_limits(
     ----------
     Fieller (1954), JRSS B 16, 175-185; Miettinen, Nurminen (1985), Statist. Med. 4, 213-226.
     """
-    levels, sizes = (np.broadcast_to(np.asarray(one, dtype=np.float64), len(top)) for one in (level, n))
-    whole = np.einsum("ij,ij->i", bottom, frequencies)
-    best = np.einsum("ij,ij->i", top, frequencies) / whole
+    levels, sizes = (np.broadcast_to(np.asarray(value, dtype=np.float64), len(top)) for value in (level, n))
+    denominator = np.einsum("ij,ij->i", bottom, frequencies)
+    best = np.einsum("ij,ij->i", top, frequencies) / denominator
     reach = ndtri((1.0 - levels) / 2.0) ** 2 / sizes
     weights = top - best[:, None] * bottom
-    normal = np.sqrt(reach * np.einsum("ij,ij,ij->i", weights, weights, frequencies)) / np.abs(whole)
+    normal = np.sqrt(reach * np.einsum("ij,ij,ij->i", weights, weights, frequencies)) / np.abs(denominator)
     # Both limits in one search: twice the rows cost less than twice the calls.
-    twice = [np.concatenate([one, one]) for one in (top, bottom, frequencies, reach, best, normal)]
+    twice = [np.concatenate([values, values]) for values in (top, bottom, frequencies, reach, best, normal)]
     side = np.repeat([-1.0, 1.0], len(best))
-    test = _excess if drawn is None else partial(_excess_of_population, drawn.twice())
+    if population is None:
+        test = _excess
+    else:
+        test = partial(_excess_of_population, population.twice())
     ends = twice[4] + side * _limit(partial(test, *twice[:4]), twice[4], side, twice[5])
     low, high = ends.reshape(2, -1)
     return low, high
@@ -80,7 +85,7 @@ def ratio_score_limits(
 
 def _limit(excess: Callable[[Floats], Floats], best: Floats, side: Floats, normal: Floats) -> Floats:
     """Walk away from the estimate until the test rejects, then search between the last two places."""
-    inner, outer = (np.clip(part * normal, NEAREST, FARTHEST) for part in FIRST)
+    inner, outer = (np.clip(step * normal, NEAREST, FARTHEST) for step in FIRST)
     inner = np.where(excess(best + side * inner) > 0.0, 0.0, inner)
     while True:
         within = excess(best + side * outer) <= 0.0
@@ -100,7 +105,7 @@ def _excess(top: Floats, bottom: Floats, frequencies: Floats, reach: Floats, rat
     """Return a number above 0 where the test rejects: (b.f)^2 > reach b^2.p at the most likely p with b.p = 0.
 
     Here b = a - R c, and reach is z^2/n. These are p = f / (1 + t b), of which b^2.p = b.f / t. So the test holds R
-    where t is at most reach / (b.f): there b.p has passed 0, or a report that nobody sent has begun to take its share
+    where t is at most reach / (b.f): there b.p has passed 0, or a report that did not come has begun to take its share
     from the others.
     """
     weights = top - ratio[:, None] * bottom
@@ -112,7 +117,7 @@ def _excess(top: Floats, bottom: Floats, frequencies: Floats, reach: Floats, rat
 
 
 def _excess_of_population(
-    drawn: RatioDrawn, top: Floats, bottom: Floats, frequencies: Floats, reach: Floats, ratio: Floats
+    population: RatioDrawn, top: Floats, bottom: Floats, frequencies: Floats, reach: Floats, ratio: Floats
 ) -> Floats:
     """Return the same in a finite population: (b.f)^2 - reach V, with V at the most likely p."""
     weights = top - ratio[:, None] * bottom
@@ -123,18 +128,18 @@ def _excess_of_population(
     possible = lowest > 0.0
     most = 1.0 / np.where(possible, lowest, 1.0)
 
-    def pull(part: Floats) -> Floats:
-        tilted = 1.0 + (part * most)[:, None] * weights
+    def pull(fraction: Floats) -> Floats:
+        tilted = 1.0 + (fraction * most)[:, None] * weights
         return np.asarray(np.einsum("ij,ij->i", frequencies, weights / np.maximum(tilted, 1e-12)))
 
     ends = np.zeros(len(gap)), np.full(len(gap), 1.0 - 1e-9)
     inside = pull(ends[1]) < 0.0
-    part = roots(lambda at: np.where(inside, pull(at), 0.5 - at), *ends, TILT_CLOSE)
-    part = np.where(inside, part, 1.0)
-    shares = frequencies / np.maximum(1.0 + (part * most)[:, None] * weights, 1e-12)
+    fraction = roots(lambda at: np.where(inside, pull(at), 0.5 - at), *ends, TILT_CLOSE)
+    fraction = np.where(inside, fraction, 1.0)
+    shares = frequencies / np.maximum(1.0 + (fraction * most)[:, None] * weights, 1e-12)
     # A report that nobody sent takes its share from the others.
     rest = np.where(inside, 0.0, np.maximum(1.0 - shares.sum(axis=1), 0.0))
     shares[np.arange(len(shares)), np.argmin(weights, axis=1)] += rest
     spread = np.einsum("ij,ij,ij->i", weights, weights, shares)
-    excess = gap**2 - reach * drawn.variance(ratio, shares, spread)
+    excess = gap**2 - reach * population.variance(ratio, shares, spread)
     return np.asarray(np.where(possible, excess, 1.0))

@@ -60,13 +60,21 @@ def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> tu
     def at(charge: float) -> float:
         """How far the log-likelihood is above the floor for one charge."""
         start = (1 - WARM) * sides[True] + WARM / view.options
-        found = newton(frequencies, view.forward, view.backward, start, 1e-10, 40, 1.0 + charge * scaled)
-        above = over(found)
-        sides[above >= 0] = found
+        fit = newton(
+            frequencies,
+            view.forward,
+            backward=view.backward,
+            shares=start,
+            tolerance=1e-10,
+            steps=40,
+            cost=1.0 + charge * scaled,
+        )
+        above = over(fit)
+        sides[above >= 0] = fit
         return above
 
-    def over(found: Floats) -> float:
-        return max(kernel(frequencies, view.forward(found)), -1e6) - floor
+    def over(tilt: Floats) -> float:
+        return max(kernel(frequencies, view.forward(tilt)), -1e6) - floor
 
     if float(scaled @ peak.shares) <= CERTAIN:
         return sign * min(low, high), peak.shares
@@ -82,10 +90,10 @@ def _extreme(quantity: Quantity, peak: Maximum, limit: float, sign: float) -> tu
     for accuracy in (1e-4, 1e-8, 1e-12):
         brentq(at, inner, outer, xtol=1e-15, rtol=accuracy)
         inside, beyond = sides[True], sides[False]
-        part = float(
+        fraction = float(
             brentq(lambda s, to, back: over((1 - s) * back + s * to), 0.0, 1.0, (beyond, inside), xtol=1e-15)
         )
-        reached = (1 - part) * inside + part * beyond
+        reached = (1 - fraction) * inside + fraction * beyond
         expected = view.forward(reached)
         slope = view.backward(
             np.divide(frequencies, expected, where=frequencies > 0, out=np.zeros_like(expected))
@@ -102,7 +110,10 @@ def _least(target: Floats, slope: Floats, floor: float) -> float:
     The log-likelihood is concave, so its tangent encloses the likelihood set and this bounds a.h from below.
     """
     enough = slope >= floor
-    least = float(target[enough].min()) if np.any(enough) else np.inf
+    if np.any(enough):
+        least = float(target[enough].min())
+    else:
+        least = np.inf
     inside, outside = np.flatnonzero(enough), np.flatnonzero(~enough)
     if inside.size and outside.size:
         weight = (floor - slope[outside])[None, :] / (slope[inside][:, None] - slope[outside][None, :])

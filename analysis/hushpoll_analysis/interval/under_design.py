@@ -56,7 +56,10 @@ class AtEffectiveSize(DesignMethod):
         self.normal = method.normal
         self.allows_for_heavy_weights = not method.normal
         self.name = "t" if method.normal else method.name
-        self.description = _T if method.normal else _AT_EFFECTIVE_SIZE
+        if method.normal:
+            self.description = _T
+        else:
+            self.description = _AT_EFFECTIVE_SIZE
 
     def interval(self, share: SampledShare, level: float) -> tuple[Interval, Quantity]:
         """Return the interval at the effective size."""

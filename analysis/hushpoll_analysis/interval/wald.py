@@ -15,7 +15,7 @@ class Wald(IntervalMethod):
     """b.f -+ z se by the delta method; the standard error has n - 1."""
 
     name = "wald"
-    label = "normal (delta-method) interval"
+    label = msg("normal (delta-method) interval")
     description = msg("normal (delta-method) intervals")
     normal = True
 

@@ -26,7 +26,7 @@ class Wilson(FrequencyMethod):
     """Wilson (1927): the frequencies that a score test does not reject."""
 
     name = "wilson"
-    label = "Wilson's score interval"
+    label = msg("Wilson's score interval")
     description = msg("Wilson score intervals {mapped}", mapped=MAPPED)
 
     def of_each(self, successes: Floats, trials: Floats, levels: Floats) -> tuple[Floats, Floats]:

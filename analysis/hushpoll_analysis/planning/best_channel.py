@@ -263,7 +263,9 @@ def _chosen(listed: list[Offer]) -> Offer:
     least = min(usable, key=lambda offer: offer.n_variance or 0.0)
     design_offer = next((offer for offer in usable if offer.name == designed.__name__), least)
     close = (design_offer.n_variance or 0.0) <= (1.0 + _NEAR) * (least.n_variance or 0.0)
-    return design_offer if close else least
+    if close:
+        return design_offer
+    return least
 
 
 def _ranked(listed: list[Offer]) -> tuple[dict[str, Any], ...]:

@@ -265,8 +265,12 @@ def curator_variance(mechanism: Mechanism, target: str, n: int, epsilon: float, 
     options = mechanism.analysis.options
     if mechanism.analysis.several:
         return 2.0 * (min(options, 2 * (at_most or options)) / (n * epsilon)) ** 2
-    moved = 1 if options == 2 or target == "mean" else 2
-    noisy_shares = options // 2 if target == "cumulative" else 1
+    moved = 2
+    if options == 2 or target == "mean":
+        moved = 1
+    noisy_shares = 1
+    if target == "cumulative":
+        noisy_shares = options // 2
     return noisy_shares * 2.0 * (moved / (n * epsilon)) ** 2
 
 

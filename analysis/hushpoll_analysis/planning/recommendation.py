@@ -184,7 +184,7 @@ def recommend(
         )
     reported = target or next(iter(question_kind.targets), None)
     if target is not None and target not in question_kind.targets:
-        remedy = "leave the target out"
+        remedy: str = msg("leave the target out")
         if question_kind.targets:
             remedy = f"use one of: {', '.join(question_kind.targets)}"
         raise AnalysisError(

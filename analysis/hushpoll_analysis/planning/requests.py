@@ -250,10 +250,11 @@ class BlockRequest:
                 ways=joined(", ", [*self._other(block), people]),
                 **figures,
             )
+        more_people = msg("ask more people")
         return msg(
             "{name}: {needed} of {question} cannot be reached with {n:,} answers, of which about {each:,.0f} are to "
             "each of its questions; {ways}, or accept a wider margin",
-            ways=joined(", ", [*self._other(block), msg("ask more people")]),
+            ways=joined(", ", [*self._other(block), more_people]),
             **figures,
         )
 

@@ -11,22 +11,22 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import rows_as_json
+from hushpoll_analysis.sample.columns import (
     Mechanisms,
     check_frame,
     check_names,
     refuse_skipped,
 )
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.distinct_rows import times_of
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.option_columns import with_options
-from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.data.streams import takes_streams
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import rows_as_json
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.distinct_rows import times_of
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.option_columns import with_options
+from hushpoll_analysis.sample.row_designs import Designs, with_designs
+from hushpoll_analysis.sample.streams import takes_streams
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy, keeps_call
 
@@ -63,8 +63,8 @@ class Correlation(Tidy, Summary):
             [(self.names[a], self.names[b]) for a, b in pairs], names=["first", "second"]
         )
         frame = pd.DataFrame(rows, columns=columns, index=index)
-        shown = frame[["r", "low", "high"]].clip(-1.0, 1.0)
-        return frame.join(shown.set_axis(["shown_r", "shown_low", "shown_high"], axis=1))
+        clipped = frame[["r", "low", "high"]].clip(-1.0, 1.0)
+        return frame.join(clipped.set_axis(["shown_r", "shown_low", "shown_high"], axis=1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the correlations as JSON values, pair by pair."""
@@ -151,25 +151,31 @@ def correlate(
         raise AnalysisError(f"a correlation needs at least 3 respondents, got {n}")
     channels = with_designs(channels, designs, data)
     design, simple = sample.design_or_simple(data)
-    read = [read_moments(data, channels, name) for name in columns]
-    mean = design.mean(np.stack([one.values for one in read], axis=1))
+    report_columns = [read_moments(data, channels, name) for name in columns]
+    mean = design.mean(np.stack([column.values for column in report_columns], axis=1))
     variance = np.array(
-        [float(design.mean(one.around(m)[:, None])[0]) for one, m in zip(read, mean, strict=True)]
+        [
+            float(design.mean(column.around(m)[:, None])[0])
+            for column, m in zip(report_columns, mean, strict=True)
+        ]
     )
-    for name, one in zip(columns, variance, strict=True):
-        if not one > 0.0:
+    for name, own_variance in zip(columns, variance, strict=True):
+        if not own_variance > 0.0:
             raise AnalysisError(
-                f"{name}: the estimated variance of the true values is {one:.3g}, not above zero, so it has no "
-                "correlation",
+                f"{name}: the estimated variance of the true values is {own_variance:.3g}, not above zero, so it "
+                "has no correlation",
                 "there are too few reports, or all answers are the same",
             )
     notes = [
-        f"the decoy share of {one.name} was estimated from {one.decoy.answers:,} answers; its uncertainty is part of "
-        "these standard errors"
-        for one in read
-        if one.decoy is not None
+        f"the decoy share of {column.name} was estimated from {column.decoy.answers:,} answers; its uncertainty is "
+        "part of these standard errors"
+        for column in report_columns
+        if column.decoy is not None
     ]
-    df = None if simple else design.degrees_of_freedom
+    if simple:
+        df = None
+    else:
+        df = design.degrees_of_freedom
     size = len(columns)
     r, low, high, se, p_value = (
         *(np.eye(size) for _ in range(3)),
@@ -177,13 +183,26 @@ def correlate(
         np.zeros((size, size)),
     )
     for a, b in combinations(range(size), 2):
-        pair = ColumnPair(read[a], read[b], (mean[a], mean[b]), (variance[a], variance[b]))
-        found = pair.figures(design, level, df)
-        for matrix, value in zip((r, se, low, high, p_value), found, strict=False):
+        pair = ColumnPair(
+            report_columns[a], report_columns[b], (mean[a], mean[b]), (variance[a], variance[b])
+        )
+        figures = pair.figures(design, level, df)
+        for matrix, value in zip((r, se, low, high, p_value), figures, strict=False):
             matrix[a, b] = matrix[b, a] = value
-        if found.expected < FEW:
+        if figures.expected < FEW:
             notes.append(
                 f"{columns[a]} and {columns[b]}: without a correlation fewer than {FEW} joint reports of one kind are "
                 "expected, so the interval rests on few people"
             )
-    return Correlation(tuple(columns), n, level, r, se, low, high, p_value, tuple(notes), df)
+    return Correlation(
+        tuple(columns),
+        n,
+        level=level,
+        r=r,
+        se=se,
+        low=low,
+        high=high,
+        p_value=p_value,
+        notes=tuple(notes),
+        degrees_of_freedom=df,
+    )

@@ -13,7 +13,8 @@ from scipy import stats
 
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Codes,
     EstimatedShare,
     Mechanisms,
@@ -21,9 +22,8 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_column,
 )
-from hushpoll_analysis.data.listed_sets import read_listed
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.listed_sets import read_listed
 
 from .correlation_score import CorrelationTest
 
@@ -49,7 +49,9 @@ class ReportColumn:
     @property
     def decoy(self) -> EstimatedShare | None:
         """The decoy share that was counted; None where there is none."""
-        return None if self.variable is None else self.variable.decoy
+        if self.variable is None:
+            return None
+        return self.variable.decoy
 
     def moved(self, step: float) -> ReportColumn:
         """Return the column if the decoy's share were another by a bit: the weights move with it."""
@@ -68,8 +70,8 @@ class ReportColumn:
         """A code for each respondent, and values and squares by code."""
         if self.tables is not None and self.codes is not None:
             return self.codes, *self.tables
-        known, codes = np.unique(self.values, return_inverse=True)
-        return codes.reshape(-1), known, known**2
+        distinct, codes = np.unique(self.values, return_inverse=True)
+        return codes.reshape(-1), distinct, distinct**2
 
     def grid(self) -> tuple[Floats, Floats]:
         """Values and squares under every report (n x M); of an exact column the one that it is."""
@@ -96,7 +98,7 @@ class ReportColumn:
 
 
 class PairFigures(NamedTuple):
-    """What is said about a pair; `expected` are joint reports of the rarest kind without a correlation."""
+    """The figures of a pair; `expected` are joint reports of the rarest kind without a correlation."""
 
     r: float
     se: float
@@ -127,23 +129,28 @@ class ColumnPair:
     def of(cls, first: ReportColumn, second: ReportColumn, design: SampleDesign) -> ColumnPair:
         """Return a pair with its own means and variances."""
         both = (first, second)
-        mean = [float(design.mean(one.values[:, None])[0]) for one in both]
-        variance = [float(design.mean(one.around(m)[:, None])[0]) for one, m in zip(both, mean, strict=True)]
+        mean = [float(design.mean(column.values[:, None])[0]) for column in both]
+        variance = [
+            float(design.mean(column.around(m)[:, None])[0]) for column, m in zip(both, mean, strict=True)
+        ]
         return cls(first, second, (mean[0], mean[1]), (variance[0], variance[1]))
 
     def figures(self, design: SampleDesign, level: float, df: int | None) -> PairFigures:
         """Return the correlation with its standard error, interval and p-value."""
         r = float(design.mean(self.products[:, None])[0])
-        noise = None if design.fractions is None else self.noise(r)[:, None, None]
-        own = max(float(design.covariance(self.influence(r)[:, None], noise)[0, 0]), 0.0)
+        if design.fractions is None:
+            noise = None
+        else:
+            noise = self.noise(r)[:, None, None]
+        variance = max(float(design.covariance(self.influence(r)[:, None], noise)[0, 0]), 0.0)
         decoys = _decoy_variance(design, (self.first, self.second))
-        se = float(np.sqrt(own + decoys))
+        se = float(np.sqrt(variance + decoys))
         cells = self._cells(design)
         spread = float(cells.frequencies @ (cells.products - r * cells.squares) ** 2)
-        if not own > ROUNDING * spread:
+        if not variance > ROUNDING * spread:
             return PairFigures(r, se, r, r, 0.0 if r else 1.0, np.inf)
         # What a finite population makes smaller, the linearised variance decides alone.
-        worth = min(spread / own, design.effective_n if design.fractions is None else np.inf)
+        worth = min(spread / variance, design.effective_n if design.fractions is None else np.inf)
         test = CorrelationTest(*cells[:4], max(worth, 2.0), decoys, df)
         tail = (1.0 - level) / 2.0
         half = se * float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
@@ -152,12 +159,15 @@ class ColumnPair:
 
     def _cells(self, design: SampleDesign) -> _Cells:
         """Return every joint report, also those that did not come where they can be listed."""
-        (one, values, squares), (other, others, other_squares) = self.first.each, self.second.each
-        width, share = len(others), design.weights / design.total
-        margins = [np.bincount(one, share, len(values)), np.bincount(other, share, width)]
-        known = share > 0.0
-        listed, place = np.unique((one * width + other)[known], return_inverse=True)
-        came = frequencies = np.bincount(place.reshape(-1), share[known]).astype(np.float64)
+        (first_codes, values, squares), (other, second_values, other_squares) = (
+            self.first.each,
+            self.second.each,
+        )
+        width, share = len(second_values), design.weights / design.total
+        margins = [np.bincount(first_codes, share, len(values)), np.bincount(other, share, width)]
+        has_weight = share > 0.0
+        listed, cell = np.unique((first_codes * width + other)[has_weight], return_inverse=True)
+        came = frequencies = np.bincount(cell.reshape(-1), share[has_weight]).astype(np.float64)
         independent = None
         if len(values) * width <= MOST_CELLS and not self._by_rows:
             alone: Floats = np.outer(*margins).reshape(-1).astype(np.float64)
@@ -166,11 +176,11 @@ class ColumnPair:
             frequencies[np.searchsorted(every, listed)] = came
             listed = every
         a, b = np.divmod(listed, width)
-        x, y = (values - self.mean[0])[a], (others - self.mean[1])[b]
+        x, y = (values - self.mean[0])[a], (second_values - self.mean[1])[b]
         around = [
             (squared - 2.0 * m * value + m**2) / v
             for value, squared, m, v in zip(
-                (values, others), (squares, other_squares), self.mean, self.variance, strict=True
+                (values, second_values), (squares, other_squares), self.mean, self.variance, strict=True
             )
         ]
         few = max(map(np.count_nonzero, margins)) <= FEW_VALUES
@@ -185,8 +195,8 @@ class ColumnPair:
     @property
     def _by_rows(self) -> bool:
         """Whether respondents were asked by different designs, so that reports of two of them never meet."""
-        known = (one.variable for one in (self.first, self.second) if one.variable is not None)
-        return any(isinstance(one.view, StackedView) for one in known)
+        variables = (column.variable for column in (self.first, self.second) if column.variable is not None)
+        return any(isinstance(variable.view, StackedView) for variable in variables)
 
     @property
     def products(self) -> Floats:
@@ -198,14 +208,14 @@ class ColumnPair:
     def influence(self, r: float) -> Floats:
         """Return the linearised r of each respondent."""
         relative = [
-            one.around(m) / v - 1.0
-            for one, m, v in zip((self.first, self.second), self.mean, self.variance, strict=True)
+            column.around(m) / v - 1.0
+            for column, m, v in zip((self.first, self.second), self.mean, self.variance, strict=True)
         ]
         return np.asarray(self.products - r - 0.5 * r * (relative[0] + relative[1]), dtype=np.float64)
 
     def noise(self, r: float) -> Floats:
         """Unbiased estimates of Var(influence | truth), one a respondent."""
-        values, squares = zip(*(one.grid() for one in (self.first, self.second)), strict=True)
+        values, squares = zip(*(column.grid() for column in (self.first, self.second)), strict=True)
         parts = [
             (square - 2.0 * m * value + m**2) / v - 1.0
             for value, square, m, v in zip(values, squares, self.mean, self.variance, strict=True)
@@ -215,10 +225,10 @@ class ColumnPair:
         grid = products - r - 0.5 * r * (parts[0][:, :, None] + parts[1][:, None, :])
         over, back = "nab,xa,yb->nxy", (self.first.back(), self.second.back())
         result = np.zeros(len(grid))
-        for (one, by_one), (other, by_other) in product(self.first.channels(), self.second.channels()):
+        for (table, by_one), (other, by_other) in product(self.first.channels(), self.second.channels()):
             mine = by_one & by_other
-            spread = np.einsum(over, grid[mine] ** 2, one, other, optimize=True)
-            spread -= np.einsum(over, grid[mine], one, other, optimize=True) ** 2
+            spread = np.einsum(over, grid[mine] ** 2, table, other, optimize=True)
+            spread -= np.einsum(over, grid[mine], table, other, optimize=True) ** 2
             result[mine] = np.einsum("nxy,nx,ny->n", spread, back[0][mine], back[1][mine])
         return result
 
@@ -226,13 +236,13 @@ class ColumnPair:
 def _decoy_variance(design: SampleDesign, columns: tuple[ReportColumn, ReportColumn]) -> float:
     """Return what counted decoy shares add to the variance of r: (dr/dq)^2 Var(q) of each."""
     total = 0.0
-    for place, column in enumerate(columns):
+    for number, column in enumerate(columns):
         if column.decoy is None:
             continue
         ends = []
         for side in (1.0, -1.0):
             pair = list(columns)
-            pair[place] = column.moved(side * _STEP)
+            pair[number] = column.moved(side * _STEP)
             ends.append(float(design.mean(ColumnPair.of(pair[0], pair[1], design).products[:, None])[0]))
         total += ((ends[0] - ends[1]) / (2.0 * _STEP)) ** 2 * column.decoy.variance
     return total
@@ -240,14 +250,14 @@ def _decoy_variance(design: SampleDesign, columns: tuple[ReportColumn, ReportCol
 
 def read_moments(data: pd.DataFrame, channels: Mechanisms, name: str) -> ReportColumn:
     """For each respondent, unbiased stand-ins for the true value and for its square."""
-    found = randomized_variable(name, channels, as_sets=True)
-    column = read_column(data, name, found is not None)
-    if found is None:
+    randomized = randomized_variable(name, channels, as_sets=True)
+    column = read_column(data, name, randomized is not None)
+    if randomized is None:
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         if not np.all(np.isfinite(numbers)):
             raise AnalysisError(f"column {name!r} is exact and has values that are not finite numbers")
         return ReportColumn(name, numbers, numbers**2)
-    variable, codes = read_listed(found, column)
+    variable, codes = read_listed(randomized, column)
     scores = np.arange(variable.view.options, dtype=np.float64)
     tables = variable.view.solution(scores), variable.view.solution(scores**2)
     return ReportColumn(name, tables[0][codes], tables[1][codes], variable, codes, tables)

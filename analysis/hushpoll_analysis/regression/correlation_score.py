@@ -51,7 +51,9 @@ class CorrelationTest:
         variance = float(likely @ weights**2) / self.size
         gap, total = self.estimate - rho, variance + self.extra
         if not total > 0.0:
-            return math.copysign(math.inf, gap) if gap else 0.0
+            if gap:
+                return math.copysign(math.inf, gap)
+            return 0.0
         skewness = float(likely @ weights**3) / self.size**2 / total**1.5
         return _normal_score(gap / math.sqrt(total), skewness)
 
@@ -59,8 +61,10 @@ class CorrelationTest:
         """Return frequencies to start from: those that came at the estimate, independent ones at 0 and beyond it."""
         if self.independent is None:
             return self.frequencies
-        part = min(max(rho / self.estimate, 0.0), 1.0) if self.estimate else 0.0
-        return np.asarray(part * self.frequencies + (1.0 - part) * self.independent, dtype=np.float64)
+        fraction = 0.0
+        if self.estimate:
+            fraction = min(max(rho / self.estimate, 0.0), 1.0)
+        return np.asarray(fraction * self.frequencies + (1.0 - fraction) * self.independent, dtype=np.float64)
 
     def p_value(self, rho: float = 0.0) -> float:
         """Return the two-sided p-value of a value: the level at which the interval reaches it."""
@@ -84,7 +88,9 @@ class CorrelationTest:
             steps = sorted([*steps, 0.0], key=lambda rho: abs(rho - near))
         for far in steps:
             if excess(far) > 0.0:
-                return near if excess(near) >= 0.0 else float(brentq(excess, near, far, xtol=CLOSE))
+                if excess(near) >= 0.0:
+                    return near
+                return float(brentq(excess, near, far, xtol=CLOSE))
             near = far
         return end
 
@@ -100,7 +106,7 @@ def _normal_score(statistic: float, skewness: float) -> float:
 def _likeliest(weights: Floats, frequencies: Floats) -> Floats:
     """Return the likeliest frequencies whose mean weight is 0: f / (1 + tilt w), as in Owen's empirical likelihood.
 
-    Where no tilt is enough, nobody sent the heaviest report on the side that is needed; it takes the missing share.
+    Where no tilt is enough, the heaviest report on the side that is needed did not come; it takes the missing share.
     """
     mean = float(frequencies @ weights)
     low, high = float(weights.min()), float(weights.max())

@@ -12,7 +12,8 @@ import pandas as pd
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.channel.view import Floats, channel_view
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import (
     Codes,
     Mechanisms,
     SetVariable,
@@ -21,8 +22,7 @@ from hushpoll_analysis.data.columns import (
     read_variable,
     report_codes,
 )
-from hushpoll_analysis.data.row_designs import Design, RowDesigns
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.row_designs import Design, RowDesigns
 
 from .links import chance_of
 from .outcomes import (
@@ -67,7 +67,7 @@ class ReadOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """How an outcome is read, and whether its model has an intercept of its own."""
+    """How an outcome is read, and whether its model has a separate intercept."""
 
     name: str
     link: str
@@ -102,7 +102,10 @@ def binary(link: str, event: Any) -> Family:
     chance_of(link)
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
-        source = None if not hasattr(channels, "get") else channels.get(name)
+        if not hasattr(channels, "get"):
+            source = None
+        else:
+            source = channels.get(name)
         if isinstance(source, RowDesigns):
             return _binary_by_rows(column, name, source, link, event)
         variable = randomized_variable(name, channels)
@@ -147,7 +150,7 @@ def _binary_by_rows(
     elif event not in (None, 1):
         raise AnalysisError(f"{name}: designs with an unknown share model 1, Yes", "leave event= out")
     tables = [_own_table(design, options, variable, event) for design in source.designs]
-    slopes = [_own_slope(one, table) for one, table in zip(source.designs, tables, strict=True)]
+    slopes = [_own_slope(design, table) for design, table in zip(source.designs, tables, strict=True)]
     sizes = np.array([table.shape[1] for table in tables])[source.rows]
     codes = report_codes(column, int(sizes.max()))
     if np.any(codes >= sizes):
@@ -157,7 +160,7 @@ def _binary_by_rows(
             f"{source.names[source.rows[row]]!r} cannot give",
             "check that rows and designs belong together",
         )
-    names = tuple(dict.fromkeys(one.unknown for one in source.unknown))
+    names = tuple(dict.fromkeys(parameter.unknown for parameter in source.unknown))
     owners = np.array(
         [names.index(design.unknown) if isinstance(design, PartlyKnown) else -1 for design in source.designs]
     )
@@ -170,15 +173,15 @@ def _binary_by_rows(
     model = BinaryOutcome(
         parts[0],
         parts[1],
-        link,
-        tuple(tables),
-        source.rows,
-        names,
-        number_of if names else None,
-        parts[2],
-        parts[3],
-        tuple(slopes),
-        _honest(source, parts[1]),
+        link=link,
+        tables=tuple(tables),
+        table_of=source.rows,
+        unknown=names,
+        unknown_of=number_of if names else None,
+        no_slope=parts[2],
+        yes_slope=parts[3],
+        slopes=tuple(slopes),
+        honest=_honest(source, parts[1]),
     )
     if not names:
         _check_possible(model.no, model.yes, name)
@@ -186,14 +189,19 @@ def _binary_by_rows(
     if variable is not None:
         assert isinstance(variable.view, StackedView)
         through = variable.view.codes(codes, source.rows)
-    labels = (0, 1) if variable is None else _event_labels(variable, event)
+    if variable is None:
+        labels = (0, 1)
+    else:
+        labels = _event_labels(variable, event)
     return ReadOutcome(model, labels, True, variable, through)
 
 
 def _honest(source: RowDesigns, yes: Floats) -> Floats | None:
     """Return the chances of reports from a Yes where the unknown share stands aside; None where it never does."""
     aside = np.array([isinstance(design, PartlyKnown) and design.aside for design in source.designs])
-    return np.where(aside[source.rows], yes, np.nan) if aside.any() else None
+    if aside.any():
+        return np.where(aside[source.rows], yes, np.nan)
+    return None
 
 
 def _check_determined(
@@ -250,7 +258,10 @@ def _table(variable: Variable) -> Floats:
 
 def _event_labels(variable: Variable, event: Any) -> tuple[Any, ...]:
     if len(variable.labels) == 2:
-        yes = 1 if event is None else variable.position(event)
+        if event is None:
+            yes = 1
+        else:
+            yes = variable.position(event)
         return variable.labels[1 - yes], variable.labels[yes]
     return "not", event
 
@@ -262,17 +273,20 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
     in K-ary and forced response: then the event's own report is all that matters.
     """
     if len(variable.labels) == 2:
-        yes = 1 if event is None else variable.position(event)
+        if event is None:
+            yes = 1
+        else:
+            yes = variable.position(event)
         return table[[1 - yes, yes]]
     if event is None:
-        known = ", ".join(map(str, variable.labels))
+        answers = ", ".join(map(str, variable.labels))
         raise AnalysisError(
             f"{variable.name} has several answers",
-            f"name the one to model with event= ({known}), or use multinomial",
+            f"name the one to model with event= ({answers}), or use multinomial",
         )
     yes = variable.position(event)
-    others = np.delete(table[:, yes], yes)
-    if table.shape[0] != table.shape[1] or np.ptp(others) > 1e-12:
+    other_rows = np.delete(table[:, yes], yes)
+    if table.shape[0] != table.shape[1] or np.ptp(other_rows) > 1e-12:
         raise AnalysisError(
             f"{variable.name}: its channel does not let you model {event!r} against the rest, because the other "
             "answers are reported as it with different chances",
@@ -280,7 +294,7 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
         )
     # Each report is reduced to "the event's own report or not"; its chance is shared out over the other reports.
     result = np.empty((2, table.shape[1]))
-    for row, chance in enumerate((others[0], table[yes, yes])):
+    for row, chance in enumerate((other_rows[0], table[yes, yes])):
         result[row] = (1.0 - chance) / (table.shape[1] - 1)
         result[row, yes] = chance
     return result
@@ -291,7 +305,10 @@ def multinomial(reference: Any) -> Family:
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
-        first = 0 if reference is None else variable.position(reference)
+        if reference is None:
+            first = 0
+        else:
+            first = variable.position(reference)
         order = [first, *(k for k in range(len(variable.labels)) if k != first)]
         seen = seen_chances(variable, codes, name)[:, order]
         tables, table_of = report_tables(variable)

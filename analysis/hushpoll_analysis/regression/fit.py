@@ -12,7 +12,7 @@ import pandas as pd
 from scipy import optimize, stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.result import PlottedResult
@@ -43,7 +43,9 @@ class NestedTest(PlottedResult):
 def chi2_tail(statistic: float, df: int) -> float:
     """Return the chance of a chi-square at least so large; with no degree of freedom it is always 0."""
     if df == 0:
-        return 1.0 if statistic <= 0.0 else 0.0
+        if statistic <= 0.0:
+            return 1.0
+        return 0.0
     return float(stats.chi2.sf(statistic, df))
 
 
@@ -170,7 +172,9 @@ class ModelFit(Coefficients):
     @property
     def sigma(self) -> float | None:
         """Standard deviation of the errors of a linear model."""
-        return float(np.exp(self.coef[-1])) if self.link == "identity" else None
+        if self.link == "identity":
+            return float(np.exp(self.coef[-1]))
+        return None
 
     @property
     def parameters(self) -> int:
@@ -191,7 +195,9 @@ class ModelFit(Coefficients):
 
     def to_frame(self, everything: bool = False) -> pd.DataFrame:
         """Return coefficients with Wald intervals and tests; `everything` adds what else was estimated."""
-        return self.rows() if everything else self.rows().iloc[: self.outcome_size]
+        if everything:
+            return self.rows()
+        return self.rows().iloc[: self.outcome_size]
 
     def odds_ratios(self) -> pd.DataFrame:
         """Return exp(coefficient) with its interval, for the logit link."""
@@ -250,7 +256,7 @@ class ModelFit(Coefficients):
         """Return each respondent's chances of the true answers, given their reports and covariates (Bayes' rule).
 
         `column` is a randomized predictor; by default the outcome. These are chances under the model, with the
-        coefficients taken as known; nobody's answer is revealed.
+        coefficients taken as known; no single answer is revealed.
         """
         from .latent import hidden_answers
 
@@ -260,9 +266,9 @@ class ModelFit(Coefficients):
         """Test a smaller model of the same reports, whose terms are all in this one."""
         if not isinstance(smaller, ModelFit):
             raise AnalysisError(f"smaller is a {type(smaller).__name__}", "give a fit of the same reports")
-        for one in (self, smaller):
-            one._need_likelihood()
-            if one.penalized:
+        for fit in (self, smaller):
+            fit._need_likelihood()
+            if fit.penalized:
                 raise AnalysisError(
                     "a penalized fit has no likelihood-ratio test", "fit both with penalty='none'"
                 )
@@ -273,7 +279,9 @@ class ModelFit(Coefficients):
             )
         missing = [name for name in smaller.names if name not in self.names]
         if missing or smaller.parameters >= self.parameters:
-            reason = f"{missing[0]!r} is not in the larger one" if missing else "it has no fewer parameters"
+            reason = "it has no fewer parameters"
+            if missing:
+                reason = f"{missing[0]!r} is not in the larger one"
             raise AnalysisError(f"the smaller model is not part of the larger one: {reason}")
         chi2 = max(2.0 * (self.log_likelihood - smaller.log_likelihood), 0.0)
         df = self.parameters - smaller.parameters
@@ -292,8 +300,11 @@ class ModelFit(Coefficients):
     def likelihood_intervals(self, level: float | None = None) -> pd.DataFrame:
         """Return profile likelihood intervals of the outcome's coefficients; an open end is infinite."""
         self._need_likelihood()
-        wanted = self.level if level is None else check_level(level)
-        drop = float(stats.chi2.isf(1.0 - wanted, 1)) / 2.0
+        if level is None:
+            requested_level = self.level
+        else:
+            requested_level = check_level(level)
+        drop = float(stats.chi2.isf(1.0 - requested_level, 1)) / 2.0
         rows = [
             (self.names[k], self._profile_end(k, -1, drop), self._profile_end(k, 1, drop))
             for k in range(self.outcome_size)

@@ -10,9 +10,9 @@ import numpy as np
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.replicates import ReplicateWeights
-from hushpoll_analysis.sampling.weighted_notes import heavy_notes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.replicates import ReplicateWeights
+from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
 from .families import Family
 from .fit import ModelFit
@@ -74,7 +74,7 @@ def fit_model(
     note = ASKED if penalty == ALWAYS else ""
     if not note:
         try:
-            found = _maximised(names, data, information)
+            maximum = _maximised(names, data, information)
         except NotIdentifiedError:
             if penalty == NEVER:
                 raise
@@ -82,8 +82,8 @@ def fit_model(
     if note:
         assert isinstance(data.likelihood, Likelihood)
         data = replace(data, likelihood=Penalized(data.likelihood))
-        found = _maximised(names, data, information)
-    theta, evaluation, bread, held = found
+        maximum = _maximised(names, data, information)
+    theta, evaluation, bread, held = maximum
     covariance = _covariance(data, theta, evaluation, bread, held, design)
     df = None if design is None else design.degrees_of_freedom + 1 - len(theta)
     if df is not None and df < 1:
@@ -92,7 +92,7 @@ def fit_model(
         )
     plain = data.likelihood.base if isinstance(data.likelihood, Penalized) else data.likelihood
     coef, slope = natural_scale(data, theta)
-    remarks = tuple(edge_note(names[place], float(coef[place])) for place in held)
+    remarks = tuple(edge_note(names[position], float(coef[position])) for position in held)
     return ModelFit(
         formula=formula,
         family=family.name,
@@ -137,24 +137,24 @@ def _maximised(
 ) -> tuple[Floats, Evaluation, Floats, dict[int, float]]:
     """Find the highest maximum with its information, refused where it is none; parameters at an edge are held there."""
     start = _start(data)
-    found = None
+    best = None
     with suppress(NotIdentifiedError):
-        found = maximum(data.likelihood, start)
-    if found is None or (data.randomized and not _sure(found[1].information)):
-        found = best_maximum(data.likelihood, start)
-        _refuse_step(data.likelihood, found[1].log_likelihood)
-    theta, evaluation, settled = found
+        best = maximum(data.likelihood, start)
+    if best is None or (data.randomized and not _sure(best[1].information)):
+        best = best_maximum(data.likelihood, start)
+        _refuse_step(data.likelihood, best[1].log_likelihood)
+    theta, evaluation, settled = best
     held = _at_edges(data, theta)
     if held:
         theta, evaluation, settled = maximum(data.likelihood, theta, held)
     bread = _information(data, theta, evaluation, information)
-    free = [place for place in range(len(theta)) if place not in held]
+    free = [position for position in range(len(theta)) if position not in held]
     _check_identified(names, theta, bread, settled, data, free)
     return theta, evaluation, bread, held
 
 
 def _refuse_step(likelihood: Evaluable, height: float) -> None:
-    """Refuse a maximum beside a higher one at infinity."""
+    """Refuse a maximum if there is a higher one at infinity."""
     if highest_step(likelihood) > height + _HIGHER:
         raise NotIdentifiedError(
             "the likelihood has no maximum: it is highest where coefficients run away to infinity (separation)",
@@ -169,9 +169,9 @@ def _at_edges(data: ModelData, theta: Floats) -> dict[int, float]:
     if not model.log_odds or not getattr(model, "unknown", ()):
         return held
     top = data.likelihood.evaluate(theta).log_likelihood
-    for place in range(len(theta) - model.extra, len(theta)):
-        if abs(theta[place]) > EDGE:
-            edge = {**held, place: math.copysign(BEYOND, theta[place])}
+    for position in range(len(theta) - model.extra, len(theta)):
+        if abs(theta[position]) > EDGE:
+            edge = {**held, position: math.copysign(BEYOND, theta[position])}
             if maximum(data.likelihood, theta, edge)[1].log_likelihood >= top - 1e-6:
                 held = edge
     return held
@@ -186,13 +186,16 @@ def _covariance(
     design: SampleDesign | None,
 ) -> Floats:
     """Inverse information, or the linearised covariance of a sample design, with the counted decoys' own part."""
-    free = np.array([place for place in range(len(theta)) if place not in held])
+    free = np.array([position for position in range(len(theta)) if position not in held])
     inverse = np.linalg.inv(bread[np.ix_(free, free)])
     inner = inverse
     if design is not None and design.replicates is not None:
         inner = _replicated(data, theta, held, design.replicates)[np.ix_(free, free)]
     elif design is not None:
-        noise = None if design.fractions is None else score_noise(data, theta)[:, free][:, :, free]
+        if design.fractions is None:
+            noise = None
+        else:
+            noise = score_noise(data, theta)[:, free][:, :, free]
         inner = inverse @ design.total_covariance(evaluation.scores[:, free], noise) @ inverse
     for decoy in data.decoys:
         ends = [decoy.at(side * _STEP).evaluate(theta) for side in (1.0, -1.0)]
@@ -211,21 +214,21 @@ def _replicated(
     likelihood = data.likelihood
     plain = likelihood.base if isinstance(likelihood, Penalized) else likelihood
     assert isinstance(plain, Likelihood)
-    found = []
+    refits = []
     for weights in replicates.weights.T:
         again: Evaluable = replace(plain, weights=np.asarray(weights, dtype=np.float64))
         if isinstance(likelihood, Penalized):
             assert isinstance(again, Likelihood)
             again = Penalized(again)
-        found.append(maximum(again, theta, held)[0])
-    return replicates.spread(np.stack(found), theta)
+        refits.append(maximum(again, theta, held)[0])
+    return replicates.spread(np.stack(refits), theta)
 
 
 def read_covariance(covariance: Floats, slope: Floats, held: dict[int, float]) -> Floats:
     """Return the covariance on the scale that people read; what lies at its edge has no standard error."""
     result = np.asarray(slope @ covariance @ slope.T, dtype=np.float64)
-    for place in held:
-        result[place, place] = np.nan
+    for position in held:
+        result[position, position] = np.nan
     return result
 
 

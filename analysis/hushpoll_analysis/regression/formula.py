@@ -17,8 +17,8 @@ from formulaic.errors import DataMismatchWarning, FormulaicError
 from formulaic.parser.types import Factor
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import Variable
 
 __all__ = [
     "INTERCEPT",
@@ -41,12 +41,12 @@ _RANDOM = re.compile(r"\+?\s*\(\s*1\s*\|\s*(?:`([^`]+)`|([A-Za-z_][\w.]*))\s*\)"
 def parse_formula(formula: str) -> tuple[str, Any, str | None]:
     """Return the outcome, the right side, and the column of a random intercept, written (1 | column) as in R."""
     random = None
-    if isinstance(formula, str) and (found := _RANDOM.findall(formula)):
-        if len(found) > 1:
+    if isinstance(formula, str) and (effects := _RANDOM.findall(formula)):
+        if len(effects) > 1:
             raise AnalysisError(
-                f"the formula {formula!r} has {len(found)} random intercepts", "one can be fitted"
+                f"the formula {formula!r} has {len(effects)} random intercepts", "one can be fitted"
             )
-        random = next(name for name in found[0] if name)
+        random = next(name for name in effects[0] if name)
         formula = _RANDOM.sub("", formula)
         if formula.strip().endswith("~"):
             formula += " 1"
@@ -90,14 +90,14 @@ def variables_of(formula: Any) -> set[str]:
 
     formulaic's own list names no column in scale(age) and its like, and of `cov.age` only cov.
     """
-    found = set()
+    variables = set()
     for term in formula:
         for factor in term.factors:
             if factor.eval_method is Factor.EvalMethod.LOOKUP:
-                found.add(str(factor.expr))
+                variables.add(str(factor.expr))
             elif factor.eval_method is Factor.EvalMethod.PYTHON:
-                found |= _names_in(str(factor.expr))
-    return found
+                variables |= _names_in(str(factor.expr))
+    return variables
 
 
 def _names_in(expression: str) -> set[str]:
@@ -109,7 +109,7 @@ def _names_in(expression: str) -> set[str]:
 
 
 def _nodes(expression: str) -> list[ast.AST]:
-    """Read an expression, with a word in the place of each name in backquotes; nothing where it cannot be read."""
+    """Read an expression, with a word instead of each name in backquotes; nothing where it cannot be read."""
     try:
         return list(ast.walk(ast.parse(re.sub(_QUOTED, _PLACE, expression), mode="eval")))
     except SyntaxError:
@@ -150,7 +150,7 @@ def _is_by_row(expression: str, besides: Collection[str] = ()) -> bool:
     called = {node.func for node in nodes if isinstance(node, ast.Call)}
     return (
         bool(nodes)
-        and all(_is_call_by_row(one, besides) for one in called)
+        and all(_is_call_by_row(argument, besides) for argument in called)
         and not any(
             isinstance(node, ast.Subscript | ast.Lambda | ast.comprehension)
             or (isinstance(node, ast.Attribute) and not _is_call_by_row(node))
@@ -167,10 +167,12 @@ def _is_call_by_row(function: ast.expr, besides: Collection[str] = ()) -> bool:
 
 def _refuse_other_effects(formula: Any) -> None:
     """Refuse random slopes and nested groups by name: the formula's grammar would only call them odd."""
-    found = re.search(r"\([^()|]*\|[^()]*\)", formula) if isinstance(formula, str) else None
-    if found is not None:
+    effect = None
+    if isinstance(formula, str):
+        effect = re.search(r"\([^()|]*\|[^()]*\)", formula)
+    if effect is not None:
         raise AnalysisError(
-            f"the formula has the random effect {found[0]}, and only a random intercept of one column is fitted",
+            f"the formula has the random effect {effect[0]}, and only a random intercept of one column is fitted",
             "write it as (1 | column), for nested groups with a column that names the inner ones",
         )
 
@@ -226,38 +228,40 @@ def read_terms(
     intercept: bool = True,
 ) -> tuple[ModelTerms, Floats, Floats]:
     """Read the terms: with the matrices of the data, of the outcome's model and of the classes' model."""
-    levels = tuple(product(*(range(one.view.options) for _, one in randomized)))
+    levels = tuple(product(*(range(variable.view.options) for _, variable in randomized)))
     if len(levels) > _MOST_CLASSES:
         raise AnalysisError(
             f"the randomized predictors have {len(levels)} joint answers, more than {_MOST_CLASSES}"
         )
-    found = _matrix(right, stacked_frame(frame, randomized, levels))
-    _refuse_one_value(found)
-    names = tuple(map(str, found.columns))
-    kept = tuple(i for i, name in enumerate(names) if intercept or name != INTERCEPT)
-    if not kept:
+    terms_matrix = _matrix(right, stacked_frame(frame, randomized, levels))
+    _refuse_one_value(terms_matrix)
+    names = tuple(map(str, terms_matrix.columns))
+    columns = tuple(i for i, name in enumerate(names) if intercept or name != INTERCEPT)
+    if not columns:
         raise AnalysisError("the formula has no terms on the right beside the intercept", "name one")
     class_spec, covariates, class_names = _class_model(right, frame, randomized, levels, predictors)
     terms = ModelTerms(
         frame,
         tuple(randomized),
-        levels,
-        tuple(names[i] for i in kept),
-        class_names,
-        kept,
-        found.model_spec,
-        class_spec,
+        levels=levels,
+        names=tuple(names[i] for i in columns),
+        class_names=class_names,
+        kept=columns,
+        spec=terms_matrix.model_spec,
+        class_spec=class_spec,
     )
-    matrix = np.asarray(found, dtype=np.float64).reshape(len(levels), len(frame), -1)[:, :, list(kept)]
+    matrix = np.asarray(terms_matrix, dtype=np.float64).reshape(len(levels), len(frame), -1)[
+        :, :, list(columns)
+    ]
     return terms, matrix, covariates
 
 
-def _refuse_one_value(found: Any) -> None:
+def _refuse_one_value(matrix: Any) -> None:
     """Refuse a term that has no column: a category of one value, which the library leaves out without a word."""
-    for part in found.model_spec.structure:
-        if not part.columns:
+    for term in matrix.model_spec.structure:
+        if not term.columns:
             raise NotIdentifiedError(
-                f"{part.term} has the same value in all rows, so its coefficient is not identified",
+                f"{term.term} has the same value in all rows, so its coefficient is not identified",
                 "leave it out",
             )
 
@@ -269,11 +273,14 @@ def stacked_frame(
     copies = []
     for level in levels:
         values = {
-            name: _constant(one, k, len(frame)) for (name, one), k in zip(randomized, level, strict=True)
+            name: _constant(variable, k, len(frame))
+            for (name, variable), k in zip(randomized, level, strict=True)
         }
         copies.append(frame.assign(**values))
     # Categories survive a concatenation of equal categoricals.
-    return pd.concat(copies, ignore_index=True) if len(copies) > 1 else copies[0]
+    if len(copies) > 1:
+        return pd.concat(copies, ignore_index=True)
+    return copies[0]
 
 
 def _constant(variable: Variable, k: int, n: int) -> Any:
@@ -285,14 +292,14 @@ def _constant(variable: Variable, k: int, n: int) -> Any:
 
 def true_values(column: pd.Series[Any], variable: Variable) -> Any:
     """Return true answers, as labels or numbers, in the coding of the model."""
-    places = {label: k for k, label in enumerate(variable.labels)}
-    if not set(column) <= set(places):
-        places = {k: k for k in range(len(variable.labels))}
-    unknown = [value for value in column if value not in places]
+    positions = {label: k for k, label in enumerate(variable.labels)}
+    if not set(column) <= set(positions):
+        positions = {k: k for k in range(len(variable.labels))}
+    unknown = [value for value in column if value not in positions]
     if unknown:
-        known = ", ".join(map(str, variable.labels))
-        raise AnalysisError(f"{variable.name} has no answer {unknown[0]!r}", f"give true answers: {known}")
-    codes = np.array([places[value] for value in column], dtype=np.int64)
+        answers = ", ".join(map(str, variable.labels))
+        raise AnalysisError(f"{variable.name} has no answer {unknown[0]!r}", f"give true answers: {answers}")
+    codes = np.array([positions[value] for value in column], dtype=np.int64)
     if len(variable.labels) == 2:
         return codes.astype(np.float64)
     texts = [str(label) for label in variable.labels]
@@ -304,18 +311,18 @@ def _matrix(right: Any, frame: pd.DataFrame) -> Any:
         # An empty context: a formula sees the columns only, never the caller's variables.
         # Missing values are kept, not dropped without a word, and named below.
         with np.errstate(all="ignore"):
-            found = model_matrix(right, frame, context={"np": np}, na_action="ignore")
+            matrix = model_matrix(right, frame, context={"np": np}, na_action="ignore")
     except Exception as error:  # a formula is code of the caller's, which may fail in any way
         raise AnalysisError(f"the formula cannot be computed: {first_line(error)}") from None
-    _check_finite(np.asarray(found, dtype=np.float64))
-    return found
+    _check_finite(np.asarray(matrix, dtype=np.float64))
+    return matrix
 
 
 def _evaluated(spec: Any, frame: pd.DataFrame) -> Floats:
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)
-            found = spec.get_model_matrix(frame, context={"np": np})
+            matrix = spec.get_model_matrix(frame, context={"np": np})
     except DataMismatchWarning as error:
         # The library goes on with the first category in its place.
         raise AnalysisError(
@@ -324,7 +331,7 @@ def _evaluated(spec: Any, frame: pd.DataFrame) -> Floats:
         ) from None
     except Exception as error:  # as above
         raise AnalysisError(f"the formula cannot be computed for these data: {first_line(error)}") from None
-    values = np.asarray(found, dtype=np.float64)
+    values = np.asarray(matrix, dtype=np.float64)
     _check_finite(values)
     return values
 
@@ -349,16 +356,18 @@ def _class_model(
     hidden = {name for name, _ in randomized}
     if predictors is None:
         terms = [term for term in right if not variables_of(Formula([term])) & hidden]
-        wanted: Any = Formula(["1", *(str(term) for term in terms if str(term) != "1")])
+        spec: Any = Formula(["1", *(str(term) for term in terms if str(term) != "1")])
     else:
-        wanted = _given_predictors(predictors, set(frame.columns), hidden)
-    found = _matrix(wanted, frame)
+        spec = _given_predictors(predictors, set(frame.columns), hidden)
+    matrix = _matrix(spec, frame)
     labels = [
-        ", ".join(f"{name}={one.labels[k]}" for (name, one), k in zip(randomized, level, strict=True))
+        ", ".join(
+            f"{name}={variable.labels[k]}" for (name, variable), k in zip(randomized, level, strict=True)
+        )
         for level in levels[1:]
     ]
-    names = tuple(f"[{label}] {name}" for label in labels for name in map(str, found.columns))
-    return found.model_spec, np.asarray(found, dtype=np.float64), names
+    names = tuple(f"[{label}] {name}" for label in labels for name in map(str, matrix.columns))
+    return matrix.model_spec, np.asarray(matrix, dtype=np.float64), names
 
 
 def given_predictors(predictors: str) -> Any:
@@ -372,17 +381,17 @@ def given_predictors(predictors: str) -> Any:
 
 
 def _given_predictors(predictors: str, columns: set[str], hidden: set[str]) -> Any:
-    wanted = given_predictors(predictors)
-    foreign = variables_of(wanted) - columns
+    terms = given_predictors(predictors)
+    foreign = variables_of(terms) - columns
     if foreign:
         raise AnalysisError(f"predictors= uses {sorted(foreign)[0]!r}, which is not in the outcome's formula")
-    if variables_of(wanted) & hidden:
+    if variables_of(terms) & hidden:
         raise AnalysisError("predictors= must not use a randomized column", "name exact ones only")
-    return wanted
+    return terms
 
 
 def column_sizes(matrix: Floats, times: Floats) -> Floats:
-    """Root mean square of each column of J matrices, whose rows stand for so many respondents."""
+    """Root mean square of each column of J matrices, whose rows stand for several respondents each."""
     size = np.sqrt(times @ np.mean(matrix**2, axis=0) / times.sum())
     return np.where(size > 0.0, size, 1.0)
 
@@ -396,7 +405,10 @@ def check_rank(matrix: Floats, names: tuple[str, ...], people: int) -> None:
         raise NotIdentifiedError(f"{people} respondents cannot determine {matrix.shape[1]} coefficients")
     for width in range(1, matrix.shape[1] + 1):
         if np.linalg.matrix_rank(scaled[:, :width], tol=1e-9) < width:
-            name = names[width - 1] if names else str(width - 1)
+            if names:
+                name = names[width - 1]
+            else:
+                name = str(width - 1)
             raise NotIdentifiedError(
                 f"the column {name!r} of the model is a combination of the ones before it, so its coefficient is not "
                 "identified",

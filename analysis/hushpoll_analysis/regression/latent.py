@@ -14,9 +14,9 @@ from scipy import special, stats
 
 from hushpoll_analysis.arguments import listed, seed_of
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import check_frame
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
+from hushpoll_analysis.sample.columns import check_frame
 
 from .likelihood import Likelihood
 from .matching import matched_rows
@@ -61,12 +61,17 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
 def _everybodys(fit: ModelFit, joint: Floats) -> Floats:
     """Return every respondent the chances of their row."""
     of_row = fit.data.rows.of_row
-    return joint if of_row is None else joint[of_row]
+    if of_row is None:
+        return joint
+    return joint[of_row]
 
 
 def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
     """Return the chance of each true answer of one randomized column, one row per respondent."""
-    name = fit.data.outcome_name if column is None else column
+    if column is None:
+        name = fit.data.outcome_name
+    else:
+        name = column
     joint = _everybodys(fit, _joint(fit, fit.theta))
     index = fit.data.rows.index
     if name == fit.data.outcome_name:
@@ -75,14 +80,14 @@ def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
                 f"{name} was not randomized", f"name one of {', '.join(fit.randomized) or 'none'}"
             )
         return pd.DataFrame(joint.sum(axis=1), columns=list(fit.data.outcome.labels), index=index)
-    names = [one for one, _ in fit.data.terms.randomized]
+    names = [hidden for hidden, _ in fit.data.terms.randomized]
     if name not in names:
         raise AnalysisError(
             f"{name!r} is not a randomized column of this fit", f"name one of {', '.join(fit.randomized)}"
         )
-    place = names.index(name)
-    variable = fit.data.terms.randomized[place][1]
-    levels = np.array([level[place] for level in fit.data.terms.levels])
+    position = names.index(name)
+    variable = fit.data.terms.randomized[position][1]
+    levels = np.array([level[position] for level in fit.data.terms.levels])
     classes = joint.sum(axis=2)
     columns = {label: classes[:, levels == k].sum(axis=1) for k, label in enumerate(variable.labels)}
     return pd.DataFrame(columns, index=index)
@@ -143,7 +148,10 @@ def rubin(
     Rubin, Multiple Imputation for Nonresponse in Surveys (1987).
     """
     try:
-        values, within = (np.atleast_2d(np.asarray(one, dtype=np.float64)) for one in (estimates, variances))
+        values, within = (
+            np.atleast_2d(np.asarray(values_of_each, dtype=np.float64))
+            for values_of_each in (estimates, variances)
+        )
     except (TypeError, ValueError):
         raise AnalysisError(
             "estimates and variances: expected numbers", "give a row for each imputation"
@@ -221,8 +229,8 @@ class Imputations(PlottedResult):
         return f"share of the drawn answer, mean and range of {len(self)} tables"
 
     def _repr_html_(self) -> str:
-        drawn = self._picture().to_html(float_format=lambda value: f"{value:.4f}")
-        return f"<p>{escape(self._words())}</p>{drawn}"
+        table = self._picture().to_html(float_format=lambda value: f"{value:.4f}")
+        return f"<p>{escape(self._words())}</p>{table}"
 
     def combine(
         self,
@@ -234,8 +242,13 @@ class Imputations(PlottedResult):
             raise AnalysisError(
                 f"analyse is a {type(analyse).__name__}", "give a function of a table: estimates, variances"
             )
-        found = [analyse(frame) for frame in self.frames]
-        return rubin([one[0] for one in found], [one[1] for one in found], self.level, names)
+        estimates = [analyse(frame) for frame in self.frames]
+        return rubin(
+            [estimate[0] for estimate in estimates],
+            [estimate[1] for estimate in estimates],
+            self.level,
+            names,
+        )
 
 
 def impute(
@@ -297,16 +310,16 @@ def impute(
         raise AnalysisError(
             f"the data have {len(base)} rows, the fit {fit.n}", "give the table that was fitted"
         )
-    free = [place for place in range(len(fit.theta)) if place not in fit.held]
+    free = [position for position in range(len(fit.theta)) if position not in fit.held]
     back = np.linalg.inv(fit.slope[np.ix_(free, free)])
     covariance = back @ fit.covariance[np.ix_(free, free)] @ back.T
     frames = []
     for _ in range(imputations):
         theta = fit.theta.copy()
         theta[np.array(free)] = rng.multivariate_normal(fit.theta[free], covariance, method="eigh")
-        drawn = _drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng)
-        drawn = drawn.set_axis(index)
-        frames.append(drawn if order is None or order.equals(index) else drawn.loc[order])
+        answers = _drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng)
+        answers = answers.set_axis(index)
+        frames.append(answers if order is None or order.equals(index) else answers.loc[order])
     return Imputations(tuple(frames), fit.randomized, fit.level)
 
 
@@ -319,7 +332,7 @@ def _fitted_rows(data: pd.DataFrame, fitted: pd.Index[Any], n: int) -> pd.DataFr
 
 
 def _drawn(fit: ModelFit, base: pd.DataFrame, joint: Floats, rng: np.random.Generator) -> pd.DataFrame:
-    """One completed table: class and answer of everybody, drawn together."""
+    """One completed table: class and answer of each respondent, drawn together."""
     n, classes, answers = joint.shape
     edges = np.cumsum(joint.reshape(n, -1), axis=1)
     above = (rng.random(size=(n, 1)) > edges).sum(axis=1)
@@ -330,8 +343,8 @@ def _drawn(fit: ModelFit, base: pd.DataFrame, joint: Floats, rng: np.random.Gene
     if outcome.randomized:
         values[fit.data.outcome_name] = np.array(outcome.labels, dtype=object)[answer]
     levels = np.array(fit.data.terms.levels, dtype=np.int64).reshape(classes, -1)
-    for place, (name, variable) in enumerate(fit.data.terms.randomized):
-        values[name] = np.array(variable.labels, dtype=object)[levels[level, place]]
+    for position, (name, variable) in enumerate(fit.data.terms.randomized):
+        values[name] = np.array(variable.labels, dtype=object)[levels[level, position]]
     return base.assign(
         **{name: pd.Series(value, index=base.index).infer_objects() for name, value in values.items()}
     )

@@ -78,32 +78,32 @@ class Likelihood:
     def evaluate(self, theta: Floats) -> Evaluation:
         """Return log-likelihood, scores and observed information at a point."""
         terms, chances, joint = self.joint(theta)
-        each = special.logsumexp(joint, axis=1)
-        posterior = np.exp(joint - each[:, None])
+        log_likelihoods = special.logsumexp(joint, axis=1)
+        posterior = np.exp(joint - log_likelihoods[:, None])
         width, inner, _ = self.sizes
         scores = np.zeros((len(self.weights), len(theta)))
         hessian = np.zeros((len(theta), len(theta)))
-        for j, one in enumerate(terms):
-            mine = self._class_scores(j, one, chances, len(theta))
+        for j, term in enumerate(terms):
+            mine = self._class_scores(j, term, chances, len(theta))
             share = self.weights * posterior[:, j]
             scores += posterior[:, j : j + 1] * mine
             hessian += mine.T @ (share[:, None] * mine)
-            self._add_bend(hessian, self.design[j], one, share)
+            self._add_bend(hessian, self.design[j], term, share)
         if inner:
             hessian[width : width + inner, width : width + inner] += self._class_curvature(chances)
         hessian -= scores.T @ (self.weights[:, None] * scores)
-        return Evaluation(float(self.weights @ (each + self.offset)), scores, -hessian)
+        return Evaluation(float(self.weights @ (log_likelihoods + self.offset)), scores, -hessian)
 
     def scores(self, theta: Floats) -> Floats:
         """Return each respondent's score alone."""
         terms, chances, joint = self.joint(theta)
         posterior = special.softmax(joint, axis=1)
         scores = np.zeros((len(self.weights), len(theta)))
-        for j, one in enumerate(terms):
-            scores += posterior[:, j : j + 1] * self._class_scores(j, one, chances, len(theta))
+        for j, term in enumerate(terms):
+            scores += posterior[:, j : j + 1] * self._class_scores(j, term, chances, len(theta))
         return scores
 
-    def _add_bend(self, hessian: Floats, design: Floats, one: Terms, share: Floats) -> None:
+    def _add_bend(self, hessian: Floats, design: Floats, term: Terms, share: Floats) -> None:
         """Add the complete-data second derivatives of the outcome in one class."""
         lines, p = self.outcome.lines, design.shape[1]
         width, inner, extra = self.sizes
@@ -111,21 +111,21 @@ class Likelihood:
         for r in range(lines):
             rows = slice(r * p, (r + 1) * p)
             for s in range(lines):
-                weight = share * one.second[:, r, s]
+                weight = share * term.second[:, r, s]
                 hessian[rows, s * p : (s + 1) * p] += design.T @ (weight[:, None] * design)
             if extra:
-                mixed = design.T @ (share[:, None] * one.second[:, r, lines:])
+                mixed = design.T @ (share[:, None] * term.second[:, r, lines:])
                 hessian[rows, tail:] += mixed
                 hessian[tail:, rows] += mixed.T
         if extra:
-            hessian[tail:, tail:] += np.einsum("n,nab->ab", share, one.second[:, lines:, lines:])
+            hessian[tail:, tail:] += np.einsum("n,nab->ab", share, term.second[:, lines:, lines:])
 
-    def _class_scores(self, j: int, one: Terms, chances: Floats, size: int) -> Floats:
+    def _class_scores(self, j: int, term: Terms, chances: Floats, size: int) -> Floats:
         """Complete-data score of every respondent, were they in class j."""
         width, inner, extra = self.sizes
         lines = self.outcome.lines
         scores = np.empty((len(self.weights), size))
-        products = one.first[:, :lines, None] * self.design[j][:, None, :]
+        products = term.first[:, :lines, None] * self.design[j][:, None, :]
         scores[:, :width] = products.reshape(len(scores), -1)
         if inner:
             member = np.zeros(chances.shape[1])
@@ -135,7 +135,7 @@ class Likelihood:
                 len(scores), -1
             )
         if extra:
-            scores[:, width + inner :] = one.first[:, lines:]
+            scores[:, width + inner :] = term.first[:, lines:]
         return scores
 
     def _class_curvature(self, chances: Floats) -> Floats:

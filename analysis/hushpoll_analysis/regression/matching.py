@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.columns import find_column
-from hushpoll_analysis.data.row_order import value_at
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import find_column
+from hushpoll_analysis.sample.row_order import value_at
 
 if TYPE_CHECKING:
     from .fit import ModelFit
@@ -26,9 +26,9 @@ def matched_rows(fit: ModelFit, data: pd.DataFrame) -> pd.DataFrame:
     a column of the model has other values than the fit. `data` has as many rows as the fit.
     """
     fitted = fit.data.rows.index
-    known = len(fitted) == fit.n and fitted.is_unique and data.index.is_unique
+    is_matched = len(fitted) == fit.n and fitted.is_unique and data.index.is_unique
     same_names = data.index.equals(fitted)
-    if known and not same_names and fitted.isin(data.index).all():
+    if is_matched and not same_names and fitted.isin(data.index).all():
         data, same_names = data.loc[fitted], True
     compared = [_agrees(fit, data, name) for name in (*fit.data.terms.frame.columns, fit.data.outcome_name)]
     if not same_names and not any(compared):
@@ -43,19 +43,22 @@ def _agrees(fit: ModelFit, data: pd.DataFrame, name: str) -> bool:
     """Return whether a column of the model could be compared; raise AnalysisError if it has other values."""
     rows = fit.data.rows
     randomized = name in fit.data.randomized
-    own, given = (find_column(frame, name, randomized) for frame in (rows.frame, data))
-    if own is None or own != given:
+    fitted_name, given_name = (find_column(frame, name, randomized) for frame in (rows.frame, data))
+    if fitted_name is None or fitted_name != given_name:
         return False
-    fitted = rows.frame[own] if rows.of_row is None else rows.frame[own].iloc[rows.of_row]
-    fitted, column = (one.reset_index(drop=True) for one in (fitted, data[given]))
+    if rows.of_row is None:
+        fitted = rows.frame[fitted_name]
+    else:
+        fitted = rows.frame[fitted_name].iloc[rows.of_row]
+    fitted, column = (values.reset_index(drop=True) for values in (fitted, data[given_name]))
     if len(fitted) != len(column):
         return False
     unequal = np.flatnonzero(fitted.to_numpy() != column.to_numpy())
     if len(unequal):
         row = int(unequal[0])
         raise AnalysisError(
-            f"data has other rows than the fit: {own!r} is {value_at(column, row)!r} in row {row}, and the fit had "
-            f"{value_at(fitted, row)!r} there",
+            f"data has other rows than the fit: {fitted_name!r} is {value_at(column, row)!r} in row {row}, "
+            f"and the fit had {value_at(fitted, row)!r} there",
             REMEDY,
         )
     return True

@@ -12,9 +12,9 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, read_column
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import Codes, read_column
 
 from .families import Family
 from .fit import ModelFit, NestedTest, chi2_tail
@@ -69,14 +69,14 @@ class MixedFit(ModelFit):
 
     @property
     def between(self) -> npt.NDArray[np.bool_]:
-        """Which coefficients belong to columns that are the same for everybody in a group, such as the intercept."""
+        """Which coefficients belong to columns that are constant within a group, such as the intercept."""
         assert self.random is not None
         design, groups = self.random.design, self.random.groups
         first = np.zeros((self.random.count, design.shape[1]))
         first[groups[::-1]] = design[::-1]
-        found = np.zeros(len(self.coef), dtype=bool)
-        found[: design.shape[1]] = (np.abs(design - first[groups]) <= 1e-12).all(axis=0)
-        return found
+        is_between = np.zeros(len(self.coef), dtype=bool)
+        is_between[: design.shape[1]] = (np.abs(design - first[groups]) <= 1e-12).all(axis=0)
+        return is_between
 
     def rows(self) -> pd.DataFrame:
         """Return all coefficients with intervals and tests; those between groups allow for how few groups there are.
@@ -119,9 +119,15 @@ class MixedFit(ModelFit):
         REML does. Where the relative standard error is below 5 % the interval is normal on the logarithm, which is the
         same then.
         """
-        wanted = self.level if level is None else check_level(level)
-        z = float(stats.norm.isf((1.0 - wanted) / 2.0))
-        error = float(self.se[-1]) / self.sd if self.sd > 0.0 else math.inf
+        if level is None:
+            requested_level = self.level
+        else:
+            requested_level = check_level(level)
+        z = float(stats.norm.isf((1.0 - requested_level) / 2.0))
+        if self.sd > 0.0:
+            error = float(self.se[-1]) / self.sd
+        else:
+            error = math.inf
         if error < _SHARP:
             return self.sd * math.exp(-z * error), self.sd * math.exp(z * error)
         assert self.random is not None
@@ -149,9 +155,9 @@ class MixedFit(ModelFit):
         if isinstance(smaller, MixedFit):
             return super().likelihood_ratio_test(smaller)
         plain = replace(self, family=smaller.family)
-        found = super(MixedFit, plain).likelihood_ratio_test(smaller)
-        p = (chi2_tail(found.chi2, found.df - 1) + chi2_tail(found.chi2, found.df)) / 2.0
-        return NestedTest(found.chi2, found.df, p, f"0.5 chi2({found.df - 1}) + 0.5 chi2({found.df})")
+        test = super(MixedFit, plain).likelihood_ratio_test(smaller)
+        p = (chi2_tail(test.chi2, test.df - 1) + chi2_tail(test.chi2, test.df)) / 2.0
+        return NestedTest(test.chi2, test.df, p, f"0.5 chi2({test.df - 1}) + 0.5 chi2({test.df})")
 
     @property
     def _top(self) -> float:
@@ -200,28 +206,41 @@ def fit_mixed(
     random = RandomIntercept(
         outcome, data.likelihood.design[0], codes.astype(np.int64), points, data.rows.times
     )
-    plain = fit_model(formula, data, family, level, "observed", None, penalty)
-    found, notes = None if penalty == ALWAYS else _settled(random, plain), []
-    if found is None:
+    plain = fit_model(
+        formula, data, family=family, level=level, information="observed", design=None, penalty=penalty
+    )
+    settled, notes = None if penalty == ALWAYS else _settled(random, plain), []
+    if settled is None:
         random = replace(random, prior=True, memory={})
         if not plain.penalized and penalty != NEVER:
-            plain = fit_model(formula, data, family, level, "observed", None, ALWAYS)
-        found = _settled(random, plain) if plain.penalized else None
+            plain = fit_model(
+                formula, data, family=family, level=level, information="observed", design=None, penalty=ALWAYS
+            )
+        settled = None
+        if plain.penalized:
+            settled = _settled(random, plain)
         notes.append(ASKED if penalty == ALWAYS else PENALIZED)
-    if found is None:
+    if settled is None:
         raise NotIdentifiedError(
             "the likelihood has no maximum (separation, or an estimated share at 0 or 1)",
             "simplify the model or collect more reports",
         )
-    theta, top, held, inverse = found
-    notes += [_edge_note(data, place, theta) for place in held]
+    theta, top, held, inverse = settled
+    notes += [_edge_note(data, position, theta) for position in held]
     if len(names) < _FEW_GROUPS:
         notes.append(FEW.format(count=len(names)))
     free = [k for k in range(len(theta)) if k not in held]
     covariance = np.zeros((len(theta), len(theta)))
     covariance[np.ix_(free, free)] = inverse + _decoy_part(data, random, theta, free, inverse)
     return _finished(
-        formula, data, family, level, random, (theta, top, covariance, held), tuple(names), tuple(notes)
+        formula,
+        data,
+        family=family,
+        level=level,
+        random=random,
+        maximum=(theta, top, covariance, held),
+        groups=tuple(names),
+        remarks=tuple(notes),
     )
 
 
@@ -260,26 +279,31 @@ def _highest(random: RandomIntercept, plain: ModelFit) -> tuple[Floats, float, d
     theta, top = random.maximum(np.append(begin, _STARTS[0]))
     # Many respondents whose groups clearly differ have one maximum.
     if len(random.groups) < _FEW_ROWS or theta[-1] < _STARTS[0]:
-        theta, top = max((theta, top), random.maximum(np.append(begin, _STARTS[1])), key=lambda one: one[1])
+        theta, top = max(
+            (theta, top), random.maximum(np.append(begin, _STARTS[1])), key=lambda candidate: candidate[1]
+        )
     held: dict[int, float] = {}
-    for place in range(width, len(theta) - 1):
-        if abs(theta[place]) > EDGE:
-            edge = {**held, place: math.copysign(BEYOND, theta[place])}
+    for position in range(width, len(theta) - 1):
+        if abs(theta[position]) > EDGE:
+            edge = {**held, position: math.copysign(BEYOND, theta[position])}
             moved, height = random.maximum(theta, edge)
             if height >= top - 1e-6:
                 theta, top, held = moved, height, edge
     last = len(theta) - 1
-    alone = plain._top if random.prior else plain.log_likelihood
+    if random.prior:
+        alone = plain._top
+    else:
+        alone = plain.log_likelihood
     if theta[last] < LEAST or top <= alone + 1e-9:
         return np.append(plain.theta, -30.0), alone, {**plain.held, last: -30.0}
     return theta, top, held
 
 
-def _edge_note(data: ModelData, place: int, theta: Floats) -> str:
-    if place == len(theta) - 1:
+def _edge_note(data: ModelData, position: int, theta: Floats) -> str:
+    if position == len(theta) - 1:
         return f"the groups of {data.random} do not differ more than chance: the standard deviation is 0"
-    name = data.likelihood.outcome.extra_names[place - len(data.names)]
-    return edge_note(name, float(special.expit(theta[place])))
+    name = data.likelihood.outcome.extra_names[position - len(data.names)]
+    return edge_note(name, float(special.expit(theta[position])))
 
 
 def _decoy_part(
@@ -305,18 +329,21 @@ def _finished(
     family: Family,
     level: float,
     random: RandomIntercept,
-    found: tuple[Floats, float, Floats, dict[int, float]],
+    maximum: tuple[Floats, float, Floats, dict[int, float]],
     groups: tuple[Any, ...],
     remarks: tuple[str, ...],
 ) -> MixedFit:
-    theta, top, covariance, held = found
+    theta, top, covariance, held = maximum
     last = len(theta) - 1
-    sd = 0.0 if last in held else math.exp(theta[-1])
+    if last in held:
+        sd = 0.0
+    else:
+        sd = math.exp(theta[-1])
     scale = np.append(data.scale, 1.0)
     coef, inner = natural_scale(data, theta[:-1])
     slope = np.zeros((len(theta), len(theta)))
     slope[:-1, :-1], slope[-1, -1] = inner, sd
-    read = read_covariance(covariance, slope, held)
+    readable = read_covariance(covariance, slope, held)
     return MixedFit(
         formula=formula,
         family="mixed",
@@ -324,7 +351,7 @@ def _finished(
         n=data.n,
         names=(*data.names, *data.likelihood.outcome.extra_names, f"sd({data.random})"),
         coef=np.append(coef, sd),
-        covariance=read,
+        covariance=readable,
         log_likelihood=top - random.weak_prior(theta)[0],
         level=level,
         information="observed",

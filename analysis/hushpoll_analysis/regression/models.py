@@ -9,7 +9,9 @@ import pandas as pd
 from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Mechanisms,
     check_frame,
     check_once,
@@ -17,15 +19,13 @@ from hushpoll_analysis.data.columns import (
     is_randomized,
     refuse_skipped,
 )
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.distinct_rows import TIMES, DistinctRows, each_row, merge_equal_rows, times_of
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.row_designs import Designs, is_column, with_designs
-from hushpoll_analysis.data.streams import takes_streams
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.together import can_be_grouped, put_design_together, strata_codes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.distinct_rows import TIMES, DistinctRows, each_row, merge_equal_rows, times_of
+from hushpoll_analysis.sample.grouped_design import can_be_grouped, put_design_together, strata_codes
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.row_designs import Designs, is_column, with_designs
+from hushpoll_analysis.sample.streams import takes_streams
 
 from . import families
 from .correlation import Correlation, correlate
@@ -89,9 +89,9 @@ def logit(
         Sample design as in `crosstab`: the weighted likelihood is maximised, standard errors are the linearised ones
         and intervals use t.
     designs
-        Where not everybody went through the same mechanism: ``designs={name: mechanism}``, None for people asked
+        Where people went through different mechanisms: ``designs={name: mechanism}``, None for people asked
         directly. For the outcome also `asks_unknown_decoy`, `detects_cheating` and `detects_lies`, whose unknown share
-        is then estimated beside the coefficients.
+        is then estimated together with the coefficients.
     population, replicates
         Finite population and replicate weights, as in `weighted_estimate`; the model is fitted anew for each replicate.
 
@@ -127,24 +127,40 @@ def logit(
     Statist. Med. 34 (2015); Murphy, Topel, J. Bus. Econ. Statist. 3 (1985).
     """
     _check(level, information, penalty)
-    known: Any = channels if designs is not None else _with_designs(formula, data, channels, None)
+    known_channels: Any = channels if designs is not None else _with_designs(formula, data, channels, None)
 
     def fitted(formula: str, event: Any) -> ModelFit:
         family = families.binary(link, event)
-        model, design = _read(formula, data, known, designs, family, predictors, sample)
+        model, design = _read(
+            formula,
+            data,
+            channels=known_channels,
+            designs=designs,
+            family=family,
+            predictors=predictors,
+            sample=sample,
+        )
         if model.random is None:
-            return fit_model(formula, model, family, level, information, design, penalty)
+            return fit_model(
+                formula,
+                model,
+                family=family,
+                level=level,
+                information=information,
+                design=design,
+                penalty=penalty,
+            )
         if design is not None:
             refuse_random(model, "a sample design (weights, strata, clusters, population)")
         if information != INFORMATION[0]:
             refuse_random(model, f"the {information} information")
         return fit_mixed(formula, model, family, level, points, penalty)
 
-    if designs is not None or not outcome_options(formula, known):
+    if designs is not None or not outcome_options(formula, known_channels):
         return fitted(formula, event)
     if event is not None:
-        return fitted(option_formula(formula, known, event), None)
-    return fit_options(formula, known, lambda one: fitted(one, None))  # type: ignore[return-value]
+        return fitted(option_formula(formula, known_channels, event), None)
+    return fit_options(formula, known_channels, lambda option: fitted(option, None))  # type: ignore[return-value]
 
 
 @takes_streams("data", "channels")
@@ -175,9 +191,13 @@ def multinomial(
     """
     _check(level, information, penalty)
     family = families.multinomial(reference)
-    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    model, design = _read(
+        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
+    )
     refuse_random(model, f"the {family.name} model")
-    return fit_model(formula, model, family, level, information, design, penalty)
+    return fit_model(
+        formula, model, family=family, level=level, information=information, design=design, penalty=penalty
+    )
 
 
 @takes_streams("data", "channels")
@@ -212,9 +232,13 @@ def ordinal(
     _check(level, information, penalty)
     family = families.ordinal(link)
     refuse_skipped(channels, [parse_formula(formula)[0]], "use multinomial, or logit of one answer (event=)")
-    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    model, design = _read(
+        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
+    )
     refuse_random(model, f"the {family.name} model")
-    return fit_model(formula, model, family, level, information, design, penalty)
+    return fit_model(
+        formula, model, family=family, level=level, information=information, design=design, penalty=penalty
+    )
 
 
 @takes_streams("data", "channels")
@@ -249,13 +273,15 @@ def linear(
     if isinstance(data, pd.DataFrame):
         data, keys = sample.in_frame(data)
         sample = SampleKeys(**keys)
-    found = unbiased_outcome(formula, data, channels, designs)
-    family = families.number(found[1] if found is not None else None)
-    if found is not None:
-        data, channels, designs = found[0], {}, None
+    outcome_of_mean = unbiased_outcome(formula, data, channels, designs)
+    family = families.number(outcome_of_mean[1] if outcome_of_mean is not None else None)
+    if outcome_of_mean is not None:
+        data, channels, designs = outcome_of_mean[0], {}, None
         if not sample.given:
             sample = SampleKeys(weights=times_of(data))
-    model, design = _read(formula, data, channels, designs, family, predictors, sample)
+    model, design = _read(
+        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
+    )
     refuse_random(model, f"the {family.name} model")
     if errors == ANY:
         return fit_moments(formula, model, level, design)
@@ -283,7 +309,10 @@ def _read(
     channels = _with_designs(formula, data, channels, designs)
     design = sample.design(data)
     rows = each_row(check_frame(data))
-    together = rows if designs is not None else _alike(formula, data, channels, predictors, design)
+    if designs is not None:
+        together = rows
+    else:
+        together = _alike(formula, data, channels, predictors, design)
     added_up = put_design_together(design, together)
     if TIMES in data.columns:
         together = replace(together, of_row=None)
@@ -310,7 +339,7 @@ def _alike(
     columns = [
         find_column(check_frame(data), name, is_randomized(name, channels)) for name in dict.fromkeys(names)
     ]
-    other = next((one for one in map(needs_all_rows, parts) if one is not None), None)
+    other = next((reason for reason in map(needs_all_rows, parts) if reason is not None), None)
     if other is not None and TIMES in data.columns:
         raise AnalysisError(
             f"{other} in the formula may need all respondents at once, and these are put together while they are read",
@@ -324,16 +353,18 @@ def _alike(
 
 
 def _with_designs(formula: str, data: pd.DataFrame, channels: Any, designs: Designs | None) -> Mechanisms:
-    """Put designs in the place of their names; a mechanism by itself is the outcome's."""
+    """Replace the names of designs by the designs; a mechanism by itself is the outcome's."""
     if designs is None and isinstance(channels, Mechanism | Channel):
         return {parse_formula(formula)[0]: channels}
-    outcome = parse_formula(formula)[0] if designs is not None else None
-    found: Mechanisms = with_designs(channels, designs, data, outcome)
+    outcome = None
+    if designs is not None:
+        outcome = parse_formula(formula)[0]
+    mechanisms: Mechanisms = with_designs(channels, designs, data, outcome)
     if designs is not None and is_column(channels):
         # One column serves every question of the surveys; the formula says which are meant.
         named = {outcome, *variables_of(parse_formula(formula)[1])}
-        found = {name: one for name, one in found.items() if name in named}  # type: ignore[union-attr]
-    return found
+        mechanisms = {name: mechanism for name, mechanism in mechanisms.items() if name in named}  # type: ignore[union-attr]
+    return mechanisms
 
 
 def _check(level: float, information: str, penalty: str) -> None:

@@ -10,10 +10,10 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import check_frame
-from hushpoll_analysis.data.distinct_rows import DistinctRows
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.columns import check_frame
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.distinct_rows import DistinctRows
 
 from .fit import Coefficients, ModelFit
 from .formula import ModelTerms
@@ -98,8 +98,11 @@ class MomentFit(Coefficients):
         if data is None:
             assert self.people is not None
             of_row = self.people.of_row
-            whole = self.terms.frame if of_row is None else self.terms.frame.iloc[of_row]
-            return whole.set_axis(self.people.index)
+            if of_row is None:
+                frame = self.terms.frame
+            else:
+                frame = self.terms.frame.iloc[of_row]
+            return frame.set_axis(self.people.index)
         data = check_frame(data)
         missing = [name for name in self.terms.frame.columns if name not in data.columns]
         if missing:
@@ -168,28 +171,33 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
     weights, width = likelihood.weights, len(data.names)
     coef = moments.solve(weights)
     if design is not None and design.replicates is not None:
-        again = [moments.solve(np.asarray(one, dtype=np.float64)) for one in design.replicates.weights.T]
+        again = [
+            moments.solve(np.asarray(column, dtype=np.float64)) for column in design.replicates.weights.T
+        ]
         covariance = design.replicates.spread(np.stack(again), coef)
     else:
         covariance = _spread(moments.influence(weights, coef), data, design)
-    df = None if design is None else design.degrees_of_freedom + 1 - width
+    if design is None:
+        df = None
+    else:
+        df = design.degrees_of_freedom + 1 - width
     if df is not None and df < 1:
         raise AnalysisError(f"{width} coefficients are too many for the clusters and strata of this design")
     scale = data.scale[:width]
     inside = covariance / np.outer(scale, scale)
     notes = (*data.notes, *_few(data))
     return MomentFit(
-        formula,
-        data.n,
-        data.names,
-        coef / scale,
-        inside,
-        level,
-        data.randomized,
-        df,
-        notes,
-        data.terms,
-        data.rows,
+        formula=formula,
+        n=data.n,
+        names=data.names,
+        coef=coef / scale,
+        covariance=inside,
+        level=level,
+        randomized=data.randomized,
+        degrees_of_freedom=df,
+        notes=notes,
+        terms=data.terms,
+        people=data.rows,
     )
 
 
@@ -198,7 +206,9 @@ def _few(data: ModelData) -> tuple[str, ...]:
     if not data.randomized:
         return ()
     rarest = float(np.min(data.rows.times @ data.members()))
-    return () if rarest >= _ENOUGH else (FEW.format(people=max(round(rarest), 0)),)
+    if rarest >= _ENOUGH:
+        return ()
+    return (FEW.format(people=max(round(rarest), 0)),)
 
 
 def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
@@ -213,8 +223,8 @@ def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
     coef = moments.solve(likelihood.weights)
     evaluation = likelihood.evaluate(fit.theta)
     inverse = np.linalg.inv(evaluation.information)
-    own = (evaluation.scores @ inverse)[:, :width]
-    spread = _spread(own - moments.influence(likelihood.weights, coef), data, design)
+    influence = (evaluation.scores @ inverse)[:, :width]
+    spread = _spread(influence - moments.influence(likelihood.weights, coef), data, design)
     gap = fit.theta[:width] - coef
     rank = int(np.linalg.matrix_rank(spread, hermitian=True))
     statistic = float(gap @ np.linalg.pinv(spread, hermitian=True) @ gap)
@@ -222,8 +232,10 @@ def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
     if p < _UNLIKELY:
         return (DISAGREE.format(p=p),)
     if design is None:
-        times = float(np.sqrt(np.max(np.diag(_spread(own, data, None)) / np.diag(inverse)[:width])))
-        return (TOO_SMALL.format(times=times),) if times > _WIDER else ()
+        times = float(np.sqrt(np.max(np.diag(_spread(influence, data, None)) / np.diag(inverse)[:width])))
+        if times > _WIDER:
+            return (TOO_SMALL.format(times=times),)
+        return ()
     return ()
 
 
@@ -259,5 +271,5 @@ def _spread(influence: Floats, data: ModelData, design: SampleDesign | None) -> 
         return design.total_covariance(influence)
     times = data.rows.times
     people = float(times.sum())
-    found = (influence * times[:, None]).T @ influence * (people / max(people - 1.0, 1.0))
-    return np.asarray(found, dtype=np.float64)
+    spread = (influence * times[:, None]).T @ influence * (people / max(people - 1.0, 1.0))
+    return np.asarray(spread, dtype=np.float64)

@@ -1,7 +1,7 @@
 """What the randomization adds to each respondent's score: the part of an error that a finite population leaves.
 
 Whom a sample takes matters less, the more of a finite population it takes; what the devices drew matters as before. So
-the standard errors of a model need Var(score | truth) beside the variance of the scores. It is summed over all reports
+the standard errors of a model need Var(score | truth) and the variance of the scores. It is summed over all reports
 that could have come, at the fitted chances of the truths.
 """
 
@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.columns import SetVariable, Variable
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import SetVariable, Variable
 
 from .families import MOST_REPORTS, report_tables
 from .likelihood import Likelihood
@@ -40,10 +40,10 @@ def score_noise(data: ModelData, theta: Floats) -> Floats:
         return second
     truth = _truths(data, likelihood, theta)
     means = np.zeros((*truth.shape, size))
-    for given, scores in _reports(data, likelihood, theta, truth.shape):
-        chance = np.sum(truth * given, axis=(1, 2))
+    for reported, scores in _reports(data, likelihood, theta, truth.shape):
+        chance = np.sum(truth * reported, axis=(1, 2))
         second += chance[:, None, None] * scores[:, :, None] * scores[:, None, :]
-        means += given[..., None] * scores[:, None, None, :]
+        means += reported[..., None] * scores[:, None, None, :]
     second -= np.einsum("njk,njka,njkb->nab", truth, means, means, optimize=True)
     return second
 
@@ -66,29 +66,32 @@ def _reports(
 ) -> Iterator[tuple[Floats, Floats]]:
     """Every report that could have come: its chance under each truth, and the scores that it would have given."""
     model = likelihood.outcome
-    own = data.outcome.variable
-    sizes = [_reports_of(one) for _, one in data.terms.randomized]
+    variable = data.outcome.variable
+    sizes = [_reports_of(variable) for _, variable in data.terms.randomized]
     if data.outcome.randomized:
-        sizes.append(own.sets.sets if isinstance(own, SetVariable) else model.reports)
+        sizes.append(variable.sets.sets if isinstance(variable, SetVariable) else model.reports)
     if math.prod(sizes) > MOST_REPORTS:
         raise AnalysisError(
             f"a finite population needs a sum over all reports, and these columns have {math.prod(sizes):,} together, "
             f"more than {MOST_REPORTS:,}",
             "use fewer randomized predictors, or leave population= out (standard errors are then a little too large)",
         )
-    outcomes = range(model.reports) if data.outcome.randomized else range(1)
-    hidden = [report_tables(one) for _, one in data.terms.randomized]
-    for report, *others in product(outcomes, *map(range, sizes[: len(hidden)])):
+    if data.outcome.randomized:
+        outcomes = range(model.reports)
+    else:
+        outcomes = range(1)
+    hidden = [report_tables(variable) for _, variable in data.terms.randomized]
+    for report, *hidden_reports in product(outcomes, *map(range, sizes[: len(hidden)])):
         seen = np.ones(likelihood.seen.shape)
-        for number, ((tables, rows), other) in enumerate(zip(hidden, others, strict=True)):
+        for number, ((tables, rows), other) in enumerate(zip(hidden, hidden_reports, strict=True)):
             column = report_column(tables, rows, other, len(seen))
             seen = seen * column[:, [level[number] for level in data.terms.levels]]
-        given = np.broadcast_to(seen[:, :, None], shape)
+        chances = np.broadcast_to(seen[:, :, None], shape)
         changed = replace(likelihood, seen=seen)
         if data.outcome.randomized:
             changed = replace(changed, outcome=model.reporting(report))
-            given = given * changed.outcome.given(likelihood.split(theta)[2])[:, None, :]
-        yield given, changed.scores(theta)
+            chances = chances * changed.outcome.given(likelihood.split(theta)[2])[:, None, :]
+        yield chances, changed.scores(theta)
 
 
 def _reports_of(variable: Variable) -> int:
@@ -109,10 +112,10 @@ def _number_noise(
     """
     view, b = hidden.view, hidden.weights
     try:
-        of_mean, of_square = (view.noise_by_report(one)[hidden.codes] for one in (b, b**2))
+        of_mean, of_square = (view.noise_by_report(weights)[hidden.codes] for weights in (b, b**2))
         of_both = view.by_report(_with_square, b)[hidden.codes]
     except NotIdentifiedError:
-        of_mean, of_square = (np.full(len(hidden.codes), view.noise(one).max()) for one in (b, b**2))
+        of_mean, of_square = (np.full(len(hidden.codes), view.noise(weights).max()) for weights in (b, b**2))
         of_both = np.zeros(len(hidden.codes))
     of_mean = of_mean + (hidden.spacing / 2.0) ** 2
     design = likelihood.design[0]

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from hushpoll_analysis.channel.view import set_view
-from hushpoll_analysis.data.columns import Mechanisms
-from hushpoll_analysis.data.option_columns import option_of, options_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import Mechanisms
+from hushpoll_analysis.sample.option_columns import option_of, options_of
 from hushpoll_analysis.tidy import Tidy
 
 from .fit import ModelFit
@@ -51,8 +51,8 @@ class OptionFits(Tidy):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the standard errors contain, and which fits were held."""
-        said = [f"{option}: {note}" for option, fit in self.fits.items() for note in fit.notes]
-        return (*said, *self.remarks)
+        option_notes = [f"{option}: {note}" for option, fit in self.fits.items() for note in fit.notes]
+        return (*option_notes, *self.remarks)
 
     def _stacked(self, make: Callable[[ModelFit], pd.DataFrame]) -> pd.DataFrame:
         return pd.concat({option: make(fit) for option, fit in self.fits.items()}, names=[self.outcome])
@@ -133,8 +133,8 @@ def fit_options(formula: str, channels: Any, fit: Callable[[str], ModelFit]) -> 
             f"name the one to model with event= ({', '.join(options[:12])}{', ...' * (len(options) > 12)}), or use "
             "multinomial",
         )
-    found = {option: fit(option_formula(formula, channels, option)) for option in options}
-    return OptionFits(formula, outcome, found)
+    fits = {option: fit(option_formula(formula, channels, option)) for option in options}
+    return OptionFits(formula, outcome, fits)
 
 
 def _mechanism(channels: Any, name: str) -> Any:

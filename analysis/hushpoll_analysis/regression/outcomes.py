@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import special
 
 from hushpoll_analysis.channel.view import ChannelView, Floats
-from hushpoll_analysis.data.columns import Codes
+from hushpoll_analysis.sample.columns import Codes
 
 from .links import chance_of
 
@@ -53,7 +53,7 @@ class Outcome(Protocol):
 
     @property
     def extra(self) -> int:
-        """Number E of parameters beside the coefficients."""
+        """Number E of parameters besides the coefficients."""
 
     @property
     def extra_names(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class Outcome(Protocol):
         """How many different reports there can be."""
 
     def reporting(self, report: int) -> Outcome:
-        """Return the outcome if everybody had sent this report."""
+        """Return the outcome if each respondent had sent this report."""
 
     def given(self, extra: Floats) -> Floats:
         """Return the chance of each respondent's report under every true answer (n x K)."""
@@ -179,15 +179,15 @@ class BinaryOutcome:
 
     def moves(self, high: Floats, low: Floats, extra: Floats) -> Floats:
         """Return how each report's chance moves with the log-odds of each unknown share (E x n)."""
-        found = np.zeros((self.extra, len(high)))
+        slopes = np.zeros((self.extra, len(high)))
         for number in range(self.extra):
             assert self.unknown_of is not None
             assert self.no_slope is not None
             assert self.yes_slope is not None
             share = float(special.expit(extra[number]))
             move = (self.no_slope * low + self.yes_slope * high) * share * (1.0 - share)
-            found[number] = np.where(self.unknown_of == number, move, 0.0)
-        return found
+            slopes[number] = np.where(self.unknown_of == number, move, 0.0)
+        return slopes
 
     def terms(self, eta: Floats, extra: Floats) -> Terms:
         """Return log(c0 (1 - mu) + c1 mu) and its derivatives."""
@@ -219,12 +219,14 @@ class BinaryOutcome:
         if len(self.tables) == 1:
             # Report by report: everybody has the same table, and nothing has to be picked out.
             table = self.tables[0]
-            found = np.zeros(len(eta))
+            information = np.zeros(len(eta))
             for no, yes in zip(table[0].tolist(), table[1].tolist(), strict=True):
                 if no != yes:
                     chance = no * low + yes * high
-                    found += np.divide((yes - no) ** 2, chance, out=np.zeros_like(eta), where=chance > TINY)
-            return np.asarray(slope**2 * found)
+                    information += np.divide(
+                        (yes - no) ** 2, chance, out=np.zeros_like(eta), where=chance > TINY
+                    )
+            return np.asarray(slope**2 * information)
         result = np.zeros(len(eta))
         for number, table in enumerate(self.tables):
             mine = self.table_of == number

@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.counts import check_level
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
 from .formula import forgets_rows
@@ -43,11 +43,16 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
     """
     terms, model = fit.data.terms, fit.data.likelihood.outcome
     hidden = [name for name, _ in terms.randomized]
-    told = [name for name in hidden if name in frame.columns]
-    if told and told != hidden:
+    answered = [name for name in hidden if name in frame.columns]
+    if answered and answered != hidden:
         raise AnalysisError(f"give the true answers of all of {', '.join(hidden)}, or of none")
-    matrices = terms.given(frame) if told else terms.matrix(frame)
-    covariates = terms.covariates(frame if people is None else people) if hidden and not told else None
+    if answered:
+        matrices = terms.given(frame)
+    else:
+        matrices = terms.matrix(frame)
+    covariates = None
+    if hidden and not answered:
+        covariates = terms.covariates(frame if people is None else people)
 
     def chances(theta: Floats) -> Floats:
         beta, gamma, extra = _plain(fit).split(theta)
@@ -59,7 +64,9 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
         lines = covariates @ (gamma / class_scale).T
         classes = special.softmax(np.concatenate([np.zeros((len(frame), 1)), lines], axis=1), axis=1)
         parts = [model.chances(matrix @ beta.T, extra) for matrix in matrices]
-        return np.asarray(sum(classes[:, j : j + 1] * part for j, part in enumerate(parts)), dtype=np.float64)
+        return np.asarray(
+            sum(classes[:, j : j + 1] * chance for j, chance in enumerate(parts)), dtype=np.float64
+        )
 
     return chances
 
@@ -72,7 +79,7 @@ def _plain(fit: ModelFit) -> Likelihood:
 
 
 def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the columns of the model; of its own data without the randomized predictors' reports."""
+    """Return the columns of the model; for the data of the fit without the randomized predictors' reports."""
     terms = fit.data.terms
     hidden = [name for name, _ in terms.randomized]
     if data is None:
@@ -80,14 +87,16 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
     if not isinstance(data, pd.DataFrame):
         raise AnalysisError(f"data: expected a pandas DataFrame, got {type(data).__name__}")
     _refuse_forgetful(fit, None)
-    needed = [name for name in terms.frame.columns if name not in hidden]
-    missing = [name for name in needed if name not in data.columns]
+    columns = [name for name in terms.frame.columns if name not in hidden]
+    missing = [name for name in columns if name not in data.columns]
     if missing:
-        raise AnalysisError(f"there is no column {missing[0]!r} to predict from", f"the model needs {needed}")
+        raise AnalysisError(
+            f"there is no column {missing[0]!r} to predict from", f"the model needs {columns}"
+        )
     if data.empty:
         raise AnalysisError("the table has no rows to predict for")
-    kept = [*needed, *(name for name in hidden if name in data.columns)]
-    frame = data[kept]
+    copied = [*columns, *(name for name in hidden if name in data.columns)]
+    frame = data[copied]
     if frame.isna().to_numpy().any():
         raise AnalysisError("some rows have missing values", "drop them, or fill them, first")
     return frame
@@ -96,12 +105,12 @@ def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
 def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
     """Return a statistic (flat) and its standard errors by the delta method, with central differences."""
     value = statistic(fit.theta)
-    free = [place for place in range(len(fit.theta)) if place not in fit.held]
+    free = [position for position in range(len(fit.theta)) if position not in fit.held]
     slopes = np.zeros((value.size, len(free)))
-    for column, place in enumerate(free):
+    for column, position in enumerate(free):
         up, down = fit.theta.copy(), fit.theta.copy()
-        up[place] += _STEP
-        down[place] -= _STEP
+        up[position] += _STEP
+        down[position] -= _STEP
         slopes[:, column] = (statistic(up) - statistic(down)).reshape(-1) / (2.0 * _STEP)
     # From the scale that people read back to that of the search.
     back = np.linalg.inv(fit.slope[np.ix_(free, free)])
@@ -113,7 +122,10 @@ def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
 def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> pd.DataFrame:
     """One row a respondent, and for several answers one block an answer."""
     frame = _frame(fit, data)
-    index = frame.index if data is not None else fit.data.rows.index
+    if data is not None:
+        index = frame.index
+    else:
+        index = fit.data.rows.index
     z = fit.quantile(fit.level if level is None else check_level(level))
     chosen = list(fit.data.outcome.shown)
     chances = answer_chances(fit, frame)
@@ -124,7 +136,9 @@ def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> 
     value, se = with_slopes(fit, statistic)
     low, high = _limits(fit, value, se, z)
     result = pd.DataFrame({"estimate": value, "se": se, "low": low, "high": high})
-    of_row = fit.data.rows.of_row if data is None else None
+    of_row = None
+    if data is None:
+        of_row = fit.data.rows.of_row
     blocks = []
     for number in range(len(chosen)):
         block = result.iloc[number * len(frame) : (number + 1) * len(frame)]
@@ -132,7 +146,10 @@ def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> 
     if len(chosen) == 1:
         return blocks[0]
     labels: list[Any] = [fit.data.outcome.labels[k] for k in chosen]
-    inner = list(index.names) if isinstance(index, pd.MultiIndex) else [index.name or "row"]
+    if isinstance(index, pd.MultiIndex):
+        inner = list(index.names)
+    else:
+        inner = [index.name or "row"]
     return pd.concat(blocks, keys=labels, names=["answer", *inner])
 
 
@@ -151,9 +168,12 @@ def marginal_effects(
     """Average over the data of dP/dx, or of P(one value) - P(the first value)."""
     terms = fit.data.terms
     columns = list(terms.frame.columns)
-    wanted = columns if variables is None else list(one_or_more(variables, "variables"))
+    if variables is None:
+        chosen_variables = columns
+    else:
+        chosen_variables = list(one_or_more(variables, "variables"))
     discrete = one_or_more(discrete, "discrete")
-    unknown = [name for name in [*wanted, *discrete] if name not in columns]
+    unknown = [name for name in [*chosen_variables, *discrete] if name not in columns]
     if unknown:
         raise AnalysisError(f"{unknown[0]!r} is not a predictor of the model", f"it has {', '.join(columns)}")
     names: list[tuple[Any, ...]] = []
@@ -161,7 +181,7 @@ def marginal_effects(
     limits: list[Floats] = []
     z = fit.quantile(fit.level if level is None else check_level(level))
     faint = _is_faint(fit)
-    for name in wanted:
+    for name in chosen_variables:
         # One at a time: each holds the model's matrix of the whole data, twice.
         for label, effect in _effects(fit, name, name in discrete):
             names.append((name, label))
@@ -172,7 +192,7 @@ def marginal_effects(
             )
     if not parts:
         raise AnalysisError("the model has no predictors, so there are no marginal effects")
-    value, se = (np.concatenate(one) for one in zip(*parts, strict=True))
+    value, se = (np.concatenate(values) for values in zip(*parts, strict=True))
     wide = [fit.data.outcome.labels[k] for k in list(fit.data.outcome.shown)]
     low, high = np.concatenate(limits, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -182,7 +202,10 @@ def marginal_effects(
     rows = pd.DataFrame({"effect": value, "se": se, "z": ratio, "p_value": p, "low": low, "high": high})
     keys = [(*pair, answer) for pair in names for answer in wide]
     index = pd.MultiIndex.from_tuples(keys, names=["variable", "contrast", "answer"])
-    rows.index = index.droplevel("answer") if len(wide) == 1 else index
+    if len(wide) == 1:
+        rows.index = index.droplevel("answer")
+    else:
+        rows.index = index
     return rows
 
 
@@ -240,16 +263,16 @@ def _effects(fit: ModelFit, name: str, stepped: bool) -> Iterator[tuple[str, Sta
 
 def _refuse_forgetful(fit: ModelFit, name: str | None) -> None:
     """Refuse other rows for parts of a formula that would mean something else with them."""
-    found = forgets_rows(fit.formula, name)
-    if found is not None:
+    effect = forgets_rows(fit.formula, name)
+    if effect is not None:
         raise AnalysisError(
-            f"{found} in the formula depends on all rows, so it means something else for other values",
+            f"{effect} in the formula depends on all rows, so it means something else for other values",
             "use what remembers the rows of the fit, such as center(...) or scale(...), or compute a column before",
         )
 
 
 def _spread(values: Floats, times: Floats) -> float:
-    """Return the standard deviation of values that came so many times."""
+    """Return the standard deviation of values, each with its number of occurrences."""
     gaps = values - np.average(values, weights=times)
     return float(np.sqrt(np.average(gaps**2, weights=times)))
 
@@ -265,11 +288,11 @@ def _constant(column: pd.Series[Any], value: Any) -> Any:
 
 
 def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]:
-    """Everybody's true answer set to one value, the other randomized predictors as their own model has them."""
+    """All true answers set to one value, the other randomized predictors as their own model has them."""
     terms = fit.data.terms
-    place = [one for one, _ in terms.randomized].index(name)
+    position = [hidden for hidden, _ in terms.randomized].index(name)
     variable = dict(terms.randomized)[name]
-    base = terms.frame.drop(columns=[one for one, _ in terms.randomized])
+    base = terms.frame.drop(columns=[hidden for hidden, _ in terms.randomized])
     weights, matrix = _plain(fit).weights, terms.matrix(base)
 
     def average(theta: Floats, k: int) -> Floats:
@@ -281,7 +304,7 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]
         chosen = list(fit.data.outcome.shown)
         result = np.zeros((len(base), len(chosen)))
         for j, level in enumerate(terms.levels):
-            moved = terms.levels.index((*level[:place], k, *level[place + 1 :]))
+            moved = terms.levels.index((*level[:position], k, *level[position + 1 :]))
             result += classes[:, j : j + 1] * model.chances(matrix[moved] @ beta.T, extra)[:, chosen]
         return np.asarray(weights @ result / weights.sum(), dtype=np.float64)
 

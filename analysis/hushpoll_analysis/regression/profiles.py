@@ -29,8 +29,8 @@ def profile_limits(fit: ModelFit, statistic: Callable[[Floats], Floats], se: Flo
         return likelihood.evaluate(theta).log_likelihood - top + drop
 
     def slope(theta: Floats) -> Floats:
-        found = likelihood.evaluate(theta)
-        return np.asarray(likelihood.weights @ found.scores, dtype=np.float64)
+        evaluation = likelihood.evaluate(theta)
+        return np.asarray(likelihood.weights @ evaluation.scores, dtype=np.float64)
 
     middle = statistic(fit.theta)
     limits = np.stack([middle - z * se, middle + z * se])
@@ -41,16 +41,18 @@ def profile_limits(fit: ModelFit, statistic: Callable[[Floats], Floats], se: Flo
         def height(theta: Floats) -> float:
             return -side * float(statistic(theta)[k]) / max(float(se[k]), 1e-9)
 
-        found = optimize.minimize(
+        minimum = optimize.minimize(
             height,
             fit.theta,
             method="SLSQP",
             constraints=[{"type": "ineq", "fun": room, "jac": slope}],
             options={"maxiter": 60, "ftol": 1e-6},
         )
-        value = float(statistic(found.x)[k])
-        usable = np.isfinite(value) and room(found.x) > -0.05
-        return value if usable else float(middle[k]) + side * z * float(se[k])
+        value = float(statistic(minimum.x)[k])
+        usable = np.isfinite(value) and room(minimum.x) > -0.05
+        if usable:
+            return value
+        return float(middle[k]) + side * z * float(se[k])
 
     for k in range(len(middle)):
         limits[0, k] = min(limits[0, k], end(k, -1.0))

@@ -13,12 +13,12 @@ from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.two_group_designs import PartlyKnown
 from hushpoll_analysis.channel.view import ChannelView, channel_view
-from hushpoll_analysis.data.columns import randomized_variable, read_column, report_codes
-from hushpoll_analysis.data.listed_sets import read_listed
-from hushpoll_analysis.data.members import refuse_together, with_members
-from hushpoll_analysis.data.option_columns import option_names, with_options
-from hushpoll_analysis.data.row_designs import Designs, RowDesigns, with_designs
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import randomized_variable, read_column, report_codes
+from hushpoll_analysis.sample.listed_sets import read_listed
+from hushpoll_analysis.sample.members import refuse_together, with_members
+from hushpoll_analysis.sample.option_columns import option_names, with_options
+from hushpoll_analysis.sample.row_designs import Designs, RowDesigns, with_designs
 
 from .formula import parse_formula, variables_of
 from .outcomes import HiddenNumber
@@ -36,13 +36,13 @@ def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd
         data = with_members(data, channels, used)
     if not names or not isinstance(data, pd.DataFrame):
         return data, channels
-    frame, known, _ = with_options(data, channels, names)
-    if known is channels:
+    frame, known_channels, _ = with_options(data, channels, names)
+    if known_channels is channels:
         return data, channels
     outcome, right, _ = parse_formula(formula)
-    needed = {outcome, *variables_of(right)}
-    assert isinstance(known, dict)
-    return frame, {name: one for name, one in known.items() if name in needed}
+    names_used = {outcome, *variables_of(right)}
+    assert isinstance(known_channels, dict)
+    return frame, {name: channel for name, channel in known_channels.items() if name in names_used}
 
 
 def unbiased_outcome(
@@ -73,9 +73,11 @@ def unbiased_outcome(
 
 
 def _number(question: Question, data: pd.DataFrame) -> HiddenNumber:
-    found = randomized_variable(question.id, {question.id: question.mechanism}, of_shares=False, as_sets=True)
-    assert found is not None
-    variable, codes = read_listed(found, read_column(data, question.id, True))
+    randomized = randomized_variable(
+        question.id, {question.id: question.mechanism}, of_shares=False, as_sets=True
+    )
+    assert randomized is not None
+    variable, codes = read_listed(randomized, read_column(data, question.id, True))
     weights = variable.view.solution([float(value) for value in question.answers.values or ()])
     return HiddenNumber(variable.view, codes, weights, float(question.answers.spacing))
 
@@ -89,34 +91,36 @@ def _refuse_hidden(outcome: str, hidden: list[str]) -> None:
 
 
 def _by_rows(
-    outcome: str, right: Any, known: Any, designs: Designs, data: pd.DataFrame
+    outcome: str, right: Any, channels: Any, designs: Designs, data: pd.DataFrame
 ) -> tuple[pd.DataFrame, HiddenNumber] | None:
     """Return the same where each row has its own design; None unless surveys say which number an answer stands for."""
-    rows = known.get(outcome) if isinstance(known, dict) else None
+    rows = None
+    if isinstance(channels, dict):
+        rows = channels.get(outcome)
     if not isinstance(rows, RowDesigns):
         return None
-    surveys = [one for one in (designs[name] for name in rows.names) if isinstance(one, Survey)]
-    asked = [question for survey in surveys for question in survey.questions if question.id == outcome]
-    scales = {one.answers.values for one in asked}
-    if not asked or None in scales or rows.unknown:
+    surveys = [design for design in (designs[name] for name in rows.names) if isinstance(design, Survey)]
+    questions = [question for survey in surveys for question in survey.questions if question.id == outcome]
+    scales = {question.answers.values for question in questions}
+    if not questions or None in scales or rows.unknown:
         return None
     if len(scales) > 1:
         raise AnalysisError(
             f"designs: the answers of {outcome!r} stand for different numbers in different surveys",
             "give surveys that ask it on the same scale",
         )
-    _refuse_hidden(outcome, sorted(variables_of(right) & {str(name) for name in known}))
-    values = [float(value) for value in asked[0].answers.values or ()]
+    _refuse_hidden(outcome, sorted(variables_of(right) & {str(name) for name in channels}))
+    values = [float(value) for value in questions[0].answers.values or ()]
     blocks: list[ChannelView] = []
-    for one in rows.designs:
-        assert not isinstance(one, PartlyKnown), "surveys have none"
-        blocks.append(TableView(np.eye(len(values))) if one is None else channel_view(one))
+    for design in rows.designs:
+        assert not isinstance(design, PartlyKnown), "surveys have none"
+        blocks.append(TableView(np.eye(len(values))) if design is None else channel_view(design))
     view = StackedView(blocks, rows.fractions)
     column = read_column(data, outcome, True)
     reports = np.zeros(len(data), dtype=np.int64)
-    for place, block in enumerate(blocks):
-        reports[rows.rows == place] = report_codes(column[rows.rows == place], block.outcomes)
+    for block_number, block in enumerate(blocks):
+        reports[rows.rows == block_number] = report_codes(column[rows.rows == block_number], block.outcomes)
     number = HiddenNumber(
-        view, view.codes(reports, rows.rows), view.solution(values), float(asked[0].answers.spacing)
+        view, view.codes(reports, rows.rows), view.solution(values), float(questions[0].answers.spacing)
     )
     return data.assign(**{outcome: number.weights[number.codes]}), number

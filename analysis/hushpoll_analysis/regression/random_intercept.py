@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import optimize, special
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes
+from hushpoll_analysis.sample.columns import Codes
 
 from .links import chance_of
 from .outcomes import TINY, BinaryOutcome
@@ -65,38 +65,38 @@ class RandomIntercept:
         width = self.design.shape[1]
         return self.design @ theta[:width], self.outcome.known(theta[width:-1]), math.exp(theta[-1])
 
-    def _logs(self, known: BinaryOutcome, eta: Floats) -> tuple[Floats, Floats]:
+    def _logs(self, outcome: BinaryOutcome, eta: Floats) -> tuple[Floats, Floats]:
         """Return log g and its slope."""
-        high, low, slope, _ = chance_of(known.link)(eta)
-        likely = np.maximum(known.no * low + known.yes * high, TINY)
-        return np.log(likely), (known.yes - known.no) * slope / likely
+        high, low, slope, _ = chance_of(outcome.link)(eta)
+        likely = np.maximum(outcome.no * low + outcome.yes * high, TINY)
+        return np.log(likely), (outcome.yes - outcome.no) * slope / likely
 
     def modes(self, theta: Floats) -> tuple[Floats, Floats]:
         """Find each group's most likely shift (in standard deviations), and the information there."""
-        base, known, sd = self._parts(theta)
+        base, outcome, sd = self._parts(theta)
         shift = self.memory.get("modes", np.zeros(self.count)).copy()
 
         def height(at: Floats) -> Floats:
-            return self._sums(self._logs(known, base + sd * at[self.groups])[0]) - 0.5 * at**2
+            return self._sums(self._logs(outcome, base + sd * at[self.groups])[0]) - 0.5 * at**2
 
         now = height(shift)
         for _ in range(100):
             eta = base + sd * shift[self.groups]
-            slope = sd * self._sums(self._logs(known, eta)[1]) - shift
-            information = 1.0 + sd**2 * self._sums(known.fisher(eta))
+            slope = sd * self._sums(self._logs(outcome, eta)[1]) - shift
+            information = 1.0 + sd**2 * self._sums(outcome.fisher(eta))
             step = slope / information
             if np.max(np.abs(step)) < 1e-10:
                 break
             for _ in range(30):
-                found = height(shift + step)
-                worse = found < now - 1e-12
+                height_there = height(shift + step)
+                worse = height_there < now - 1e-12
                 if not worse.any():
                     break
                 step = np.where(worse, step / 2.0, step)
-            shift, now = shift + step, found
+            shift, now = shift + step, height_there
         self.memory["modes"] = shift
         eta = base + sd * shift[self.groups]
-        return shift, 1.0 + sd**2 * self._sums(known.fisher(eta))
+        return shift, 1.0 + sd**2 * self._sums(outcome.fisher(eta))
 
     def log_likelihood(self, theta: Floats) -> float:
         """Sum the shifts out."""
@@ -115,27 +115,27 @@ class RandomIntercept:
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
         """Return the height and its slope; the latter with the nodes where they are, exact but for few nodes."""
-        base, known, sd = self._parts(theta)
+        base, outcome, sd = self._parts(theta)
         shifts, parts, slopes, spread = self._nodes(theta)
-        each = special.logsumexp(parts, axis=0)
-        share = np.exp(parts - each)[:, self.groups]
+        log_likelihoods = special.logsumexp(parts, axis=0)
+        share = np.exp(parts - log_likelihoods)[:, self.groups]
         share = share * self.times
-        own = np.sum(share * slopes, axis=0)
+        own_slope = np.sum(share * slopes, axis=0)
         of_sd = float(np.sum(share * slopes * sd * shifts[:, self.groups]))
-        value = float(np.sum(each + np.log(math.sqrt(2.0) * spread)))
+        value = float(np.sum(log_likelihoods + np.log(math.sqrt(2.0) * spread)))
         extra = theta[self.design.shape[1] : -1]
         of_shares = np.zeros(len(extra))
         for q in range(self.points if len(extra) else 0):
-            high, low, _, _ = chance_of(known.link)(base + sd * shifts[q][self.groups])
-            likely = np.maximum(known.no * low + known.yes * high, TINY)
+            high, low, _, _ = chance_of(outcome.link)(base + sd * shifts[q][self.groups])
+            likely = np.maximum(outcome.no * low + outcome.yes * high, TINY)
             of_shares += self.outcome.moves(high, low, extra) @ (share[q] / likely)
-        slope = np.concatenate([self.design.T @ own, of_shares, [of_sd]])
+        slope = np.concatenate([self.design.T @ own_slope, of_shares, [of_sd]])
         more, bend = self.weak_prior(theta)
         return value + more, slope + bend
 
     def _nodes(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return shifts of each node and group, the logarithm of their weights, each person's slope, and the spread."""
-        base, known, sd = self._parts(theta)
+        base, outcome, sd = self._parts(theta)
         middle, information = self.modes(theta)
         spread = information**-0.5
         nodes, weights = _gauss_hermite(self.points)
@@ -144,7 +144,7 @@ class RandomIntercept:
         shifts = np.empty((self.points, self.count))
         for q, (node, weight) in enumerate(zip(nodes, weights, strict=True)):
             shifts[q] = middle + math.sqrt(2.0) * spread * node
-            logs, slopes[q] = self._logs(known, base + sd * shifts[q][self.groups])
+            logs, slopes[q] = self._logs(outcome, base + sd * shifts[q][self.groups])
             parts[q] = math.log(weight) + node**2 + self._sums(logs) - 0.5 * shifts[q] ** 2
         return shifts, parts - 0.5 * math.log(2.0 * math.pi), slopes, spread
 
@@ -154,22 +154,24 @@ class RandomIntercept:
         With a generator each group's shift is drawn once from what its reports leave of it, so that the answers of one
         group hang together as they should.
         """
-        base, known, sd = self._parts(theta)
+        base, outcome, sd = self._parts(theta)
         shifts, parts, _, _ = self._nodes(theta)
         share = np.exp(parts - special.logsumexp(parts, axis=0))
         if rng is not None:
-            drawn = (rng.random(self.count) > np.cumsum(share, axis=0)).sum(axis=0)
-            share = np.eye(self.points)[:, np.minimum(drawn, self.points - 1)]
-        found = np.zeros((len(base), 2))
+            node = (rng.random(self.count) > np.cumsum(share, axis=0)).sum(axis=0)
+            share = np.eye(self.points)[:, np.minimum(node, self.points - 1)]
+        chances = np.zeros((len(base), 2))
         for q in range(self.points):
-            high, low, _, _ = chance_of(known.link)(base + sd * shifts[q][self.groups])
-            both = known.with_report(low, high, np.zeros(0))
-            found += share[q][self.groups][:, None] * both / np.maximum(both.sum(axis=1, keepdims=True), TINY)
-        return found
+            high, low, _, _ = chance_of(outcome.link)(base + sd * shifts[q][self.groups])
+            both = outcome.with_report(low, high, np.zeros(0))
+            chances += (
+                share[q][self.groups][:, None] * both / np.maximum(both.sum(axis=1, keepdims=True), TINY)
+            )
+        return chances
 
     def curved(self, theta: Floats) -> tuple[float, Floats, Floats]:
         """Return the height, its slope and its second derivatives, at fixed nodes; there is no unknown share."""
-        base, known, sd = self._parts(theta)
+        base, outcome, sd = self._parts(theta)
         width, size = self.design.shape[1], len(theta)
         middle, information = self.modes(theta)
         spread = information**-0.5
@@ -180,9 +182,9 @@ class RandomIntercept:
         shifts = middle + math.sqrt(2.0) * np.outer(nodes, spread)
         for q in range(self.points):
             eta = base + sd * shifts[q][self.groups]
-            high, low, slope, bend = chance_of(known.link)(eta)
-            likely = np.maximum(known.no * low + known.yes * high, TINY)
-            gap = (known.yes - known.no) / likely
+            high, low, slope, bend = chance_of(outcome.link)(eta)
+            likely = np.maximum(outcome.no * low + outcome.yes * high, TINY)
+            gap = (outcome.yes - outcome.no) / likely
             firsts[q] = gap * slope
             seconds[q] = gap * bend - firsts[q] ** 2
             heights[q] = (
@@ -191,9 +193,9 @@ class RandomIntercept:
             for k in range(width):
                 scores[q, :, k] = self._sums(firsts[q] * self.design[:, k])
             scores[q, :, -1] = sd * shifts[q] * self._sums(firsts[q])
-        each = special.logsumexp(heights, axis=0)
-        share = np.exp(heights - each)
-        value = float(np.sum(each + np.log(spread) - 0.5 * math.log(math.pi)))
+        log_likelihoods = special.logsumexp(heights, axis=0)
+        share = np.exp(heights - log_likelihoods)
+        value = float(np.sum(log_likelihoods + np.log(spread) - 0.5 * math.log(math.pi)))
         mean = np.einsum("qg,qgk->gk", share, scores)
         # Louis (1982): the mean curvature, and the spread of the scores over the nodes.
         hessian = np.einsum("qg,qga,qgb->ab", share, scores, scores, optimize=True) - mean.T @ mean
@@ -244,13 +246,13 @@ class RandomIntercept:
                 moved[free] += step
                 if last not in held:
                     moved[last] = min(max(moved[last], LEAST - 1.0), _LARGEST)
-                found = self.height(moved)
-                if found >= height - 1e-12 * n:
+                height_there = self.height(moved)
+                if height_there >= height - 1e-12 * n:
                     break
                 step = step / 2.0
             else:
                 break
-            gained, point, height = found - height, moved, found
+            gained, point, height = height_there - height, moved, height_there
             if gained < _SETTLED * n or (last not in held and not LEAST - 1.0 < point[last] < _LARGEST):
                 break
         return point, height
@@ -258,10 +260,10 @@ class RandomIntercept:
     def _slope(self, theta: Floats, free: npt.NDArray[np.int64]) -> Floats:
         """Return the slope by central differences: few nodes move with the parameters."""
         slope = np.zeros(len(theta))
-        for place in free.tolist():
+        for position in free.tolist():
             move = np.zeros(len(theta))
-            move[place] = STEP
-            slope[place] = (self.height(theta + move) - self.height(theta - move)) / (2.0 * STEP)
+            move[position] = STEP
+            slope[position] = (self.height(theta + move) - self.height(theta - move)) / (2.0 * STEP)
         return slope
 
     def maximum(self, start: Floats, fixed: Mapping[int, float] | None = None) -> tuple[Floats, float]:
@@ -270,21 +272,21 @@ class RandomIntercept:
         # Separated groups, which a prior holds, are flat for long: quasi-Newton steps cross that better.
         if len(start) == self.design.shape[1] + 1 and len(held) < len(start) and not self.prior:
             at = np.array(start, dtype=np.float64)
-            for place, value in held.items():
-                at[place] = value
+            for position, value in held.items():
+                at[position] = value
             return self._newton(at, held)
         free = np.array([k for k in range(len(start)) if k not in held])
         point = np.array(start, dtype=np.float64)
-        for place, value in held.items():
-            point[place] = value
+        for position, value in held.items():
+            point[position] = value
         n, last = float(self.times.sum()), len(start) - 1
 
         def full(values: Floats) -> Floats:
-            whole = point.copy()
-            whole[free] = values
+            theta = point.copy()
+            theta[free] = values
             if last not in held:
-                whole[last] = max(whole[last], LEAST - 1.0)
-            return whole
+                theta[last] = max(theta[last], LEAST - 1.0)
+            return theta
 
         def height(values: Floats) -> float:
             return -self.height(full(values)) / n
@@ -294,13 +296,13 @@ class RandomIntercept:
             if self.points >= _MANY:
                 return -value / n, np.asarray(-slope[free] / n, dtype=np.float64)
             moves = STEP * np.eye(len(values))
-            found = [(height(values + m) - height(values - m)) / (2.0 * STEP) for m in moves]
-            return -value / n, np.array(found)
+            slopes = [(height(values + m) - height(values - m)) / (2.0 * STEP) for m in moves]
+            return -value / n, np.array(slopes)
 
         if not len(free):
             return point, self.height(point)
-        found = optimize.minimize(both, point[free], jac=True, method="BFGS", options={"gtol": 1e-7})
-        best = full(found.x)
+        minimum = optimize.minimize(both, point[free], jac=True, method="BFGS", options={"gtol": 1e-7})
+        best = full(minimum.x)
         return best, self.height(best)
 
     def information(self, theta: Floats, free: list[int]) -> Floats:

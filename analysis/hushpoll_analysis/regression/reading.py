@@ -15,7 +15,8 @@ from hushpoll_client.mechanism import Mechanism
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Codes,
     Mechanisms,
     SetVariable,
@@ -24,9 +25,8 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_column,
 )
-from hushpoll_analysis.data.distinct_rows import DistinctRows
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.distinct_rows import DistinctRows
 
 from .families import Family, ReadOutcome, report_tables, seen_chances
 from .formula import (
@@ -103,19 +103,19 @@ def read_model(
     data, times = rows.frame, rows.times
     if data.empty:
         raise AnalysisError("the table of reports is empty", "there is nothing to fit")
-    needed = sorted(variables_of(right))
-    _check_names(formula, outcome_name, needed, channels)
+    names = sorted(variables_of(right))
+    _check_names(formula, outcome_name, names, channels)
     frame = pd.DataFrame(
         {
             name: read_column(data, name, is_randomized(name, channels)).reset_index(drop=True)
-            for name in needed
+            for name in names
         },
         index=range(len(data)),
     )
     randomized = [
-        (name, one)
-        for name in needed
-        if (one := randomized_variable(name, channels, as_sets=True)) is not None
+        (name, variable)
+        for name in names
+        if (variable := randomized_variable(name, channels, as_sets=True)) is not None
     ]
     other = needs_all_rows(right, [name for name, _ in randomized])
     if other is not None:
@@ -125,7 +125,7 @@ def read_model(
         )
     reported = read_column(data, outcome_name, is_randomized(outcome_name, channels))
     outcome = family.read(reported.reset_index(drop=True), outcome_name, channels)
-    codes = [one.codes(frame[name]) for name, one in randomized]
+    codes = [variable.codes(frame[name]) for name, variable in randomized]
     terms, matrix, covariates = read_terms(right, frame, randomized, predictors, family.intercept)
     naive = _reported_design(matrix, randomized, codes)
     people = round(float(times.sum()))
@@ -142,7 +142,9 @@ def read_model(
         covariates=covariates / class_size,
         seen=_seen(randomized, codes, terms.levels, len(data)),
         weights=times if design is None else design.weights,
-        offset=-sum(one.scale for one in (outcome.variable, *dict(randomized).values()) if _is_set(one)),
+        offset=-sum(
+            variable.scale for variable in (outcome.variable, *dict(randomized).values()) if _is_set(variable)
+        ),
     )
     lines = outcome.model.lines
     scale = np.concatenate(
@@ -152,25 +154,25 @@ def read_model(
     return ModelData(
         likelihood,
         _coefficient_names(terms.names, outcome, lines),
-        terms.class_names,
-        outcome,
-        outcome_name,
-        terms,
-        hidden,
-        naive / size,
-        _decoys(likelihood, outcome, randomized, codes, terms.levels),
-        scale,
-        random,
-        rows,
-        partial(_members, randomized, codes, terms.levels, len(data)),
+        class_names=terms.class_names,
+        outcome=outcome,
+        outcome_name=outcome_name,
+        terms=terms,
+        randomized=hidden,
+        naive=naive / size,
+        decoys=_decoys(likelihood, outcome, randomized, codes, terms.levels),
+        scale=scale,
+        random=random,
+        rows=rows,
+        members=partial(_members, randomized, codes, terms.levels, len(data)),
     )
 
 
-def _check_names(formula: str, outcome: str, needed: list[str], channels: Mechanisms) -> None:
-    if outcome in needed:
+def _check_names(formula: str, outcome: str, names: list[str], channels: Mechanisms) -> None:
+    if outcome in names:
         raise AnalysisError(f"{outcome!r} is on both sides of the formula", "take it off one side")
     if isinstance(channels, Mapping):
-        unused = {name for name, one in channels.items() if one is not None} - set(needed) - {outcome}
+        unused = {name for name, channel in channels.items() if channel is not None} - set(names) - {outcome}
         if unused:
             raise AnalysisError(
                 f"a channel is given for {sorted(unused)[0]!r}, which is not in the formula {formula!r}",
@@ -194,8 +196,8 @@ def _seen(
 ) -> Floats:
     """Chance of each respondent's predictor reports under every class."""
     seen = np.ones((n, len(levels)))
-    for number, ((name, one), reports) in enumerate(zip(randomized, codes, strict=True)):
-        seen *= seen_chances(one, reports, name)[:, [level[number] for level in levels]]
+    for number, ((name, variable), reports) in enumerate(zip(randomized, codes, strict=True)):
+        seen *= seen_chances(variable, reports, name)[:, [level[number] for level in levels]]
     return seen
 
 
@@ -204,17 +206,19 @@ def _members(
 ) -> Floats:
     """Return b_j(z) with mean 1 where the true predictors are in class j, else 0; reports are drawn independently."""
     members = np.ones((n, len(levels)))
-    for number, ((_, one), reports) in enumerate(zip(randomized, codes, strict=True)):
-        if _is_set(one):
-            assert isinstance(one.source, Mechanism | Channel)
-            parts = sampler(analysis_channel(one.source)).parts
-            own = [
-                channel_view(part.channel).solution([0.0, 1.0])[reports[:, k].astype(int)]
-                for k, part in enumerate(parts)
+    for number, ((_, variable), reports) in enumerate(zip(randomized, codes, strict=True)):
+        if _is_set(variable):
+            assert isinstance(variable.source, Mechanism | Channel)
+            parts = sampler(analysis_channel(variable.source)).parts
+            codes_of_row = [
+                channel_view(table.channel).solution([0.0, 1.0])[reports[:, k].astype(int)]
+                for k, table in enumerate(parts)
             ]
         else:
-            own = [one.view.solution(one.view.unit(k))[reports] for k in range(one.view.options)]
-        members *= np.stack(own, axis=1)[:, [level[number] for level in levels]]
+            codes_of_row = [
+                variable.view.solution(variable.view.unit(k))[reports] for k in range(variable.view.options)
+            ]
+        members *= np.stack(codes_of_row, axis=1)[:, [level[number] for level in levels]]
     return members
 
 
@@ -225,12 +229,15 @@ def _is_set(variable: Variable | None) -> TypeGuard[SetVariable]:
 def _reported_design(matrix: Floats, randomized: list[tuple[str, Variable]], codes: list[Codes]) -> Floats:
     """Return the model matrix with reports taken for answers: a place to start the search from."""
     chosen = np.zeros(matrix.shape[1], dtype=np.int64)
-    for (_, one), reports in zip(randomized, codes, strict=True):
-        if isinstance(one.view, StackedView):
-            reports = reports - one.view.offsets[np.searchsorted(one.view.offsets, reports, side="right") - 1]
-        elif _is_set(one):
+    for (_, variable), reports in zip(randomized, codes, strict=True):
+        if isinstance(variable.view, StackedView):
+            reports = (
+                reports
+                - variable.view.offsets[np.searchsorted(variable.view.offsets, reports, side="right") - 1]
+            )
+        elif _is_set(variable):
             reports = reports.argmax(axis=1)
-        chosen = chosen * one.view.options + np.minimum(reports, one.view.options - 1)
+        chosen = chosen * variable.view.options + np.minimum(reports, variable.view.options - 1)
     return np.asarray(matrix[chosen, np.arange(matrix.shape[1])], dtype=np.float64)
 
 
@@ -242,7 +249,7 @@ def _decoys(
     levels: tuple[tuple[int, ...], ...],
 ) -> tuple[DecoyShift, ...]:
     """How the likelihood moves with each decoy share that was counted; a channel is linear in it."""
-    found = []
+    decoys = []
     model = outcome.model
     if outcome.variable is not None and isinstance(model, BinaryOutcome):
         assert outcome.codes is not None
@@ -255,19 +262,19 @@ def _decoys(
                 moved = replace(model, no=model.no + step * move[1 - yes], yes=model.yes + step * move[yes])
                 return replace(likelihood, outcome=moved)
 
-            found.append(DecoyShift(variable.name, decoy.of, decoy.variance, shifted))
-    for number, ((name, one), reports) in enumerate(zip(randomized, codes, strict=True)):
-        decoy = one.counted_decoy
+            decoys.append(DecoyShift(variable.name, decoy.of, decoy.variance, shifted))
+    for number, ((name, randomized_term), reports) in enumerate(zip(randomized, codes, strict=True)):
+        decoy = randomized_term.counted_decoy
         if decoy is not None:
-            found.append(
+            decoys.append(
                 DecoyShift(
                     name,
                     decoy.of,
                     decoy.variance,
-                    _predictor_shift(likelihood, one, decoy, reports, levels, number),
+                    _predictor_shift(likelihood, randomized_term, decoy, reports, levels, number),
                 )
             )
-    return tuple(found)
+    return tuple(decoys)
 
 
 def _predictor_shift(

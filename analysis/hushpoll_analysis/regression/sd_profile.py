@@ -25,7 +25,7 @@ class StandardDeviationProfile:
     """The highest log-likelihood at each standard deviation, as Cox and Reid (1987) adjust it.
 
     Half the log-information about the other parameters is taken off, which allows for the coefficients that are
-    estimated between few groups as REML does. Each value is a maximum of its own over all rows, so the search asks for
+    estimated between few groups as REML does. Each value is a separate maximum over all rows, so the search asks for
     few of them and begins each one where the ones before it lead.
     """
 
@@ -39,22 +39,22 @@ class StandardDeviationProfile:
         """Return the adjusted profile at the logarithm of a standard deviation."""
         if log_sd not in self.values:
             last = len(self.theta) - 1
-            held = {place: value for place, value in self.held.items() if place != last}
+            held = {position: value for position, value in self.held.items() if position != last}
             point, height = self.random.maximum(self._start(log_sd), {**held, last: log_sd})
-            others = [place for place in range(last) if place not in held]
-            information = self.random.information(point, others)
+            free = [position for position in range(last) if position not in held]
+            information = self.random.information(point, free)
             self.points[log_sd] = point
             self.values[log_sd] = height - float(np.linalg.slogdet(information)[1]) / 2.0
         return self.values[log_sd]
 
     def _start(self, log_sd: float) -> Floats:
         """Return where the maximum is to be expected: on the line through the two nearest that are known."""
-        near = sorted(self.points, key=lambda known: abs(known - log_sd))[:2]
+        near = sorted(self.points, key=lambda point: abs(point - log_sd))[:2]
         start = (self.points[near[0]] if near else self.theta).copy()
         if len(near) == 2 and abs(near[0] - near[1]) > 1e-3:
-            part = (log_sd - near[0]) / (near[1] - near[0])
-            if abs(part) <= 2.0:
-                start += part * (self.points[near[1]] - self.points[near[0]])
+            fraction = (log_sd - near[0]) / (near[1] - near[0])
+            if abs(fraction) <= 2.0:
+                start += fraction * (self.points[near[1]] - self.points[near[0]])
         start[-1] = log_sd
         return start
 
@@ -94,25 +94,27 @@ class StandardDeviationProfile:
     def _top(self, estimate: float, step: float) -> float:
         """Return where the profile is highest: the vertex of a parabola, or a search where there is none."""
         if estimate - step > LEAST:
-            known = [estimate - step, estimate, estimate + step]
+            points = [estimate - step, estimate, estimate + step]
             for _ in range(2):
-                top = self._vertex(known)
+                top = self._vertex(points)
                 if top is None or not estimate - step < top < estimate + step:
                     break
-                known = sorted(sorted({*known, top}, key=lambda one: -self(one))[:3])
+                points = sorted(sorted({*points, top}, key=lambda point: -self(point))[:3])
             else:
-                return max(known, key=self)
-        found = optimize.minimize_scalar(
+                return max(points, key=self)
+        minimum = optimize.minimize_scalar(
             lambda log_sd: -self(float(log_sd)),
             bounds=(max(estimate - 1.0, LEAST), max(estimate, -2.0) + 1.5),
             method="bounded",
             options={"xatol": _NEAR_TOP},
         )
-        return float(found.x)
+        return float(minimum.x)
 
     def _vertex(self, three: list[float]) -> float | None:
         """Return where the parabola through three points of the profile is highest; None where it has no such place."""
         if len(set(three)) < 3:
             return three[0]
-        second, first, _ = np.polyfit(three, [self(one) for one in three], 2)
-        return float(-first / (2.0 * second)) if second < 0.0 else None
+        second, first, _ = np.polyfit(three, [self(point) for point in three], 2)
+        if second < 0.0:
+            return float(-first / (2.0 * second))
+        return None

@@ -39,25 +39,25 @@ def best_maximum(likelihood: Evaluable, start: Floats) -> tuple[Floats, Evaluati
     far.
 
     A randomized outcome or predictor makes the likelihood a mixture, which may have several maxima, and one at infinity
-    beside a finite one.
+    where there is a finite one too.
     """
     starts, rng = [start], np.random.default_rng(1)  # a fixed seed makes the fit repeat
     for reach in REACHES:
         around = start + rng.normal(0.0, reach, (SCATTERED, len(start)))
         heights = [likelihood.evaluate(point).log_likelihood for point in around]
-        starts += [around[place] for place in np.argsort(heights)[::-1][:2]]
-    found = []
-    for one in starts:
+        starts += [around[position] for position in np.argsort(heights)[::-1][:2]]
+    maxima = []
+    for start_point in starts:
         with suppress(NotIdentifiedError):
-            found.append(maximum(likelihood, one))
-    if not found:
+            maxima.append(maximum(likelihood, start_point))
+    if not maxima:
         raise NotIdentifiedError(*_NOWHERE)
-    settled = [one for one in found if one[2]]
-    return max(settled or found, key=lambda one: one[1].log_likelihood)
+    settled = [maximum for maximum in maxima if maximum[2]]
+    return max(settled or maxima, key=lambda maximum: maximum[1].log_likelihood)
 
 
 def highest_step(likelihood: Evaluable) -> float:
-    """Return the highest log-likelihood that was found at infinity: everybody beyond a plane is a Yes, the rest a No.
+    """Return the highest log-likelihood that was found at infinity: all beyond a plane are Yes, the rest No.
 
     Coefficients that run away make such a step of the chances. For each direction of the plane the best place is found
     exactly, in one pass over the respondents in that order.
@@ -68,7 +68,7 @@ def highest_step(likelihood: Evaluable) -> float:
     if not isinstance(outcome, BinaryOutcome) or outcome.extra:
         return -np.inf
     weights, design = likelihood.weights, likelihood.design[0]
-    no, yes = (np.log(np.maximum(one, TINY)) for one in (outcome.no, outcome.yes))
+    no, yes = (np.log(np.maximum(chance, TINY)) for chance in (outcome.no, outcome.yes))
     gains = weights * (yes - no)
     best = max(0.0, float(gains.sum()))
     # A fixed seed makes the fit repeat.
@@ -89,9 +89,9 @@ def maximum(
     """
     free = np.ones(len(start), dtype=bool)
     point = np.array(start, dtype=np.float64)
-    for place, value in (fixed or {}).items():
-        free[place] = False
-        point[place] = value
+    for position, value in (fixed or {}).items():
+        free[position] = False
+        point[position] = value
     total = float(likelihood.weights.sum())
     if not free.any():
         return point, likelihood.evaluate(point), True
@@ -118,12 +118,12 @@ def maximum(
     options: Any = {"gtol": 1e-9, "maxiter": 300}
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            found = optimize.minimize(
+            minimum = optimize.minimize(
                 height, point[free], jac=slope, hess=bend, method="trust-exact", options=options
             )
     except (ValueError, np.linalg.LinAlgError):  # on its way to infinity
         raise NotIdentifiedError(*_NOWHERE) from None
-    point[free] = found.x
+    point[free] = minimum.x
     point, evaluation = _polished(likelihood, point, free)
     gradient = (likelihood.weights @ evaluation.scores)[free] / total
     return point, evaluation, bool(np.max(np.abs(gradient)) < 1e-6)
@@ -141,6 +141,8 @@ def _polished(likelihood: Evaluable, point: Floats, free: npt.NDArray[np.bool_])
         return point, evaluation  # not the step of a search that has settled
     nearer = point.copy()
     nearer[free] += step
-    found = likelihood.evaluate(nearer)
-    better = np.max(np.abs((likelihood.weights @ found.scores)[free])) <= np.max(np.abs(gradient))
-    return (nearer, found) if better else (point, evaluation)
+    nearer_evaluation = likelihood.evaluate(nearer)
+    better = np.max(np.abs((likelihood.weights @ nearer_evaluation.scores)[free])) <= np.max(np.abs(gradient))
+    if better:
+        return (nearer, nearer_evaluation)
+    return (point, evaluation)

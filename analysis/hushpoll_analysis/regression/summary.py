@@ -24,8 +24,11 @@ TITLES = {
 def summary_text(fit: Any) -> str:
     """Return a fit (`ModelFit`, or `MomentFit`, which has no likelihood) as text for a terminal."""
     blocks = [_head(fit), _table(fit.to_frame(), fit)]
-    whole = fit.to_frame(everything=True) if hasattr(fit, "outcome_size") else fit.to_frame()
-    rest = whole.iloc[len(fit.to_frame()) :]
+    if hasattr(fit, "outcome_size"):
+        frame = fit.to_frame(everything=True)
+    else:
+        frame = fit.to_frame()
+    rest = frame.iloc[len(fit.to_frame()) :]
     if len(rest):
         blocks += ["Also estimated:", _table(rest, fit)]
     if fit.notes:
@@ -50,13 +53,18 @@ def _head(fit: Any) -> str:
         ]
     elif fit.degrees_of_freedom is not None:
         right.append(("Degrees of freedom", str(fit.degrees_of_freedom)))
-    title = TITLES[fit.family] if by_likelihood else "Linear regression by moments"
+    title = "Linear regression by moments"
+    if by_likelihood:
+        title = TITLES[fit.family]
     lines = [title, "=" * WIDTH]
     for number, (name, value) in enumerate(left):
         first = f"{name + ':':17}{value}"
         if number < len(right):
             other = f"{right[number][0] + ':':20}{right[number][1]:>18}"
-            first = f"{first:<46}  {other}" if len(first) <= 46 else f"{first}\n{'':46}  {other}"
+            if len(first) <= 46:
+                first = f"{first:<46}  {other}"
+            else:
+                first = f"{first}\n{'':46}  {other}"
         lines.append(first)
     return "\n".join(lines)
 
@@ -68,7 +76,9 @@ def _errors(fit: Any) -> str:
 
 
 def _table(frame: pd.DataFrame, fit: Any) -> str:
-    letter = "z" if fit.degrees_of_freedom is None else "t"
+    letter = "t"
+    if fit.degrees_of_freedom is None:
+        letter = "z"
     tail = (1.0 - fit.level) / 2.0
     head: tuple[str, ...] = (
         "",
@@ -95,4 +105,6 @@ def _table(frame: pd.DataFrame, fit: Any) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    return "" if math.isnan(value) else f"{value:.{digits}f}"
+    if math.isnan(value):
+        return ""
+    return f"{value:.{digits}f}"

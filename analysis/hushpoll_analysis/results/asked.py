@@ -25,7 +25,7 @@ def asked_facts(survey: Survey, entry: Question | Block) -> dict[str, Any]:
     if isinstance(entry, Block):
         return {
             "read": block_reading(entry),
-            "questions": [_member(one) for one in block_questions(survey, entry)],
+            "questions": [_member(question) for question in block_questions(survey, entry)],
         }
     return _own(entry) | ({"decoy": entry.decoy} if entry.decoy else {})
 
@@ -82,4 +82,6 @@ def are_numbers(names: tuple[str, ...]) -> bool:
 
 
 def _written(value: object) -> str:
-    return " … ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return " … ".join(map(str, value))
+    return str(value)

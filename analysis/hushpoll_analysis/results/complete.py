@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 from hushpoll_client import Survey
 
-from hushpoll_analysis.data.arrow import are_many
-from hushpoll_analysis.data.engine_reports import EngineReports
-from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.missing import OMIT, check_action, chosen_rows, complete, names_in
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.arrow import are_many
+from hushpoll_analysis.sample.engine_reports import EngineReports
+from hushpoll_analysis.sample.engine_sums import is_engine_table
+from hushpoll_analysis.sample.missing import OMIT, check_action, chosen_rows, complete, names_in
+from hushpoll_analysis.sample.tally import column_of
 
 from .respondents import MOST_READ, rows_of_file, rows_of_parts, too_many_to_read
 
@@ -30,9 +30,10 @@ def complete_rows(
 ) -> tuple[Any, tuple[Any, ...], int]:
     """Leave out rows with a missing report, group or value of the sample design, if that is wanted.
 
-    `beside` are names of columns, or values beside the data; they are given back with the rows that remain, and how
-    many were left out. Counts and the database's records have no missing values. Of many files that rows are needed of,
-    the columns that are named are read; rows that are too many for that, or that a query engine has, are left to it.
+    `beside` are names of columns, or values that are not in the data; they are given back with the rows that remain,
+    and how many were left out. Counts and the database's records have no missing values. Of many files that rows are
+    needed of, the columns that are named are read; rows that are too many for that, or that a query engine has, are
+    left to it.
     """
     check_action(na_action)
     if na_action == OMIT or _needs_rows(beside):
@@ -44,10 +45,13 @@ def complete_rows(
             data = rows_of_file(survey, Path(data), _texts(beside))
     if na_action != OMIT or not isinstance(data, pd.DataFrame | Mapping | str | Path):
         return data, tuple(beside), 0
-    frame = rows_of_file(survey, Path(data)) if isinstance(data, str | Path) else pd.DataFrame(data)
-    kept = complete(frame, _used(survey, frame.columns, beside), beside)
-    rest = frame[kept].reset_index(drop=True)
-    return rest, tuple(chosen_rows(one, frame, kept) for one in beside), int((~kept).sum())
+    if isinstance(data, str | Path):
+        frame = rows_of_file(survey, Path(data))
+    else:
+        frame = pd.DataFrame(data)
+    is_complete = complete(frame, _used(survey, frame.columns, beside), beside)
+    rest = frame[is_complete].reset_index(drop=True)
+    return rest, tuple(chosen_rows(value, frame, is_complete) for value in beside), int((~is_complete).sum())
 
 
 def _of_engine(
@@ -87,7 +91,9 @@ def _names(beside: Sequence[Any]) -> Iterator[str]:
 def _texts(beside: Sequence[Any]) -> list[str]:
     """Name the column of the groups, which is text in counting too, unless the sample design needs what it holds."""
     *design, (by, margins) = beside
-    return [] if by is None or by in set(_names([*design, (None, margins)])) else [by]
+    if by is None or by in set(_names([*design, (None, margins)])):
+        return []
+    return [by]
 
 
 def _needs_rows(beside: Sequence[Any]) -> bool:
@@ -95,5 +101,5 @@ def _needs_rows(beside: Sequence[Any]) -> bool:
     *design, (by, margins) = beside
     population = design[3]
     alone = isinstance(population, Real) and by is None
-    given = [*design[:3], design[4], margins, *([] if alone else [population])]
-    return any(one is not None for one in given)
+    keywords = [*design[:3], design[4], margins, *([] if alone else [population])]
+    return any(keyword is not None for keyword in keywords)

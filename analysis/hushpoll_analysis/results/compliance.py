@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hushpoll_client.messages import constant, msg
 
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.compliance import (
+from hushpoll_analysis.validity.sensitivity import (
     CARELESS,
     PROTECTIVE,
     Sensitivity,
@@ -55,38 +55,38 @@ class _Followed(NamedTuple):
         return moved(self.entry, careless, protective, self.chance)
 
 
-def _followed(part: QuestionResults) -> _Followed | None:
+def _followed(question: QuestionResults) -> _Followed | None:
     """Choose what is followed; None where chance gives the answers another way than by the question itself."""
-    if part.estimate is None or not part.lines or part.question.after is not None:
+    if question.estimate is None or not question.shares or question.question.after is not None:
         return None
-    entry = max(part.lines, key=lambda one: one.entry.estimate).entry
-    chance = part.question.answers.chances[part.estimate.options.index(entry.option)]
-    return _Followed(entry, float(chance), part.estimate.level)
+    entry = max(question.shares, key=lambda share: share.estimate)
+    chance = question.question.answers.chances[question.estimate.options.index(entry.option)]
+    return _Followed(entry, float(chance), question.estimate.level)
 
 
-def sensitivity_of(part: QuestionResults) -> Sensitivity | None:
+def sensitivity_of(question: QuestionResults) -> Sensitivity | None:
     """Return the curve of a question's share, with self-protective answers where a No protects."""
-    found = _followed(part)
-    if found is None:
+    followed = _followed(question)
+    if followed is None:
         return None
-    assert part.estimate is not None
-    guards = PROTECTIVE if part.question.kind.yes_or_no else (0.0,)
-    return sensitivity(part.estimate, found.entry.option, protective=guards, chance=found.chance)
+    assert question.estimate is not None
+    guards = PROTECTIVE if question.question.kind.yes_or_no else (0.0,)
+    return sensitivity(question.estimate, followed.entry.option, protective=guards, chance=followed.chance)
 
 
-def open_question(part: QuestionResults) -> str:
-    """Return how far a yes/no share would move with answers that nobody can check; empty of other questions."""
-    found = _followed(part)
-    if found is None or not part.question.kind.yes_or_no:
+def open_question(question: QuestionResults) -> str:
+    """Return how far a yes/no share would move with answers that cannot be checked; empty for other questions."""
+    followed = _followed(question)
+    if followed is None or not question.question.kind.yes_or_no:
         return ""
-    at_random = percent(found.at(careless=RANDOM)["shown_estimate"])
-    guarded = found.at(protective=GUARDED)
+    at_random = percent(followed.at(careless=RANDOM)["shown_estimate"])
+    guarded = followed.at(protective=GUARDED)
     return msg(
         "Not in these figures: if {random:g} % of the respondents had answered at random, {option} would be "
         "{at_random}; if {guarded:g} % of them had said No to protect themselves, it would lie between {low} and "
         "{high}.",
         random=100 * RANDOM,
-        option=constant(found.entry.option),
+        option=constant(followed.entry.option),
         at_random=at_random,
         guarded=100 * GUARDED,
         low=percent(guarded["shown_estimate"]),
@@ -94,54 +94,56 @@ def open_question(part: QuestionResults) -> str:
     )
 
 
-def open_mean(part: QuestionResults) -> str:
+def open_mean(question: QuestionResults) -> str:
     """Return how far a mean would move with careless answers, which average the middle of the range."""
-    mean, values = None if part.numbers is None else part.numbers.mean, values_of(part.question)
-    if mean is None or values is None or part.question.after is not None:
+    mean, values = None if question.numbers is None else question.numbers.mean, values_of(question.question)
+    if mean is None or values is None or question.question.after is not None:
         return ""
     middle = float(values.min() + values.max()) / 2.0
     moved = min(max(if_careless(mean, RANDOM, middle)[0], float(values.min())), float(values.max()))
     value = rounded(moved, mean.se)
-    assert part.numbers is not None
+    assert question.numbers is not None
     return msg(
         "Not in these figures: if {random:g} % of the respondents had answered at random, the mean would be {mean}.",
         random=100 * RANDOM,
-        mean=in_unit(value, part.numbers.unit),
+        mean=in_unit(value, question.numbers.unit),
     )
 
 
-def careless_panel(part: QuestionResults) -> Panel | None:
+def careless_panel(question: QuestionResults) -> Panel | None:
     """Draw the share against the share of people who answer at random."""
-    found = _followed(part)
-    if found is None:
+    followed = _followed(question)
+    if followed is None:
         return None
     words = msg(
         "How large the share of {option} would be if so many of the respondents had answered at random; the shade is "
         "its {level:g} % interval, if that many had. Reports cannot tell how many did; an anchor question can.",
-        option=_own_word(part, found.entry.option),
-        level=100 * found.level,
+        option=_own_word(question, followed.entry.option),
+        level=100 * followed.level,
     )
-    rows = [found.at(careless=rate) for rate in FINE["careless"]]
+    rows = [followed.at(careless=rate) for rate in FINE["careless"]]
     return _panel(msg("If some had answered at random"), words, rows, "careless", ("low", "high"))
 
 
-def _own_word(part: QuestionResults, option: str) -> str:
+def _own_word(question: QuestionResults, option: str) -> str:
     """Return an answer as it is, or as a word of the page's own where the kind has those."""
-    return constant(option) if part.question.kind.fixed_words else option
+    if question.question.kind.fixed_words:
+        return constant(option)
+    return option
 
 
-def protective_panel(part: QuestionResults) -> Panel | None:
+def protective_panel(question: QuestionResults) -> Panel | None:
     """Draw the range of the share against the share of people who deny it, where a No protects."""
-    found = _followed(part)
-    if found is None or not part.question.kind.yes_or_no:
+    followed = _followed(question)
+    if followed is None or not question.question.kind.yes_or_no:
         return None
     words = msg(
         "Between which bounds the share of {option} would lie if so many of all respondents had said No to protect "
         "themselves: from the line to the top of the darker shade; the paler one adds the {level:g} % interval.",
-        option=constant(found.entry.option),
-        level=100 * found.level,
+        option=constant(followed.entry.option),
+        level=100 * followed.level,
     )
-    rows = [found.at(protective=guard) for guard in FINE["protective"]]
+    rows = [followed.at(protective=guard) for guard in FINE["protective"]]
     return _panel(
         msg("If some had said No to protect themselves"), words, rows, "protective", ("estimate", "most")
     )
@@ -153,32 +155,41 @@ def _panel(
     end = axis_for(row["high"] for row in rows).end
     steps = column_steps([[row[key] / end for key in ("estimate", *inner, "low", "high")] for row in rows])
     labels = [f"{100 * row[against]:g} %" for row in rows]
-    edges = [100.0 * place / len(steps) for place in range(len(steps) + 1)]
-    return Panel(title, words, steps, joined(steps), share_ticks(end, ENDS[end]), labels, edges, False)
+    edges = [100.0 * step / len(steps) for step in range(len(steps) + 1)]
+    return Panel(
+        title,
+        words,
+        steps=steps,
+        joins=joined(steps),
+        ticks=share_ticks(end, ENDS[end]),
+        answers=labels,
+        edges=edges,
+        bars=False,
+    )
 
 
-def compliance_text(part: QuestionResults) -> list[list[list[str]]]:
+def compliance_text(question: QuestionResults) -> list[list[list[str]]]:
     """Return both curves as tables for a terminal."""
-    found = _followed(part)
-    if found is None:
+    followed = _followed(question)
+    if followed is None:
         return []
-    option, guards = found.entry.option, [one for one in PROTECTIVE if one > 0.0]
+    option, guards = followed.entry.option, [guard for guard in PROTECTIVE if guard > 0.0]
     tables = [
         [
             ["if so many had answered at random", *(f"{100 * rate:g} %" for rate in CARELESS)],
             [
                 f"{option} would be",
-                *(percent(found.at(careless=rate)["shown_estimate"]) for rate in CARELESS),
+                *(percent(followed.at(careless=rate)["shown_estimate"]) for rate in CARELESS),
             ],
         ]
     ]
-    if part.question.kind.yes_or_no:
+    if question.question.kind.yes_or_no:
         tables.append(
             [
                 ["if so many had said No to protect themselves", *(f"{100 * guard:g} %" for guard in guards)],
                 [
                     f"{option} would be at most",
-                    *(percent(found.at(protective=guard)["shown_most"]) for guard in guards),
+                    *(percent(followed.at(protective=guard)["shown_most"]) for guard in guards),
                 ],
             ]
         )

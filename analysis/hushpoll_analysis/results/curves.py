@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from hushpoll_analysis.shares.cumulative import Cumulative
-from hushpoll_analysis.shares.density import Density
+from hushpoll_analysis.estimand.cumulative import Cumulative
+from hushpoll_analysis.estimand.density import Density
 
 from .wording import Wording
 
@@ -81,82 +81,91 @@ class Panel:
 
 
 def cumulative_panel(
-    found: Cumulative, labels: Sequence[str], level: float, unit: str, say: Wording, *, upward: bool = False
+    cumulative: Cumulative,
+    labels: Sequence[str],
+    level: float,
+    unit: str,
+    say: Wording,
+    *,
+    upward: bool = False,
 ) -> Panel:
     """Draw "this or less" for every answer, or "this or more": the curve, intervals and band."""
-    number = len(found.options)
-    edges = [100.0 * place / number for place in range(number + 1)]
-    curve, entries, band = found.curve.tolist(), found.estimates, found.band
+    number = len(cumulative.options)
+    edges = [100.0 * step / number for step in range(number + 1)]
+    curve, entries, band = cumulative.curve.tolist(), cumulative.estimates, cumulative.band
     if upward:
         curve = [1.0, *(1.0 - share for share in curve[:-1])]
-        entries, band = found.upward, found.upward_band
+        entries, band = cumulative.upward, cumulative.upward_band
     columns = [
-        (point, one.shown.low, one.shown.high, both.shown.low, both.shown.high)
-        for point, one, both in zip(curve, entries, band, strict=True)
+        (point, alone.shown.low, alone.shown.high, both.shown.low, both.shown.high)
+        for point, alone, both in zip(curve, entries, band, strict=True)
     ]
     kind = "upward" if upward else "curve"
+    steps = column_steps(columns)
     return Panel(
         say(f"{kind}_title") + (f" ({unit})" if unit else ""),
         say(f"{kind}_words", level=f"{100 * level:g}"),
-        steps := column_steps(columns),
-        joined(steps),
-        share_ticks(1.0, 4),
-        labels,
-        edges,
-        False,
+        steps=steps,
+        joins=joined(steps),
+        ticks=share_ticks(1.0, 4),
+        answers=labels,
+        edges=edges,
+        bars=False,
     )
 
 
-def histogram_panel(found: Density, labels: Sequence[str], unit: str, say: Wording) -> Panel:
+def histogram_panel(density: Density, labels: Sequence[str], unit: str, say: Wording) -> Panel:
     """Draw the height of every bin with its interval and the band."""
-    start, whole = float(found.edges[0]), float(found.edges[-1] - found.edges[0])
-    edges = [100.0 * (float(edge) - start) / whole for edge in found.edges]
-    top = _round_up(max(float(found.band_high.max()), 1e-12))
+    start, width = float(density.edges[0]), float(density.edges[-1] - density.edges[0])
+    edges = [100.0 * (float(edge) - start) / width for edge in density.edges]
+    top = _round_up(max(float(density.band_high.max()), 1e-12))
     columns = [
         tuple(float(value) / top for value in row)
-        for row in zip(found.estimate, found.low, found.high, found.band_low, found.band_high, strict=True)
+        for row in zip(
+            density.estimate, density.low, density.high, density.band_low, density.band_high, strict=True
+        )
     ]
-    steps = tuple(_step(edges, place, column) for place, column in enumerate(columns))
+    steps = tuple(_step(edges, position, column) for position, column in enumerate(columns))
     ticks = tuple(
-        (_from_above(part), say("percent", value=say.in_signs(f"{100 * part * top:.3g}")))
-        for part in (0.0, 0.5, 1.0)
+        (_from_above(fraction), say("percent", value=say.in_signs(f"{100 * fraction * top:.3g}")))
+        for fraction in (0.0, 0.5, 1.0)
     )
     return Panel(
         say("bars_title") + (f" ({unit})" if unit else ""),
-        say("bars_words", level=f"{100 * found.level:g}"),
-        steps,
-        (),
-        ticks,
-        labels,
-        edges,
-        True,
+        say("bars_words", level=f"{100 * density.level:g}"),
+        steps=steps,
+        joins=(),
+        ticks=ticks,
+        answers=labels,
+        edges=edges,
+        bars=True,
     )
 
 
 def column_steps(columns: Sequence[Sequence[float]]) -> tuple[Step, ...]:
     """Return columns of one width, each with estimate, interval and band as parts of the height."""
-    edges = [100.0 * place / len(columns) for place in range(len(columns) + 1)]
-    return tuple(_step(edges, place, column) for place, column in enumerate(columns))
+    edges = [100.0 * step / len(columns) for step in range(len(columns) + 1)]
+    return tuple(_step(edges, position, column) for position, column in enumerate(columns))
 
 
 def share_ticks(end: float, steps: int) -> tuple[tuple[str, str], ...]:
     """Divide an axis of shares that ends so."""
     parts = [step / steps for step in range(steps + 1)]
-    return tuple((_from_above(part), f"{100 * part * end:g} %") for part in parts)
+    return tuple((_from_above(fraction), f"{100 * fraction * end:g} %") for fraction in parts)
 
 
-def _step(edges: Sequence[float], place: int, column: Sequence[float]) -> Step:
-    left, right = edges[place], edges[place + 1]
+def _step(edges: Sequence[float], position: int, column: Sequence[float]) -> Step:
+    left, right = edges[position], edges[position + 1]
     estimate, low, high, band_low, band_high = column
     return Step(
         f"{left:.2f}%",
         f"{right:.2f}%",
-        f"{(left + right) / 2:.2f}%",
-        f"{right - left:.2f}%",
-        _from_above(estimate),
-        _span(0.0, estimate),
-        _span(low, high),
-        _span(band_low, band_high),
+        middle=f"{(left + right) / 2:.2f}%",
+        width=f"{right - left:.2f}%",
+        y=_from_above(estimate),
+        bar=_span(0.0, estimate),
+        interval=_span(low, high),
+        band=_span(band_low, band_high),
     )
 
 
@@ -190,28 +199,30 @@ def axis_labels(
 
     def between(every: int) -> list[int]:
         return [
-            place
-            for place in range(every, last, every)
-            if first_ends + GAP <= middles[place] - wide[place] / 2
-            and middles[place] + wide[place] / 2 + GAP <= last_starts
+            position
+            for position in range(every, last, every)
+            if first_ends + GAP <= middles[position] - wide[position] / 2
+            and middles[position] + wide[position] / 2 + GAP <= last_starts
         ]
 
-    def apart(places: Sequence[int]) -> bool:
+    def apart(positions: Sequence[int]) -> bool:
         return all(
-            middles[one] + wide[one] / 2 + GAP <= middles[other] - wide[other] / 2
-            for one, other in pairwise(places)
+            middles[left] + wide[left] / 2 + GAP <= middles[other] - wide[other] / 2
+            for left, other in pairwise(positions)
         )
 
     # Of all distances at which none touches its neighbour, the one with the most labels.
     tried = [between(every) for every in range(max(math.ceil(len(options) / MOST_LABELS), 1), last + 1)]
-    inner = max((places for places in tried if apart(places)), key=len, default=[])
+    inner = max((positions for positions in tried if apart(positions)), key=len, default=[])
     ends = [(edges[0], "start", texts[0]), (edges[-1], "end", texts[last])]
-    shown = [ends[0], *((middles[place], "middle", texts[place]) for place in inner), ends[1]]
-    return tuple((f"{at:.2f}%", anchor, text) for at, anchor, text in shown)
+    labelled = [ends[0], *((middles[position], "middle", texts[position]) for position in inner), ends[1]]
+    return tuple((f"{at:.2f}%", anchor, text) for at, anchor, text in labelled)
 
 
 def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    if len(text) <= longest:
+        return text
+    return text[: longest - 1] + "…"
 
 
 def _round_up(value: float) -> float:

@@ -18,13 +18,13 @@ from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD, OTHER
 
-from hushpoll_analysis.data.arrow import has_arrow
-from hushpoll_analysis.data.files import Progress, read_frame
-from hushpoll_analysis.data.guarding import guarded_csv
-from hushpoll_analysis.data.parts import shuffled, write_parts
-from hushpoll_analysis.data.released import AT_ONCE
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.arrow import has_arrow
+from hushpoll_analysis.sample.files import Progress, read_frame
+from hushpoll_analysis.sample.guarding import guarded_csv
+from hushpoll_analysis.sample.parts import shuffled, write_parts
+from hushpoll_analysis.sample.released import AT_ONCE
+from hushpoll_analysis.sample.tally import column_of
 
 from .asked import are_numbers, asked_facts, asked_words, block_questions, block_reading
 from .formats import REPORT_FORMATS, ReportRelease
@@ -79,7 +79,7 @@ def write_large_export(
     shown_groups: Sequence[str] | None = None,
     batch: float | None = None,
 ) -> list[Path]:
-    """Write the database's records as Parquet parts of so many rows, with everything else of an export beside them.
+    """Write the database's records as Parquet parts of at most `rows` rows, with everything else of an export.
 
     Memory does not grow with n; parts that are whole from an earlier run are kept. Groups not in `shown_groups` are put
     together.
@@ -125,27 +125,29 @@ def zip_export(
         for name, content in export_files(survey, len(frame), level, batch=batch):
             archive.writestr(_member(f"{folder}/{name}"), content)
         for name in report_files():
-            part = target.with_name(f"{target.name}.{name}")
+            partial = target.with_name(f"{target.name}.{name}")
             try:
-                write_reports(survey, frame, part, batch=batch)
+                write_reports(survey, frame, partial, batch=batch)
                 with (
-                    part.open("rb") as source,
+                    partial.open("rb") as source,
                     archive.open(_member(f"{folder}/{name}"), "w", force_zip64=True) as sink,
                 ):
                     while block := source.read(1 << 20):
                         sink.write(block)
             finally:
-                part.unlink(missing_ok=True)
+                partial.unlink(missing_ok=True)
 
 
 def report_files() -> tuple[str, ...]:
     """Return the names of the files of reports: those of the formats whose libraries are installed."""
-    return tuple(known.file_name for known in REPORT_FORMATS if known.is_available())
+    return tuple(entry.file_name for entry in REPORT_FORMATS if entry.is_available())
 
 
 def reports_name() -> str:
     """Return the name of the file of reports that an export's scripts read."""
-    return "reports.parquet" if has_arrow() else "reports.csv"
+    if has_arrow():
+        return "reports.parquet"
+    return "reports.csv"
 
 
 def write_reports(
@@ -156,7 +158,7 @@ def write_reports(
     batch: float | None = None,
 ) -> None:
     """Write reports in the format that the ending of the name means: .csv, .parquet, .sav or .dta."""
-    formats = {f".{known.ending}": known for known in REPORT_FORMATS}
+    formats = {f".{entry.ending}": entry for entry in REPORT_FORMATS}
     if path.suffix not in formats:
         raise AnalysisError(
             f"{path.name}: cannot tell the format to write", f"name it {' or '.join(formats)}"
@@ -189,7 +191,7 @@ def export_files(
 
 
 def reproduce_script(survey: Survey, level: float, reports: str = "reports.parquet") -> str:
-    """Write the script that repeats the report's table from the files beside it."""
+    """Write the script that repeats the report's table from the files in the same folder."""
     return f'''"""Repeat the table of estimates from the reports beside this file.
 
 Needs Python 3.11 and `pip install hushpoll`. The survey's hash is checked, so the table belongs to this definition.
@@ -294,7 +296,7 @@ def _codebook_text(
         lines += [f"- {_plain(name)}" for name in survey.groups]
         lines += [f"- {OTHER}: groups that are too small to be shown on their own, put together", ""]
     lines += ["## Method", "", method.paragraph, ""]
-    lines += [f"- {part.title}: `{part.formula}` ({part.words})" for part in method.formulas]
+    lines += [f"- {entry.title}: `{entry.formula}` ({entry.words})" for entry in method.formulas]
     lines += ["", "## References", "", *(f"- {work}" for work in method.references), ""]
     return "\n".join(lines)
 
@@ -309,8 +311,8 @@ def _together(batch: float) -> str:
 def _block_codes(survey: Survey, block: Block) -> list[str]:
     """Return how the column of a block is read: which questions were asked, and what was reported of them together."""
     listed = [
-        f"  - {place}: `{one.id}` ({'; '.join(_plain(name) for name in one.options)}): {_plain(one.text)}"
-        for place, one in enumerate(block_questions(survey, block))
+        f"  - {number}: `{member.id}` ({'; '.join(_plain(name) for name in member.options)}): {_plain(member.text)}"
+        for number, member in enumerate(block_questions(survey, block))
     ]
     return [
         f"- Privacy: {question_note(block)}",
@@ -324,7 +326,7 @@ def _block_codes(survey: Survey, block: Block) -> list[str]:
 def _codes(question: Question, names: tuple[str, ...]) -> list[str]:
     """Return the table of codes, or what a report is where it speaks of several options at once."""
     if are_numbers(names):
-        answers = "; ".join(f"{place}: {_plain(name)}" for place, name in enumerate(question.labels))
+        answers = "; ".join(f"{position}: {_plain(name)}" for position, name in enumerate(question.labels))
         return [
             f"- Reports 0 to {len(names) - 1}: {NUMBERED}",
             f"- Rows of the channel, counted from 0: {answers}",
@@ -332,7 +334,7 @@ def _codes(question: Question, names: tuple[str, ...]) -> list[str]:
     if names:
         listed = [f"| {code} | {_plain(name)} |" for code, name in enumerate(names)]
         return ["| code | reported as |", "|---:|---|", *listed]
-    options = "; ".join(f"{place}: {_plain(name)}" for place, name in enumerate(question.labels))
+    options = "; ".join(f"{position}: {_plain(name)}" for position, name in enumerate(question.labels))
     return [f"- A report: {question.channel.wire.words}", f"- Options, counted from 0: {options}"]
 
 

@@ -61,7 +61,7 @@ class NumberAxis:
         """Choose the shortest axis with round ticks that holds both."""
         least = max((high - low) / 4, 1e-9)
         scale = 10.0 ** math.floor(math.log10(least))
-        for step in (scale * part for part in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)):
+        for step in (scale * factor for factor in (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)):
             start = step * math.floor(low / step + 1e-9)
             if high <= start + 4 * step * (1 + 1e-9):
                 break
@@ -91,68 +91,78 @@ def draw(report: SurveyResults, axes: Any = None) -> Any:
     The thin line is the interval of sampling and privacy, the thick one that of privacy alone.
     """
     pyplot = _pyplot()
-    shown = [question for question in report.questions if question.lines]
-    if not shown:
+    drawable = [question for question in report.questions if question.shares]
+    if not drawable:
         raise AnalysisError(
             f"nothing to draw: {report.n} reports are fewer than the minimum of {report.minimum}"
         )
-    if axes is not None and len(shown) > 1:
-        raise AnalysisError(f"one set of axes cannot hold {len(shown)} questions", "call plot() without axes")
-    rows = [len(question.all_lines) for question in shown]
+    if axes is not None and len(drawable) > 1:
+        raise AnalysisError(
+            f"one set of axes cannot hold {len(drawable)} questions", "call plot() without axes"
+        )
+    rows = [len(question.all_shares) for question in drawable]
     if axes is None:
         figure, grid = pyplot.subplots(
-            len(shown),
+            len(drawable),
             1,
-            figsize=(7.0, 0.9 * len(shown) + 0.36 * sum(rows)),
+            figsize=(7.0, 0.9 * len(drawable) + 0.36 * sum(rows)),
             squeeze=False,
             layout="constrained",
             gridspec_kw={"height_ratios": [count + 1.4 for count in rows]},
         )
-        places = [row[0] for row in grid]
+        axes_of_question = [row[0] for row in grid]
     else:
-        figure, places = axes.figure, [axes]
-    for question, place in zip(shown, places, strict=True):
-        _draw_shares(question, place, report.level)
+        figure, axes_of_question = axes.figure, [axes]
+    for question, panel in zip(drawable, axes_of_question, strict=True):
+        _draw_shares(question, panel, report.level)
     return figure
 
 
 def draw_question(question: QuestionResults, axes: Any = None) -> Any:
     """Draw one question and give the axes: its shares, or its mean where the reports determine nothing else."""
-    mean = None if question.numbers is None else question.numbers.mean
-    if question.lines:
+    if question.numbers is None:
+        mean = None
+    else:
+        mean = question.numbers.mean
+    if question.shares:
         assert question.estimate is not None
-        place = new_axes(len(question.all_lines)) if axes is None else axes
-        _draw_shares(question, place, question.estimate.level)
-        return place
+        if axes is None:
+            panel = new_axes(len(question.all_shares))
+        else:
+            panel = axes
+        _draw_shares(question, panel, question.estimate.level)
+        return panel
     if mean is None:
         raise AnalysisError(f'nothing to draw: question "{question.id}" has no estimates')
     return mean.plot(axes)
 
 
-def _draw_shares(question: Any, place: Any, level: float) -> None:
-    asked = [(f"{line.option}, of those asked", line) for line in question.shown_among_asked]
+def _draw_shares(question: Any, panel: Any, level: float) -> None:
+    among_asked = [(f"{line.option}, of those asked", line) for line in question.shown_among_asked]
     everybody = [(line.option, line) for line in question.ranked]
-    rows = [*asked, *everybody]
+    rows = [*among_asked, *everybody]
     for row, (_, line) in enumerate(rows):
-        place.plot([line.shown_low, line.shown_high], [row, row], color="#17605d", linewidth=1.2)
-        place.plot(
+        panel.plot([line.shown_low, line.shown_high], [row, row], color="#17605d", linewidth=1.2)
+        panel.plot(
             [line.privacy_low, line.privacy_high], [row, row], color="#17605d", linewidth=4, alpha=0.35
         )
-        place.plot([line.shown_estimate], [row], "o", color="#17605d", markersize=6)
-    place.set_yticks(range(len(rows)), [_short(label) for label, _ in rows])
-    place.set_ylim(len(rows) - 0.5, -0.5)
-    place.set_xlim(0, axis_for(line.shown_high for _, line in rows).end)
-    place.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
-    place.set_title(_short(question.question.text, 90), loc="left", fontsize=10)
-    place.set_xlabel(f"estimated share, {100 * level:g} % interval", fontsize=8)
-    place.spines[["top", "right"]].set_visible(False)
-    place.grid(axis="x", alpha=0.3)
+        panel.plot([line.shown_estimate], [row], "o", color="#17605d", markersize=6)
+    panel.set_yticks(range(len(rows)), [_short(label) for label, _ in rows])
+    panel.set_ylim(len(rows) - 0.5, -0.5)
+    panel.set_xlim(0, axis_for(line.shown_high for _, line in rows).end)
+    panel.xaxis.set_major_formatter(lambda value, _: f"{100 * value:g} %")
+    panel.set_title(_short(question.question.text, 90), loc="left", fontsize=10)
+    panel.set_xlabel(f"estimated share, {100 * level:g} % interval", fontsize=8)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.grid(axis="x", alpha=0.3)
 
 
 def _short(text: str, limit: int = 40) -> str:
     # matplotlib would read a dollar sign as the beginning of a formula.
     text = text.replace("$", r"\$")
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) <= limit:
+        return text
+    return text[: limit - 1] + "…"
 
 
 def _pyplot() -> Any:

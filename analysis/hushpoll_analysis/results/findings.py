@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.cumulative import Cumulative
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.cumulative import Cumulative
-from hushpoll_analysis.shares.result import ShareEstimates
 
 from .numbers import in_unit, values_of
 from .sampled import SampleEstimate
 from .texts import Texts, texts_of
 
 if TYPE_CHECKING:
-    from .question import Line, QuestionResults
+    from .question import QuestionResults, ReportedShare
     from .survey import SurveyResults
 
 __all__ = ["Finding", "Verdict", "findings", "reached_margin", "read_needed"]
@@ -74,14 +74,14 @@ def findings(report: SurveyResults, language: str = "en") -> tuple[Finding, ...]
     texts = texts_of(report.survey, language)
     return tuple(
         Finding(
-            part.id,
-            texts.question(part.question),
-            _found(part, texts),
-            _verdict(report, part, texts),
-            not _numbers_said(part, texts) and len(_named(part)) > 2,
+            question.id,
+            texts.question(question.question),
+            _found(question, texts),
+            _verdict(report, question, texts),
+            not _numbers_said(question, texts) and len(_named(question)) > 2,
         )
-        for part in report.questions
-        if part.is_estimated
+        for question in report.questions
+        if question.is_estimated
     )
 
 
@@ -89,8 +89,11 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
     """Read the margins that were needed, one for all questions or by question id, as proportions."""
     if needed is None:
         return {}
-    given = needed if isinstance(needed, Mapping) else dict.fromkeys(known, needed)
-    for name, value in given.items():
+    if isinstance(needed, Mapping):
+        margins = needed
+    else:
+        margins = dict.fromkeys(known, needed)
+    for name, value in margins.items():
         if name not in known:
             raise AnalysisError(
                 msg('needed "{name}": the survey has no such question', name=name),
@@ -101,67 +104,70 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
                 msg('the margin needed of "{name}" is {value!r}', name=name, value=value),
                 "give a proportion such as 0.05",
             )
-    return {name: float(value) for name, value in given.items()}
+    return {name: float(value) for name, value in margins.items()}
 
 
 # One question ---------------------------------------------------------------------------------------------------
 
 
-def _found(part: QuestionResults, texts: Texts) -> str:
-    sentences = _numbers_said(part, texts)
+def _found(question: QuestionResults, texts: Texts) -> str:
+    sentences = _numbers_said(question, texts)
     if sentences:
         return " ".join(sentences)
-    if part.question.after is None:
-        return _shares_found(part, _named(part), texts)
-    return " ".join([_among_asked_found(part, texts), _everybody_found(part, texts)])
+    if question.question.after is None:
+        return _shares_found(question, _named(question), texts)
+    return " ".join([_among_asked_found(question, texts), _everybody_found(question, texts)])
 
 
-def _shares_found(part: QuestionResults, lines: list[Line], texts: Texts) -> str:
+def _shares_found(question: QuestionResults, lines: list[ReportedShare], texts: Texts) -> str:
     """Word one share, or the two largest of several and whether the first is ahead beyond chance."""
     say = texts.say
     if len(lines) == 1:
-        return say("sentence", text=_share(part, lines[0].entry, texts))
-    lines.sort(key=lambda line: -line.entry.estimate)
-    first, second = (_share(part, line.entry, texts) for line in lines[:2])
+        return say("sentence", text=_share(question, lines[0], texts))
+    lines.sort(key=lambda line: -line.estimate)
+    first, second = (_share(question, line, texts) for line in lines[:2])
     order = [line.option for line in lines]
-    if _leads(part, sorted(_named(part), key=lambda line: order.index(line.option))):
+    if _leads(question, sorted(_named(question), key=lambda line: order.index(line.option))):
         return " ".join([say("most_often", share=first), say("then", share=second)])
-    return " ".join([say("sentence", text=one) for one in (first, second)] + [say("not_ahead")])
+    return " ".join([say("sentence", text=text) for text in (first, second)] + [say("not_ahead")])
 
 
-def _among_asked_found(part: QuestionResults, texts: Texts) -> str:
+def _among_asked_found(question: QuestionResults, texts: Texts) -> str:
     """Word the shares among those who were asked a follow-up question, or that these reports do not tell them."""
-    lines = _named(part, part.among_asked)
-    if any(math.isinf(line.entry.low) for line in lines) or not lines:
+    lines = _named(question, question.among_asked)
+    if any(math.isinf(line.low) for line in lines) or not lines:
         return texts.say("asked_unclear")
-    return texts.say("finding_asked", text=_shares_found(part, lines, texts))
+    return texts.say("finding_asked", text=_shares_found(question, lines, texts))
 
 
-def _everybody_found(part: QuestionResults, texts: Texts) -> str:
-    """Word the shares of everybody for the answers that are named of those asked."""
-    lines = sorted(_named(part), key=lambda line: -line.entry.estimate)
-    text = " ".join(texts.say("sentence", text=_share(part, line.entry, texts)) for line in lines[:2])
+def _everybody_found(question: QuestionResults, texts: Texts) -> str:
+    """Word the shares among all respondents for the answers that are named among those asked."""
+    lines = sorted(_named(question), key=lambda line: -line.estimate)
+    text = " ".join(texts.say("sentence", text=_share(question, line, texts)) for line in lines[:2])
     return texts.say("finding_everybody", text=text)
 
 
-def _named(part: QuestionResults, lines: Sequence[Line] | None = None) -> list[Line]:
+def _named(question: QuestionResults, lines: Sequence[ReportedShare] | None = None) -> list[ReportedShare]:
     """Return the shares worth a sentence: Yes of a yes/no question, never "does not apply"."""
-    options = part.question.options[-1:] if part.question.kind.yes_or_no else part.question.options
-    return [line for line in (part.lines if lines is None else lines) if line.option in options]
+    if question.question.kind.yes_or_no:
+        options = question.question.options[-1:]
+    else:
+        options = question.question.options
+    return [line for line in (question.shares if lines is None else lines) if line.option in options]
 
 
-def _numbers_said(part: QuestionResults, texts: Texts) -> list[str]:
-    numbers, say = part.numbers, texts.say
+def _numbers_said(question: QuestionResults, texts: Texts) -> list[str]:
+    numbers, say = question.numbers, texts.say
     sentences: list[str] = []
     if numbers is None:
         return sentences
-    unit = texts.unit(part.question, numbers.unit)
+    unit = texts.unit(question.question, numbers.unit)
     if numbers.mean is not None:
-        shown, digits = numbers.mean.shown, _digits_of(numbers.mean.se)
-        middle = in_unit(say.number(shown.estimate, digits), unit)
-        low, high = (say.number(value, digits) for value in (shown.low, shown.high))
-        values = part.question.answers.values
-        if values is None or part.question.answers.steps is not None:
+        clipped, digits = numbers.mean.shown, _digits_of(numbers.mean.se)
+        middle = in_unit(say.number(clipped.estimate, digits), unit)
+        low, high = (say.number(value, digits) for value in (clipped.low, clipped.high))
+        values = question.question.answers.values
+        if values is None or question.question.answers.steps is not None:
             sentences.append(say("mean", mean=middle, low=low, high=high))
         else:
             ends = {"least": int(values[0]), "largest": int(values[-1])}
@@ -172,109 +178,119 @@ def _numbers_said(part: QuestionResults, texts: Texts) -> list[str]:
         middle, low, high = (
             say.number(value, digits) for value in (median.estimate, median.low, median.high)
         )
-        key = "median" if low != high else "median_alone"
+        key = "median_alone"
+        if low != high:
+            key = "median"
         sentences.append(say(key, median=in_unit(middle, unit), low=low, high=high))
-        if part.question.answers.upward:
-            sentences.append(say("sentence", text=_upper_half(part, numbers.quantiles.cumulative, texts)))
+        if question.question.answers.upward:
+            sentences.append(say("sentence", text=_upper_half(question, numbers.quantiles.cumulative, texts)))
     return sentences
 
 
-def _upper_half(part: QuestionResults, cumulative: Cumulative, texts: Texts) -> str:
+def _upper_half(question: QuestionResults, cumulative: Cumulative, texts: Texts) -> str:
     """Word the share of the upper half of a scale, such as "4 or more" of five points."""
     entry = cumulative.upper_half
-    return _share_sentence(texts.or_more(part.question, entry.option), entry, texts)
+    return _share_sentence(texts.or_more(question.question, entry.option), entry, texts)
 
 
-def _share(part: QuestionResults, entry: Estimate, texts: Texts) -> str:
+def _share(question: QuestionResults, entry: Estimate, texts: Texts) -> str:
     """Word the share of one option: about how many, and the range."""
-    return _share_sentence(texts.quoted(part.question, entry.option), entry, texts)
+    return _share_sentence(texts.quoted(question.question, entry.option), entry, texts)
 
 
 def _share_sentence(option: str, entry: Estimate, texts: Texts) -> str:
     """Word a share: about how many, and the range; the range alone where it is wide or reaches an end."""
-    shown, say = entry.shown, texts.say
-    half = (shown.high - shown.low) / 2.0
-    values = {"option": option, "low": say.number(100.0 * shown.low, 1), "high": say.percent(shown.high)}
+    clipped, say = entry.shown, texts.say
+    half = (clipped.high - clipped.low) / 2.0
+    values = {"option": option, "low": say.number(100.0 * clipped.low, 1), "high": say.percent(clipped.high)}
     if half > WIDE:
         return say("share_wide", **values)
-    if shown.low <= 0.0:
-        return say("share_few", option=option, high=say.percent(max(shown.high, SMALLEST_SHOWN)))
-    if shown.high >= 1.0:
-        return say("share_most", option=option, low=say.percent(min(shown.low, 1.0 - SMALLEST_SHOWN)))
-    return say("share", share=say.percent(shown.estimate), **values)
+    if clipped.low <= 0.0:
+        return say("share_few", option=option, high=say.percent(max(clipped.high, SMALLEST_SHOWN)))
+    if clipped.high >= 1.0:
+        return say("share_most", option=option, low=say.percent(min(clipped.low, 1.0 - SMALLEST_SHOWN)))
+    return say("share", share=say.percent(clipped.estimate), **values)
 
 
-def _leads(part: QuestionResults, lines: Sequence[Line]) -> bool:
+def _leads(question: QuestionResults, lines: Sequence[ReportedShare]) -> bool:
     """Return whether the largest share is larger than all others beyond chance, whichever it is.
 
     Multiple comparisons with the best (Hsu 1984), Bonferroni's bound for its critical value; where reports speak of
     several options at once, or people were sampled by a design, by the intervals that hold together.
     """
-    first, others = lines[0], lines[1:]
-    if not isinstance(part.estimate, ShareEstimates) or isinstance(part.estimate, SampleEstimate):
-        return all(first.simultaneous.low > other.simultaneous.high for other in others)
-    z = NormalDist().inv_cdf(1.0 - (1.0 - part.estimate.level) / len(others))
-    gaps = (part.estimate.gap(first.option, other.option) for other in others)
+    first, rest = lines[0], lines[1:]
+    if not isinstance(question.estimate, ShareEstimates) or isinstance(question.estimate, SampleEstimate):
+        return all(first.simultaneous.low > other.simultaneous.high for other in rest)
+    z = NormalDist().inv_cdf(1.0 - (1.0 - question.estimate.level) / len(rest))
+    gaps = (question.estimate.gap(first.option, other.option) for other in rest)
     return all(gap > z * se for gap, se in gaps)
 
 
 # The verdict ----------------------------------------------------------------------------------------------------
 
 
-def reached_margin(part: QuestionResults) -> float | None:
+def reached_margin(question: QuestionResults) -> float | None:
     """Return half the width of the widest interval of what the question is asked for, as the planner counts it."""
-    target, numbers = part.question.answers.optimum[0], part.numbers
+    target, numbers = question.question.answers.optimum[0], question.numbers
     if target == "mean" and numbers is not None and numbers.mean is not None:
-        values = values_of(part.question)
+        values = values_of(question.question)
         assert values is not None
         return (numbers.mean.high - numbers.mean.low) / 2.0 / float(values.max() - values.min())
-    entries = [line.entry for line in part.lines]
+    entries: Sequence[Estimate] = question.shares
     if target == "cumulative" and numbers is not None and numbers.cumulative is not None:
-        entries = list(numbers.cumulative.estimates)
+        entries = numbers.cumulative.estimates
     return max(((entry.high - entry.low) / 2.0 for entry in entries), default=None)
 
 
-def _verdict(report: SurveyResults, part: QuestionResults, texts: Texts) -> Verdict | None:
+def _verdict(report: SurveyResults, question: QuestionResults, texts: Texts) -> Verdict | None:
     say = texts.say
-    needed, reached = report.needed.get(part.id), reached_margin(part)
-    if needed is None or reached is None:
+    margin, reached = report.needed.get(question.id), reached_margin(question)
+    if margin is None or reached is None:
         return None
     more = 0
-    if reached > needed * 1.0005:
-        more = max(_two_digits(report.n * ((reached / needed) ** 2 - 1.0)), FEWEST_MORE)
-    phrase = "enough" if not more else "short_far" if more > MOST_MORE else "short"
-    values = {"needed": _needed_margin(part, needed, texts), "reached": _reached_margin(part, reached, texts)}
+    if reached > margin * 1.0005:
+        more = max(_two_digits(report.n * ((reached / margin) ** 2 - 1.0)), FEWEST_MORE)
+    if not more:
+        phrase = "enough"
+    elif more > MOST_MORE:
+        phrase = "short_far"
+    else:
+        phrase = "short"
+    values = {
+        "needed": _needed_margin(question, margin, texts),
+        "reached": _reached_margin(question, reached, texts),
+    }
     text = say(phrase, **values, **({"more": more} if phrase == "short" else {}))
-    if part.question.after is not None:
+    if question.question.after is not None:
         # Margins are planned for the shares of everybody; the sentence before is about those asked.
         text = say("finding_everybody", text=text)
-    return Verdict(needed, reached, more, text)
+    return Verdict(margin, reached, more, text)
 
 
-def _needed_margin(part: QuestionResults, margin: float, texts: Texts) -> str:
+def _needed_margin(question: QuestionResults, margin: float, texts: Texts) -> str:
     """Word the margin that was planned, with the digits that the plan has."""
-    span = _span(part)
+    span = _span(question)
     if span is None:
         value = 100.0 * margin
         return _points(round(value, max(1, -math.floor(math.log10(value)))), texts)
     size = margin * span
     value = round(size, 2 - math.floor(math.log10(size)))
-    return _measured(part, value, _decimals(value), texts)
+    return _measured(question, value, _decimals(value), texts)
 
 
-def _reached_margin(part: QuestionResults, margin: float, texts: Texts) -> str:
+def _reached_margin(question: QuestionResults, margin: float, texts: Texts) -> str:
     """Word a margin that was reached, rounded up."""
-    span = _span(part)
+    span = _span(question)
     if span is None:
         return _points(_outward(100.0 * margin, 1, True), texts)
     digits = _digits_of(margin * span)
-    return _measured(part, _outward(margin * span, digits, True), digits, texts)
+    return _measured(question, _outward(margin * span, digits, True), digits, texts)
 
 
-def _span(part: QuestionResults) -> float | None:
+def _span(question: QuestionResults) -> float | None:
     """Return the width of the answers' range where the question is asked for an average."""
-    values = values_of(part.question)
-    if part.question.answers.optimum[0] != "mean" or values is None:
+    values = values_of(question.question)
+    if question.question.answers.optimum[0] != "mean" or values is None:
         return None
     return float(values.max() - values.min())
 
@@ -283,8 +299,11 @@ def _points(value: float, texts: Texts) -> str:
     return texts.say("point" if value == 1.0 else "points", value=texts.say.number(value, _decimals(value)))
 
 
-def _measured(part: QuestionResults, value: float, digits: int, texts: Texts) -> str:
-    unit = "" if part.numbers is None else texts.unit(part.question, part.numbers.unit)
+def _measured(question: QuestionResults, value: float, digits: int, texts: Texts) -> str:
+    if question.numbers is None:
+        unit = ""
+    else:
+        unit = texts.unit(question.question, question.numbers.unit)
     return in_unit(texts.say("measured", value=texts.say.number(value, digits)), unit)
 
 
@@ -299,15 +318,21 @@ def _two_digits(value: float) -> int:
 
 def _outward(value: float, digits: int, up: bool | int) -> float:
     scale = 10.0**digits
-    return math.ceil(value * scale - _DUST) / scale if up else math.floor(value * scale + _DUST) / scale
+    if up:
+        return math.ceil(value * scale - _DUST) / scale
+    return math.floor(value * scale + _DUST) / scale
 
 
 def _digits_of(se: float) -> int:
     """Return the decimals that a standard error makes sense of: two digits of it."""
-    return 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
+    if not se > 0.0:
+        return 2
+    return min(max(1 - math.floor(math.log10(se)), 0), 6)
 
 
 def _decimals(value: float) -> int:
     """Return the decimals that a number of the answers' own scale is written with."""
     text = f"{value:.6g}"
-    return len(text.partition(".")[2]) if "e" not in text else 0
+    if "e" not in text:
+        return len(text.partition(".")[2])
+    return 0

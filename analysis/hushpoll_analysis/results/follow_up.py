@@ -10,10 +10,10 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.estimand.ratio_limits import Ratios
 from hushpoll_analysis.estimates import Estimate, Shown
-from hushpoll_analysis.sampling.numbers import DesignSample
-from hushpoll_analysis.shares.ratio_limits import Ratios
-from hushpoll_analysis.shares.sample import Sample
+from hushpoll_analysis.sample.design_sample import DesignSample
+from hushpoll_analysis.sample.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,33 +34,35 @@ def shares_among_asked(
     of people who were asked is not above 0.
     """
     options = len(question.options)
-    asked = np.append(np.ones(options), 0.0)
-    ratios = Ratios(sample, np.eye(options, options + 1), asked, interval)
+    target = np.append(np.ones(options), 0.0)
+    ratios = Ratios(sample, np.eye(options, options + 1), target, interval)
     if not ratios.whole.estimate > 0.0:
         return ()
-    each = together = ratios.limits(level)
+    limits_alone = together = ratios.limits(level)
     # Of two answers one share determines the other, so their intervals hold together as they are.
     if options > 2:
         together = ratios.limits(1.0 - (1.0 - level) / options)
     return tuple(
-        (_entry(ratios, k, label, each[k]), _entry(ratios, k, label, together[k]))
+        (_entry(ratios, k, label, limits_alone[k]), _entry(ratios, k, label, together[k]))
         for k, label in enumerate(question.options)
     )
 
 
 def likeliest_among_asked(likeliest: Sequence[float]) -> list[float]:
-    """Return possible shares among those asked, from possible shares of everybody ("does not apply" last)."""
-    asked = sum(likeliest[:-1])
-    return [share / asked if asked > 0.0 else 0.0 for share in likeliest[:-1]]
+    """Return possible shares among those asked, from possible shares among all ("does not apply" last)."""
+    share_asked = sum(likeliest[:-1])
+    return [share / share_asked if share_asked > 0.0 else 0.0 for share in likeliest[:-1]]
 
 
-def _entry(ratios: Ratios, place: int, label: str, limits: Floats) -> Estimate:
-    sample, whole, gap = ratios.sample, ratios.whole.estimate, ratios.gaps[place]
-    ratio = float(ratios.estimates[place])
+def _entry(ratios: Ratios, position: int, label: str, limits: Floats) -> Estimate:
+    sample, denominator, gap = ratios.sample, ratios.whole.estimate, ratios.gaps[position]
+    ratio = float(ratios.estimates[position])
     low, high = (float(end) for end in limits)
-    se = gap.se / whole
-    direct = ratio * (1.0 - ratio) / max(whole * (sample.n - 1), 1.0)
-    effect = se**2 / direct if direct > 0.0 else None
+    se = gap.se / denominator
+    direct = ratio * (1.0 - ratio) / max(denominator * (sample.n - 1), 1.0)
+    effect = None
+    if direct > 0.0:
+        effect = se**2 / direct
     entry = Estimate(
         option=label,
         reported=None,
@@ -68,13 +70,13 @@ def _entry(ratios: Ratios, place: int, label: str, limits: Floats) -> Estimate:
         se=se,
         low=low,
         high=high,
-        shown=Shown(*(float(np.clip(one, 0.0, 1.0)) for one in (ratio, low, high))),
-        se_privacy=gap.se_privacy / whole,
+        shown=Shown(*(float(np.clip(value, 0.0, 1.0)) for value in (ratio, low, high))),
+        se_privacy=gap.se_privacy / denominator,
         interval=ratios.method.name,
         misfit=None,
-        weight=gap.heaviest / whole,
+        weight=gap.heaviest / denominator,
         design_effect=effect,
-        n_effective=None if not effect else whole * sample.n / effect,
+        n_effective=None if not effect else denominator * sample.n / effect,
     )
     if not isinstance(sample, DesignSample):
         return entry

@@ -60,12 +60,15 @@ def _claims(
     # Of two answers the second one's difference is the first one's with the other sign.
     if len(table.options) == 2:
         differences = [gap for gap in differences if gap.option == table.options[-1]]
-    supported = _supported(differences, table.level) if table.is_supported else set()
+    if table.is_supported:
+        supported = _supported(differences, table.level)
+    else:
+        supported = set()
     means = table.mean_differences
     supported_means = _supported(means, table.level)
     return (
-        [_Claim(gap, place in supported) for place, gap in enumerate(differences)],
-        [_Claim(gap, place in supported_means) for place, gap in enumerate(means)],
+        [_Claim(gap, number in supported) for number, gap in enumerate(differences)],
+        [_Claim(gap, number in supported_means) for number, gap in enumerate(means)],
     )
 
 
@@ -76,27 +79,35 @@ def _supported(gaps: Sequence[GroupDifference | GroupMeanDifference], level: flo
     ----------
     Holm (1979), Scand. J. Statist. 6, 65-70.
     """
-    order = sorted(range(len(gaps)), key=lambda place: gaps[place].p_value)
-    places = set()
-    for rank, place in enumerate(order):
-        if not gaps[place].p_value * (len(gaps) - rank) < 1.0 - level:
+    order = sorted(range(len(gaps)), key=lambda number: gaps[number].p_value)
+    supported = set()
+    for rank, number in enumerate(order):
+        if not gaps[number].p_value * (len(gaps) - rank) < 1.0 - level:
             break
-        places.add(place)
-    return places
+        supported.add(number)
+    return supported
 
 
 def _names(
     gap: GroupDifference | GroupMeanDifference, table: GroupTable, texts: Texts | None
 ) -> dict[str, str]:
     names = {"group": gap.group, "reference": gap.reference}
-    return names if texts is None else {key: texts.group(table, name) for key, name in names.items()}
+    if texts is None:
+        return names
+    return {key: texts.group(table, name) for key, name in names.items()}
 
 
 def _share_sentence(claim: _Claim[GroupDifference], table: GroupTable, texts: Texts | None) -> str:
     gap = claim.gap
     points = [100.0 * value for value in (gap.difference, gap.low, gap.high)]
-    option = gap.option if texts is None else texts.option(table.question, gap.option)
-    say = wording("en") if texts is None else texts.say
+    if texts is None:
+        option = gap.option
+    else:
+        option = texts.option(table.question, gap.option)
+    if texts is None:
+        say = wording("en")
+    else:
+        say = texts.say
     return _sentence("group", points, 1, say, "", claim.supported, option=option, **_names(gap, table, texts))
 
 
@@ -104,9 +115,18 @@ def _mean_sentence(claim: _Claim[GroupMeanDifference], table: GroupTable, texts:
     gap = claim.gap
     numbers = [gap.difference, gap.low, gap.high]
     # Two digits of the standard error are what the data can tell.
-    digits = 2 if not gap.se > 0.0 else min(max(1 - math.floor(math.log10(gap.se)), 0), 6)
-    unit = table.unit if texts is None else texts.unit(table.question, table.unit)
-    say = wording("en") if texts is None else texts.say
+    if not gap.se > 0.0:
+        digits = 2
+    else:
+        digits = min(max(1 - math.floor(math.log10(gap.se)), 0), 6)
+    if texts is None:
+        unit = table.unit
+    else:
+        unit = texts.unit(table.question, table.unit)
+    if texts is None:
+        say = wording("en")
+    else:
+        say = texts.say
     return _sentence("group_mean", numbers, digits, say, unit, claim.supported, **_names(gap, table, texts))
 
 

@@ -44,7 +44,9 @@ class GroupShare(IntervalEstimate):
     def limits(self) -> tuple[float, float]:
         """The limits, uncut; those within [0, 1] where the others are unbounded."""
         bounded = math.isfinite(self.low) and math.isfinite(self.high)
-        return (self.low, self.high) if bounded else (self.shown_low, self.shown_high)
+        if bounded:
+            return (self.low, self.high)
+        return (self.shown_low, self.shown_high)
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,16 @@ class GroupTable:
     @property
     def means(self) -> tuple[GroupMean, ...]:
         """The mean within each group, where answers are numbers."""
-        return () if self.numbers is None else self.numbers.means
+        if self.numbers is None:
+            return ()
+        return self.numbers.means
 
     @property
     def mean_differences(self) -> tuple[GroupMeanDifference, ...]:
         """The differences of means from the first group."""
-        return () if self.numbers is None else self.numbers.differences
+        if self.numbers is None:
+            return ()
+        return self.numbers.differences
 
     @property
     def unit(self) -> str:
@@ -83,8 +89,10 @@ class GroupTable:
 
     @property
     def by_name(self) -> str:
-        """What the groups are called beside the ids of questions."""
-        return msg("group") if self.by_link else self.by
+        """What the groups are called next to the ids of questions."""
+        if self.by_link:
+            return msg("group")
+        return self.by
 
     @property
     def id(self) -> str:
@@ -94,7 +102,9 @@ class GroupTable:
     @property
     def differences(self) -> tuple[GroupDifference, ...]:
         """The differences from the first group."""
-        return () if self.comparison is None else self.comparison.differences
+        if self.comparison is None:
+            return ()
+        return self.comparison.differences
 
     @property
     def told_differences(self) -> tuple[GroupDifference, ...]:
@@ -121,17 +131,22 @@ class GroupTable:
     def level(self) -> float:
         """The confidence level of the differences."""
         source = self.comparison or self.numbers
-        return 0.95 if source is None else source.level
+        if source is None:
+            return 0.95
+        return source.level
 
     @property
     def is_supported(self) -> bool:
         """Whether the test across all groups supports a difference; also where there is no such test."""
-        test = None if self.cross is None else self.cross.test
+        if self.cross is None:
+            test = None
+        else:
+            test = self.cross.test
         return test is None or test.p_value < 1.0 - self.level
 
     @property
     def is_follow_up(self) -> bool:
-        """Whether some people were not asked this question; shares by groups are of everybody."""
+        """Whether some people were not asked this question; shares by groups are among all respondents."""
         return self.question.after is not None and bool(self.shares)
 
     @property
@@ -152,12 +167,20 @@ class GroupTable:
     @property
     def test(self) -> str:
         """The test of independence in one line, or why there is none."""
-        test = None if self.cross is None else self.cross.test
+        if self.cross is None:
+            test = None
+        else:
+            test = self.cross.test
         if test is None:
-            untested = "" if self.cross is None else self.cross.untested
-            return msg("not tested: {reason}.", reason=constant(untested)) if untested else ""
+            if self.cross is None:
+                untested = ""
+            else:
+                untested = self.cross.untested
+            if untested:
+                return msg("not tested: {reason}.", reason=constant(untested))
+            return ""
         rare = test.p_value < 1e-4
-        given: dict[str, Any] = {
+        values: dict[str, Any] = {
             "method": test.method,
             "statistic": test.statistic,
             "p_value": msg("p < {least:.4f}", least=1e-4)
@@ -167,16 +190,19 @@ class GroupTable:
             "df": test.df[0],
         }
         if len(test.df) == 1:
-            return msg("{method} χ² = {statistic:.2f}, df = {df:g}, {p_value} ({note}).", **given)
+            return msg("{method} χ² = {statistic:.2f}, df = {df:g}, {p_value} ({note}).", **values)
         return msg(
             "{method} χ² = {statistic:.2f}, df = {df:g}, {second:g}, {p_value} ({note}).",
             second=test.df[1],
-            **given,
+            **values,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data; null where a number cannot be given."""
-        cross = None if self.cross is None else self.cross.to_dict()
+        if self.cross is None:
+            cross = None
+        else:
+            cross = self.cross.to_dict()
         return {
             "question": self.id,
             "by": self.by,
@@ -193,7 +219,7 @@ class GroupTable:
             return {}
         return {
             "means": [_finite_only(vars(mean)) for mean in self.means],
-            "mean_differences": [_finite_only(vars(one)) for one in self.mean_differences],
+            "mean_differences": [_finite_only(vars(difference)) for difference in self.mean_differences],
         }
 
 
@@ -205,7 +231,10 @@ def _tenths(share: float) -> int:
 def _finite_only(row: Any) -> dict[str, Any]:
     plain = {}
     for key, value in row.items():
-        value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, np.generic):
+            value = value.item()
+        else:
+            value = value
         plain[str(key)] = None if isinstance(value, float) and not math.isfinite(value) else value
     return plain
 

@@ -1,4 +1,4 @@
-"""What to know beside the table of a question by groups, one sentence each."""
+"""Notes on the table of a question by groups, one sentence each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def outside(shares: tuple[GroupShare, ...], options: Sequence[str], groups: Sequ
     cut = [share for share in shares if share.outside and not math.isnan(share.estimate)]
     if not cut:
         return []
-    told: list[str] = [
+    notes: list[str] = [
         msg(
             "a share below 0 or above 1 is chance; it is shown as estimated, so that differences agree with it"
         )
@@ -37,14 +37,14 @@ def outside(shares: tuple[GroupShare, ...], options: Sequence[str], groups: Sequ
         if share.high < 0.0 or share.low > 1.0
     ]
     if beyond:
-        told.append(
+        notes.append(
             msg(
                 "the whole interval of {names} lies outside the possible values. Among many shares this happens by "
                 "chance, otherwise data and design disagree",
                 names=joined(", ", beyond),
             )
         )
-    return told
+    return notes
 
 
 def _own(labels: Sequence[str], text: str) -> str:
@@ -88,8 +88,8 @@ def methods(comparison: Comparison) -> str:
 def many(comparison: Comparison) -> str:
     """Return the note that several intervals hold one by one only."""
     tests = sum(not math.isnan(difference.difference) for difference in comparison.differences)
-    return (
-        msg("the {count} intervals and p-values of differences hold one by one, not together", count=tests)
-        if tests > 1
-        else ""
-    )
+    if tests > 1:
+        return msg(
+            "the {count} intervals and p-values of differences hold one by one, not together", count=tests
+        )
+    return ""

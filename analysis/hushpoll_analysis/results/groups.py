@@ -14,13 +14,13 @@ from hushpoll_client.messages import msg, sentence
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import OTHER
 
-from hushpoll_analysis.data.columns import ExactView, Variable, randomized_variable
-from hushpoll_analysis.data.link_groups import by_link, displayed_names, folded_rows
-from hushpoll_analysis.data.members import pair_of
-from hushpoll_analysis.data.option_columns import YES_NO, option_of
-from hushpoll_analysis.data.tally import Tally, group_names, question_of, total_of
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sample.columns import ExactView, Variable, randomized_variable
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.link_groups import by_link, displayed_names, folded_rows
+from hushpoll_analysis.sample.members import pair_of
+from hushpoll_analysis.sample.option_columns import YES_NO, option_of
+from hushpoll_analysis.sample.tally import Tally, group_names, question_of, total_of
 from hushpoll_analysis.tables.design_means import compare_design_means
 from hushpoll_analysis.tables.differences import Comparison
 from hushpoll_analysis.tables.frames import compare, crosstab
@@ -51,9 +51,9 @@ def group_tables(
     """
     by = counted.by
     assert by is not None
-    asked = _asked(counted.survey, by)
-    text = msg("Group") if by_link(counted.survey, by) else by if asked is None else asked.text
-    if asked is not None and not asked.option and not tells_shares(asked.question):
+    grouping = _randomized_groups(counted.survey, by)
+    text = msg("Group") if by_link(counted.survey, by) else by if grouping is None else grouping.text
+    if grouping is not None and not grouping.option and not tells_shares(grouping.question):
         raise AnalysisError(
             msg(
                 'question "{by}", mechanism: its reports do not determine shares, so they cannot form groups',
@@ -61,14 +61,25 @@ def group_tables(
             ),
             "group by another question, or by a column of the data",
         )
-    own = by if asked is None else asked.question.id
-    questions = [q for q in counted.survey.questions if q.id != own and (only is None or q.id in only)]
+    group_question = by if grouping is None else grouping.question.id
+    questions = [
+        q for q in counted.survey.questions if q.id != group_question and (only is None or q.id in only)
+    ]
     if not questions:
         raise AnalysisError(
             msg('"{by}" is the only question, so nothing is left to show by it', by=by), "leave `by` out"
         )
     return tuple(
-        _table(counted, question, text, asked, level, minimum, reference, respondents)
+        _table(
+            counted,
+            question,
+            by_text=text,
+            grouping=grouping,
+            level=level,
+            minimum=minimum,
+            reference=reference,
+            respondents=respondents,
+        )
         for question in questions
     )
 
@@ -77,7 +88,7 @@ def _table(
     counted: Tally,
     question: Question,
     by_text: str,
-    asked: _Asked | None,
+    grouping: _RandomizedGroups | None,
     level: float,
     minimum: int,
     reference: str | None,
@@ -87,25 +98,43 @@ def _table(
     assert by is not None
     notes: list[str] = []
     survey = counted.survey
-    together = asked is not None and asked.block is not None and asked.block == question.block
+    together = grouping is not None and grouping.block is not None and grouping.block == question.block
     if together:
         try:
             pair_of(survey, by, question.id)
         except AnalysisError as error:
             told_why = sentence(error.sentence)
-            return GroupTable(question, by, by_text, True, (), None, None, (told_why,))
-        assert asked is not None
-        joint = _folded(joint, len(asked.question.options), len(question.options))
-    labels: tuple[str, ...] = () if asked is None else asked.labels
+            return GroupTable(
+                question,
+                by,
+                by_text=by_text,
+                randomized=True,
+                shares=(),
+                cross=None,
+                comparison=None,
+                notes=(told_why,),
+            )
+        assert grouping is not None
+        joint = _folded(joint, len(grouping.question.options), len(question.options))
+    labels: tuple[str, ...] = () if grouping is None else grouping.labels
     renamed: dict[str, str] = {}
-    if asked is None:
-        joint, labels, renamed, told = _exact_groups(counted, question, minimum)
+    if grouping is None:
+        joint, labels, renamed, group_notes = _exact_groups(counted, question, minimum)
         labels = tuple(msg("other") if label == OTHER and by_link(survey, by) else label for label in labels)
-        notes += told
+        notes += group_notes
     shares_known = tells_shares(question)
     reason = _refusal(labels, question, minimum, shares_known)
     if reason:
-        return GroupTable(question, by, by_text, asked is not None, (), None, None, (*notes, reason))
+        return GroupTable(
+            question,
+            by,
+            by_text=by_text,
+            randomized=grouping is not None,
+            shares=(),
+            cross=None,
+            comparison=None,
+            notes=(*notes, reason),
+        )
     base = labels[0] if reference is None else reference
     if base not in labels:
         raise AnalysisError(
@@ -113,31 +142,62 @@ def _table(
             msg("compare with one of {known}", known=", ".join(labels)),
         )
     names = {by: labels, question.id: question.labels}
-    known: Any = {question.id: question.mechanism} | ({} if asked is None else {by: asked.mechanism})
+    mechanisms: Any = {question.id: question.mechanism} | (
+        {} if grouping is None else {by: grouping.mechanism}
+    )
     # Two questions of a block were randomized together, which stands in the survey.
-    known = survey if together else known
+    mechanisms = survey if together else mechanisms
     reports, keys = joint, dict[str, Any]()
     if respondents is not None:
-        reports, keys = _chosen(respondents.of(question.id, by), by, labels, renamed, asked is None)
-    groups, sample = _groups(by, labels, asked), SampleKeys(**keys)
-    means = None if together else _means(reports, known, groups, question, level, base, sample)
-    told = [] if means is None else [mean.note for mean in means.means if mean.note]
+        reports, keys = _chosen(respondents.of(question.id, by), by, labels, renamed, grouping is None)
+    groups, sample = _groups(by, labels, grouping), SampleKeys(**keys)
+    means = (
+        None
+        if together
+        else _means(
+            reports, mechanisms, groups=groups, question=question, level=level, reference=base, sample=sample
+        )
+    )
+    group_notes = [] if means is None else [mean.note for mean in means.means if mean.note]
     if not shares_known:
-        notes += sentences(told)
-        return GroupTable(question, by, by_text, asked is not None, (), None, None, tuple(notes), means)
+        notes += sentences(group_notes)
+        return GroupTable(
+            question,
+            by,
+            by_text=by_text,
+            randomized=grouping is not None,
+            shares=(),
+            cross=None,
+            comparison=None,
+            notes=tuple(notes),
+            numbers=means,
+        )
     cross = None
     if question.channel.listed:
-        cross = crosstab(reports, known, by, question.id, labels=names, level=level, **keys)
-    comparison = compare(reports, known, question.id, by, reference=base, labels=names, level=level, **keys)
-    told = [*comparison.notes, *dict.fromkeys([*(note for note in comparison.shares["note"] if note), *told])]
+        cross = crosstab(reports, mechanisms, by, question.id, labels=names, level=level, **keys)
+    comparison = compare(
+        reports, mechanisms, question.id, by, reference=base, labels=names, level=level, **keys
+    )
+    group_notes = [
+        *comparison.notes,
+        *dict.fromkeys([*(note for note in comparison.shares["note"] if note), *group_notes]),
+    ]
     shares = _shares(comparison)
-    if asked is None and question.channel.listed:
-        told += one_report(joint, labels)
+    if grouping is None and question.channel.listed:
+        group_notes += one_report(joint, labels)
     notes += sentences(
-        [*told, *outside(shares, question.labels, labels), methods(comparison), many(comparison)]
+        [*group_notes, *outside(shares, question.labels, labels), methods(comparison), many(comparison)]
     )
     return GroupTable(
-        question, by, by_text, asked is not None, shares, cross, comparison, tuple(notes), means
+        question,
+        by,
+        by_text=by_text,
+        randomized=grouping is not None,
+        shares=shares,
+        cross=cross,
+        comparison=comparison,
+        notes=tuple(notes),
+        numbers=means,
     )
 
 
@@ -156,7 +216,7 @@ def _exact_groups(
         joint, labels, renamed = _put_together(question, joint, labels, minimum)
         notes += _told_together(counted, labels, minimum)
     sizes = np.array([total_of(question, row) for row in joint])
-    small = [labels[place] for place in np.flatnonzero(sizes < minimum)]
+    small = [labels[position] for position in np.flatnonzero(sizes < minimum)]
     if small:
         notes.append(
             msg(
@@ -165,8 +225,8 @@ def _exact_groups(
                 names=", ".join(small),
             )
         )
-    shown = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
-    return joint[sizes >= minimum], shown, renamed, notes
+    visible = tuple(label for label, size in zip(labels, sizes, strict=True) if size >= minimum)
+    return joint[sizes >= minimum], visible, renamed, notes
 
 
 def _put_together(
@@ -175,8 +235,8 @@ def _put_together(
     """Hide the groups of a survey in which few were asked this question, and what would give them away."""
     sizes = {name: total_of(question, row) for name, row in zip(labels, joint, strict=True)}
     named = displayed_names(sizes, max(minimum, FEWEST_REPORTS))
-    folded, shown = folded_rows(joint, labels, named)
-    return folded, shown, named
+    folded, visible = folded_rows(joint, labels, named)
+    return folded, visible, named
 
 
 def _told_together(counted: Tally, labels: tuple[str, ...], minimum: int) -> list[str]:
@@ -197,13 +257,13 @@ def _told_together(counted: Tally, labels: tuple[str, ...], minimum: int) -> lis
 
 
 def _folded(table: Any, rows: int, columns: int) -> Any:
-    """Add up the reports of a pair over the joint sizes, where these are told apart."""
+    """Add up the reports of a pair over the joint sizes, where these are counted separately."""
     shape = (len(table) // rows, rows, table.shape[1] // columns, columns)
     return np.asarray(table).reshape(shape).sum(axis=(0, 2))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RandomizedGroups:
     """The randomized question, or the one option of it, that makes the groups."""
 
     question: Question
@@ -218,31 +278,33 @@ class _Asked:
         return self.question.block
 
 
-def _asked(survey: Survey, by: str) -> _Asked | None:
+def _randomized_groups(survey: Survey, by: str) -> _RandomizedGroups | None:
     """Find what makes the groups; None where a column of the data does, or the link."""
-    found = option_of(by, survey)
-    if found is not None:
-        question = question_of(survey, found[0])
-        (member,) = found[1].members
+    option = option_of(by, survey)
+    if option is not None:
+        question = question_of(survey, option[0])
+        (member,) = option[1].members
         text = f"{question.text} {question.labels[member]}"
-        return _Asked(question, text, YES_NO, found[1].channel, True)
-    asked = survey.questions_by_id.get(by)
-    if asked is None:
+        return _RandomizedGroups(question, text, YES_NO, option[1].channel, True)
+    question_of_groups = survey.questions_by_id.get(by)
+    if question_of_groups is None:
         return None
-    return _Asked(asked, asked.text, asked.labels, asked.mechanism)
+    return _RandomizedGroups(
+        question_of_groups, question_of_groups.text, question_of_groups.labels, question_of_groups.mechanism
+    )
 
 
-def _groups(by: str, labels: tuple[str, ...], asked: _Asked | None) -> Variable:
-    if asked is None:
+def _groups(by: str, labels: tuple[str, ...], grouping: _RandomizedGroups | None) -> Variable:
+    if grouping is None:
         return Variable(by, labels, ExactView(len(labels)), randomized=False)
-    made = randomized_variable(by, {by: asked.mechanism}, labels)
-    assert made is not None
-    return made
+    variable = randomized_variable(by, {by: grouping.mechanism}, labels)
+    assert variable is not None
+    return variable
 
 
 def _means(
     reports: Any,
-    known: Any,
+    mechanisms: Any,
     groups: Variable,
     question: Question,
     level: float,
@@ -258,9 +320,26 @@ def _means(
         return None
     if isinstance(reports, pd.DataFrame):
         names = {groups.name: groups.labels}
-        return compare_design_means(reports, known, question, groups.name, sample, names, level, reference)
+        return compare_design_means(
+            reports,
+            mechanisms,
+            question=question,
+            by=groups.name,
+            sample=sample,
+            labels=names,
+            level=level,
+            reference=reference,
+        )
     rounding = float(question.answers.spacing)
-    return compare_means(reports, groups, question.mechanism, values, level, reference, rounding)
+    return compare_means(
+        reports,
+        groups,
+        outcome=question.mechanism,
+        values=values,
+        level=level,
+        reference=reference,
+        rounding=rounding,
+    )
 
 
 def _chosen(

@@ -13,7 +13,7 @@ from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.channel.view import sampler
-from hushpoll_analysis.data.tally import column_of
+from hushpoll_analysis.sample.tally import column_of
 
 __all__ = [
     "GROUP_TEXT",
@@ -70,16 +70,16 @@ def stata_script(survey: Survey, labels: Labels) -> str:
         f"* {WARNING}",
         'import delimited using "reports.csv", varnames(nonames) rowrange(2) encoding("utf-8") clear',
     ]
-    for place, (name, (question, codes)) in enumerate(zip(names, labels, strict=True), 1):
-        lines.append(f"rename v{place} {name}")
+    for position, (name, (question, codes)) in enumerate(zip(names, labels, strict=True), 1):
+        lines.append(f"rename v{position} {name}")
         lines.append(f"label variable {name} {_stata(_label(question), STATA_LABEL)}")
         lines.append(f"notes {name}: {_stata(question.text, 1000)}")
         lines += [
-            f"label define q{place} {code} {_stata(text, 1000)}{', add' if code else ''}"
+            f"label define q{position} {code} {_stata(text, 1000)}{', add' if code else ''}"
             for code, text in enumerate(codes)
         ]
         if codes:
-            lines.append(f"label values {name} q{place}")
+            lines.append(f"label values {name} q{position}")
     if survey.groups:
         lines.append(f"rename v{len(names) + 1} {FIELD}")
         lines.append(f"label variable {FIELD} {_stata(GROUP_TEXT, STATA_LABEL)}")
@@ -115,12 +115,16 @@ def _r_text(labels: Labels) -> str:
     """Keep bitmaps as text, also where all their digits are decimal ones."""
     text = [question for question, _ in labels if sampler(question.channel).digits]
     named = ", ".join(f'{_r(column_of(question.id))} = "character"' for question in text)
-    return f", colClasses = c({named})" if text else ""
+    if text:
+        return f", colClasses = c({named})"
+    return ""
 
 
 def _spss_format(question: Question | Block) -> str:
     digits = sampler(question.channel).digits
-    return f"A{digits}" if digits else f"F{len(str(question.channel.outcomes - 1))}.0"
+    if digits:
+        return f"A{digits}"
+    return f"F{len(str(question.channel.outcomes - 1))}.0"
 
 
 def _label(question: Question | Block) -> str:
@@ -129,17 +133,17 @@ def _label(question: Question | Block) -> str:
 
 def column_names(questions: Sequence[Question | Block], limit: int, fold_case: bool) -> list[str]:
     """Return every column a name the program accepts; one that is too long or taken becomes q<place>_reported."""
-    taken: set[str] = set()
+    used: set[str] = set()
     names = []
-    for place, question in enumerate(questions, 1):
+    for position, question in enumerate(questions, 1):
         name = column_of(question.id)
         key = name.lower() if fold_case else name
-        if len(name) > limit or key in taken:
-            name = f"q{place}_reported"
+        if len(name) > limit or key in used:
+            name = f"q{position}_reported"
             key = name
-            while key in taken:
+            while key in used:
                 name = key = f"x{name}"
-        taken.add(key)
+        used.add(key)
         names.append(name)
     return names
 

@@ -126,31 +126,29 @@ def question_note(question: Question | Block) -> str:
     note = _plain_note(mechanism)
     if math.isinf(mechanism.epsilon):
         return msg("ε is {note}.", note=constant(note) if note else msg("unbounded"))
-    given = {"epsilon": epsilon_text(mechanism.epsilon, 2), "factor": factor_text(mechanism.epsilon)}
+    values = {"epsilon": epsilon_text(mechanism.epsilon, 2), "factor": factor_text(mechanism.epsilon)}
     if note:
         return msg(
             "ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor} ({note}).",
             note=constant(note),
-            **given,
+            **values,
         )
-    return msg("ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor}.", **given)
+    return msg("ε = {epsilon}: one report changes anybody's odds by a factor of at most {factor}.", **values)
 
 
 def total_note(survey: Survey) -> str:
     """Return what the whole survey promises."""
     unbounded = [entry.id for entry in survey.entries if math.isinf(entry.epsilon)]
-    given = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
+    count = len(survey.questions) - sum(len(block.questions) - block.ask for block in survey.blocks)
     if not unbounded:
         total = epsilon_text(survey.epsilon_total, 2)
-        return (
-            msg(
+        if len(survey.entries) > 1:
+            return msg(
                 "The {count} answers of one person add up to ε = {total} (sequential composition).",
-                count=given,
+                count=count,
                 total=total,
             )
-            if len(survey.entries) > 1
-            else msg("One person's report has ε = {total}.", total=total)
-        )
+        return msg("One person's report has ε = {total}.", total=total)
     bounded = sum(entry.epsilon for entry in survey.entries if math.isfinite(entry.epsilon))
     names = ", ".join(unbounded)
     if not bounded:
@@ -169,25 +167,29 @@ def _plain_note(mechanism: Mechanism) -> str:
     if mechanism.epsilon_conditional is None:
         return mechanism.epsilon_note
     # A conditional figure never stands without its condition.
-    known = msg("unconditional") if math.isfinite(mechanism.epsilon) else UNBOUNDED_IF_KNOWN
+    if math.isfinite(mechanism.epsilon):
+        condition = msg("unconditional")
+    else:
+        condition = UNBOUNDED_IF_KNOWN
     return msg(
         "{known}; a conditional ε = {epsilon} {condition}",
-        known=known,
+        known=condition,
         epsilon=epsilon_text(mechanism.epsilon_conditional, 2),
         condition=CONDITION,
     )
 
 
 def _randomized(survey: Survey, used: Iterable[Used]) -> str:
-    designs = [joined("", [constant(one.design), *([FLIPPED] if flip else [])]) for one, flip in used]
-    total = (
-        msg(
+    designs = [
+        joined("", [constant(mechanism.design), *([FLIPPED] if flip else [])]) for mechanism, flip in used
+    ]
+    if math.isfinite(survey.epsilon_total):
+        total = msg(
             "The total privacy loss per respondent is ε = {epsilon}",
             epsilon=epsilon_text(survey.epsilon_total, 2),
         )
-        if math.isfinite(survey.epsilon_total)
-        else msg("The privacy loss per respondent is unbounded for the questions marked so")
-    )
+    else:
+        total = msg("The privacy loss per respondent is unbounded for the questions marked so")
     return msg(
         "Answers were randomized on the respondents' devices before transmission (local differential privacy) by "
         "{designs}; the randomization probabilities are integers out of 2⁵³, fixed in the survey definition with "
@@ -228,14 +230,12 @@ def _weighted(sample: Collection[str]) -> bool:
 
 
 def _errors(sample: Collection[str]) -> str:
-    finite = (
-        msg(
+    finite = ""
+    if "population" in sample:
+        finite = msg(
             ", in a finite population: the part of the sampling shrinks by the fraction that was asked, that of the "
             "randomization stays"
         )
-        if "population" in sample
-        else ""
-    )
     if not _weighted(sample):
         return msg(
             "Standard errors contain sampling and randomization (n − 1 in the denominator){finite}",
@@ -285,16 +285,18 @@ def _decoys(survey: Survey) -> str:
 
 
 def _formulas(designs: list[Used], estimated: bool, by: str | None) -> Iterable[Formula]:
-    for one, flip in designs:
+    for mechanism, flip in designs:
         if flip:
-            undone = one.formula.replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
+            undone = mechanism.formula.replace("(f", "(s") + ",   s = (f − (1 − φ)) / (2φ − 1)"
             words = msg(
                 "{symbols}; s: the share before the flip; φ: probability that the device does not flip",
-                symbols=constant(one.symbols),
+                symbols=constant(mechanism.symbols),
             )
-            yield Formula(msg("Estimate ({name}, then flipped)", name=one.name), undone, words)
+            yield Formula(msg("Estimate ({name}, then flipped)", name=mechanism.name), undone, words)
         else:
-            yield Formula(msg("Estimate ({name})", name=one.name), one.formula, constant(one.symbols))
+            yield Formula(
+                msg("Estimate ({name})", name=mechanism.name), mechanism.formula, constant(mechanism.symbols)
+            )
     yield Formula(
         msg("Standard error, sampling and privacy"),
         "SE² = (Σ_z b_z² f_z − (Σ_z b_z f_z)²) / (n − 1)",
@@ -358,7 +360,7 @@ def _among_asked(survey: Survey) -> Iterable[Formula]:
 
 
 def _references(designs: list[Used], by: str | None, quantiles: bool) -> Iterable[str]:
-    works = [one.citation for one, _ in designs]
+    works = [mechanism.citation for mechanism, _ in designs]
     works += [Warner.citation] if any(flip for _, flip in designs) else []
     works += [Matrix.citation] if by else []
     works += [WOODRUFF] if quantiles else []

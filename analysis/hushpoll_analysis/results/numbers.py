@@ -13,12 +13,12 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimand.cumulative import Cumulative, cumulative_of
+from hushpoll_analysis.estimand.density import Density, density_of
+from hushpoll_analysis.estimand.means import mean_of, privacy_is_bound
+from hushpoll_analysis.estimand.quantiles import Places, Quantiles, quantiles_of
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.shares.cumulative import Cumulative, cumulative_of
-from hushpoll_analysis.shares.density import Density, density_of
-from hushpoll_analysis.shares.means import mean_of, privacy_is_bound
-from hushpoll_analysis.shares.quantiles import Places, Quantiles, quantiles_of
-from hushpoll_analysis.shares.sample import Sample
+from hushpoll_analysis.sample.sample import Sample
 
 __all__ = [
     "BOUND",
@@ -62,7 +62,9 @@ class Numbers:
     @property
     def cumulative(self) -> Cumulative | None:
         """The cumulative shares."""
-        return None if self.quantiles is None else self.quantiles.cumulative
+        if self.quantiles is None:
+            return None
+        return self.quantiles.cumulative
 
     def need(self, question: str, what: str) -> Quantiles:
         """Return the quantiles, or refuse what needs them."""
@@ -82,8 +84,8 @@ class Numbers:
         value: dict[str, Any] = {"unit": self.unit} if self.unit else {}
         if self.mean is not None:
             entry = self.mean.to_dict()
-            kept = ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")
-            value["mean"] = {key: entry[key] for key in kept}
+            keys = ("estimate", "se", "low", "high", "shown", "se_privacy", "interval")
+            value["mean"] = {key: entry[key] for key in keys}
         if self.quantiles is not None:
             value["cumulative"] = self.quantiles.cumulative.to_dict()
             if self.upward:
@@ -113,13 +115,13 @@ class Numbers:
         if self.mean is not None:
             rows.append(entry_row("mean", "", self.mean, None))
         if self.quantiles is not None:
-            found = self.quantiles.cumulative
+            cumulative = self.quantiles.cumulative
             rows += [
-                entry_row("cumulative", one.option, one, both)
-                for one, both in zip(found.estimates, found.band, strict=True)
+                entry_row("cumulative", alone.option, alone, both)
+                for alone, both in zip(cumulative.estimates, cumulative.band, strict=True)
             ]
-            for one in self.quantiles.entries:
-                rows.append({"quantity": "quantile", "option": f"{one.p:g}", **_limits(one)})
+            for quantile in self.quantiles.entries:
+                rows.append({"quantity": "quantile", "option": f"{quantile.p:g}", **_limits(quantile)})
             rows.append({"quantity": "iqr", "option": "", **_limits(self.quantiles.iqr)})
         return rows
 
@@ -143,12 +145,20 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
             mean = None
     determined = answers.ordered and sample.shares is not None
     if determined:
-        whole = cumulative_of(sample, question.options, level, interval)
-        quantiles = quantiles_of(whole, _places(question))
+        cumulative = cumulative_of(sample, question.options, level, interval)
+        quantiles = quantiles_of(cumulative, _places(question))
     if determined and answers.edges is not None:
         histogram = density_of(sample, _histogram_edges(question), level=level, interval=interval)
     only = "" if determined else _only(question)
-    return Numbers(unit_of(question), mean, quantiles, histogram, only, bound, answers.upward)
+    return Numbers(
+        unit_of(question),
+        mean,
+        quantiles=quantiles,
+        histogram=histogram,
+        only=only,
+        bound=bound,
+        upward=answers.upward,
+    )
 
 
 def has_numbers(question: Question) -> bool:
@@ -159,7 +169,9 @@ def has_numbers(question: Question) -> bool:
 def values_of(question: Question) -> Floats | None:
     """Return the number that each true answer stands for; None where answers are not numbers."""
     values = question.answers.values
-    return None if values is None else np.array([float(value) for value in values])
+    if values is None:
+        return None
+    return np.array([float(value) for value in values])
 
 
 def unit_of(question: Question) -> str:
@@ -213,9 +225,9 @@ def entry_row(quantity: str, option: str, entry: Estimate, both: Estimate | None
     }
 
 
-def _limits(one: Any) -> dict[str, float]:
-    shown = {f"shown_{name}": getattr(one, name) for name in ("estimate", "low", "high")}
-    return {"estimate": one.estimate, "low": one.low, "high": one.high, **shown}
+def _limits(estimate: Any) -> dict[str, float]:
+    clipped = {f"shown_{name}": getattr(estimate, name) for name in ("estimate", "low", "high")}
+    return {"estimate": estimate.estimate, "low": estimate.low, "high": estimate.high, **clipped}
 
 
 def quantile_name(p: float) -> str:
@@ -231,10 +243,15 @@ def measure(value: float) -> str:
 
 def in_unit(text: str, unit: str) -> str:
     """Add the unit, where there is one."""
-    return msg("{text} {unit}", text=text, unit=unit) if unit else text
+    if unit:
+        return msg("{text} {unit}", text=text, unit=unit)
+    return text
 
 
 def rounded(value: float, se: float, sign: str = "") -> str:
     """Write a number with as many decimals as its standard error makes sense of, two digits of it."""
-    digits = 2 if not se > 0.0 else min(max(1 - math.floor(math.log10(se)), 0), 6)
+    if not se > 0.0:
+        digits = 2
+    else:
+        digits = min(max(1 - math.floor(math.log10(se)), 0), 6)
     return number_text(value, f"{sign},.{digits}f", plain_zero=True)

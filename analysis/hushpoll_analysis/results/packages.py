@@ -1,6 +1,6 @@
 """The export for other programs: a Frictionless Data Package, a DDI codebook, a script in base R.
 
-Each carries the mechanism, the channel and epsilon of every column, so that nobody takes reports for answers.
+Each carries the mechanism, the channel and epsilon of every column, so that reports are not mistaken for answers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD, OTHER
 
-from hushpoll_analysis.data.released import PACKAGE, written_release
-from hushpoll_analysis.data.tally import column_of
+from hushpoll_analysis.sample.released import PACKAGE, written_release
+from hushpoll_analysis.sample.tally import column_of
 
 from .asked import are_numbers, block_questions, channel_facts
 from .labels import GROUP_TEXT, WARNING
@@ -113,12 +113,12 @@ def ddi_codebook(survey: Survey, n: int) -> bytes:
 def _variable(data: ElementTree.Element, survey: Survey, question: Question | Block, number: int) -> None:
     var = _child(data, "var", ID=f"V{number}", name=column_of(question.id), files="F1", intrvl="discrete")
     _child(var, "labl", f"Reported, not true: {question.text}")
-    asked = _child(var, "qstn")
-    _child(asked, "qstnLit", question.text)
-    for one in block_questions(survey, question) if isinstance(question, Block) else ():
-        _child(asked, "qstnLit", f"{one.id}: {one.text}")
+    text = _child(var, "qstn")
+    _child(text, "qstnLit", question.text)
+    for member in block_questions(survey, question) if isinstance(question, Block) else ():
+        _child(text, "qstnLit", f"{member.id}: {member.text}")
     if question.decoy:
-        _child(asked, "postQTxt", f"Decoy question: {question.decoy}")
+        _child(text, "postQTxt", f"Decoy question: {question.decoy}")
     labels = question.report_labels
     if labels:
         _child(_child(var, "valrng"), "range", min="0", max=str(question.channel.outcomes - 1))
@@ -145,6 +145,6 @@ def _group_variable(data: ElementTree.Element, survey: Survey) -> None:
 def _child(
     parent: ElementTree.Element, tag: str, text: str | None = None, **keys: str
 ) -> ElementTree.Element:
-    one = ElementTree.SubElement(parent, f"{{{DDI}}}{tag}", keys)
-    one.text = text
-    return one
+    element = ElementTree.SubElement(parent, f"{{{DDI}}}{tag}", keys)
+    element.text = text
+    return element

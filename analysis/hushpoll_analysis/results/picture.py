@@ -21,7 +21,7 @@ from .wording import wording
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .question import Line, QuestionResults
+    from .question import QuestionResults, ReportedShare
     from .survey import SurveyResults
     from .waves import FollowedQuestion, FollowedRow, Point
 
@@ -35,7 +35,7 @@ TITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 26, 80
 class Row:
     """One share: its label, cut where it is long, and how far down it stands."""
 
-    line: Line
+    line: ReportedShare
     label: str
     y: int
 
@@ -61,29 +61,35 @@ class Band:
 
 def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
     """Draw the estimates of one question, by its id, as an SVG document."""
-    part, texts = report[question], texts_of(report.survey, language)
+    question_results, texts = report[question], texts_of(report.survey, language)
     say = texts.say
-    if not part.is_estimated:
+    if not question_results.is_estimated:
         raise AnalysisError(
             f'question "{question}" has no estimates to draw: {report.n} reports, at least {report.minimum} are needed'
         )
-    title = textwrap.wrap(texts.question(part.question), TITLE_LETTERS)
+    title = textwrap.wrap(texts.question(question_results.question), TITLE_LETTERS)
     y = EDGE + 22 * len(title) + 12
     rows, headings = [], []
-    for heading, lines in _sections(part, texts):
+    for heading, lines in _sections(question_results, texts):
         if heading:
             headings.append((heading, y + 20))
             y += ROW
         for line in lines:
-            rows.append(Row(line, _cut(texts.option(part.question, line.option)), y))
+            rows.append(Row(line, _cut(texts.option(question_results.question, line.option)), y))
             y += ROW
     y += 32 if rows else 0
     panels = []
-    for panel in _panels(part, report, texts):
+    for panel in _panels(question_results, report, texts):
         panels.append(Drawn(panel, y))
         y += PANEL + 66
     caption = textwrap.wrap(_caption(report, texts), 100)
-    values = {"title": title, "rows": rows, "axis": _axis(part), "panels": panels, "caption": caption}
+    values = {
+        "title": title,
+        "rows": rows,
+        "axis": _axis(question_results),
+        "panels": panels,
+        "caption": caption,
+    }
     values["headings"] = headings
     sizes = {
         "width": WIDTH,
@@ -93,12 +99,15 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         "row_height": ROW,
         "panel_height": PANEL,
     }
-    mean = "" if rows or part.numbers is None else report.findings(language)[_place(report, part)].text
+    if rows or question_results.numbers is None:
+        mean = ""
+    else:
+        mean = report.findings(language)[_place(report, question_results)].text
     bottom = y + (30 if mean else 0)
     height = bottom + 18 * len(caption) + EDGE
     template = environment().get_template("picture.svg")
     return template.render(
-        w=say, part=part, bottom=bottom, height=height, mean=mean, mean_y=y, **values, **sizes
+        w=say, part=question_results, bottom=bottom, height=height, mean=mean, mean_y=y, **values, **sizes
     )
 
 
@@ -128,8 +137,8 @@ def waves_as_svg(
     def written(row: FollowedRow, point: Point) -> tuple[str, str]:
         low, middle, high = point.shown_low, point.shown_estimate, point.shown_high
         if row.average:
-            least, told, most = (speech.say(rounded(one, point.se)) for one in (low, middle, high))
-            return told, f"{least} – {most}"
+            least, middle_text, most = (speech.say(rounded(value, point.se)) for value in (low, middle, high))
+            return middle_text, f"{least} – {most}"
         return say.percent(middle), f"{say.number(100 * low, 1)} – {say.percent(high)}"
 
     lines = textwrap.wrap(caption, 100)
@@ -140,42 +149,44 @@ def waves_as_svg(
     return template.render(question=question, w=say, bottom=y, height=height, **values, **sizes)
 
 
-def _place(report: SurveyResults, part: QuestionResults) -> int:
-    return [finding.id for finding in report.findings()].index(part.id)
+def _place(report: SurveyResults, question: QuestionResults) -> int:
+    return [finding.id for finding in report.findings()].index(question.id)
 
 
-def _axis(part: QuestionResults) -> Axis:
-    return axis_for(line.shown_high for line in (*part.shown_among_asked, *part.shown_lines))
+def _axis(question: QuestionResults) -> Axis:
+    return axis_for(line.shown_high for line in (*question.shown_among_asked, *question.shown_shares))
 
 
-def _sections(part: QuestionResults, texts: Texts) -> list[tuple[str, Sequence[Line]]]:
+def _sections(question: QuestionResults, texts: Texts) -> list[tuple[str, Sequence[ReportedShare]]]:
     """Return the shares with their headings: of a follow-up question first those among the people asked."""
-    if not part.among_asked:
-        return [("", part.shown_lines)]
+    if not question.among_asked:
+        return [("", question.shown_shares)]
     say = texts.say
-    return [(say("among_asked"), part.shown_among_asked), (say("of_everybody"), part.shown_lines)]
+    return [(say("among_asked"), question.shown_among_asked), (say("of_everybody"), question.shown_shares)]
 
 
-def _panels(part: QuestionResults, report: SurveyResults, texts: Texts) -> list[Panel]:
-    numbers = part.numbers
+def _panels(question: QuestionResults, report: SurveyResults, texts: Texts) -> list[Panel]:
+    numbers = question.numbers
     if numbers is None:
         return []
-    made = []
-    unit, say = texts.unit(part.question, numbers.unit), texts.say
-    labels = texts.options(part.question)
+    panels = []
+    unit, say = texts.unit(question.question, numbers.unit), texts.say
+    labels = texts.options(question.question)
     if numbers.histogram is not None:
-        made.append(histogram_panel(numbers.histogram, labels, unit, say))
+        panels.append(histogram_panel(numbers.histogram, labels, unit, say))
     if numbers.cumulative is not None:
-        made.append(
+        panels.append(
             cumulative_panel(numbers.cumulative, labels, report.level, unit, say, upward=numbers.upward)
         )
-    return made
+    return panels
 
 
 def _caption(report: SurveyResults, texts: Texts) -> str:
-    said = texts.say("figure_caption", number=report.n, level=f"{100 * report.level:g}")
-    return f"{texts.title}. {said} hushpoll {report.survey.hash[:12]}"
+    caption = texts.say("figure_caption", number=report.n, level=f"{100 * report.level:g}")
+    return f"{texts.title}. {caption} hushpoll {report.survey.hash[:12]}"
 
 
 def _cut(text: str, most: int = LABEL_LETTERS) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "…"

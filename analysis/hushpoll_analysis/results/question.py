@@ -1,9 +1,10 @@
-"""One question of a report: its estimates, and the sentences that belong beside the numbers."""
+"""One question of a report: its estimates, and the sentences that belong to the numbers."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,84 +14,92 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import set_view
-from hushpoll_analysis.data.option_columns import OPTION
-from hushpoll_analysis.data.released import AT_ONCE
-from hushpoll_analysis.data.tally import Tally, total_of
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, figures, read_option_reports
+from hushpoll_analysis.estimand.quantiles import Quantile
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
+from hushpoll_analysis.estimand.shares import read_share_sample
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.planning.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.result import PlottedResult, as_json
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import design_sample
-from hushpoll_analysis.shares.compliance import Sensitivity
-from hushpoll_analysis.shares.estimation import estimate
-from hushpoll_analysis.shares.parts import Pair, PartsEstimate, figures
-from hushpoll_analysis.shares.quantiles import Quantile
-from hushpoll_analysis.shares.result import ShareEstimates
-from hushpoll_analysis.shares.sample import Sample, read_sample
+from hushpoll_analysis.sample.released import AT_ONCE
+from hushpoll_analysis.sample.sample import Sample, read_sample
+from hushpoll_analysis.sample.tally import Tally, total_of
+from hushpoll_analysis.validity.sensitivity import Sensitivity
 
 from .compliance import sensitivity_of
 from .follow_up import likeliest_among_asked, shares_among_asked
 from .method import question_note
 from .numbers import Numbers, numbers_of
 from .remarks import DISHONEST, remarks
-from .respondents import Respondents, Rows
+from .respondents import Respondents
 from .rows import FRAME_COLUMNS, question_rows
-from .sampled import sample_estimate, sample_numbers, sample_parts
+from .sampled import SampledQuestion
 from .validity import LONG_LIST, TOP
 
-__all__ = ["DISHONEST", "Line", "QuestionResults", "finite", "question_results"]
+__all__ = ["DISHONEST", "QuestionResults", "ReportedShare", "finite", "question_results"]
 
 
-@dataclass(frozen=True)
-class Line:
-    """One row of a question's table: the estimate of one option and what belongs to it."""
+@dataclass(frozen=True, kw_only=True)
+class ReportedShare(Estimate):
+    """The estimated share of one option with what a report adds to it: a row of a question's table.
 
-    entry: Estimate
+    Attributes
+    ----------
+    simultaneous : Estimate
+        The same share with limits that hold for all options together.
+    constrained : float
+        The likeliest share with every share possible at once.
+    dishonest_shift : float
+        How far a few people who send a chosen report could move the estimate.
+    z : float
+        The normal quantile of the level.
+    """
+
     simultaneous: Estimate
     constrained: float
     dishonest_shift: float
     z: float
 
-    @property
-    def option(self) -> str:
-        """The option's label."""
-        return self.entry.option
+    @classmethod
+    def of(
+        cls, entry: Estimate, simultaneous: Estimate, *, constrained: float, dishonest_shift: float, z: float
+    ) -> ReportedShare:
+        """Return an estimate as a row of a question's table."""
+        values = {name.name: getattr(entry, name.name) for name in fields(Estimate)}
+        return cls(
+            **values, simultaneous=simultaneous, constrained=constrained, dishonest_shift=dishonest_shift, z=z
+        )
 
     @property
     def shown_estimate(self) -> float:
         """The estimate, cut to [0, 1]."""
-        return self.entry.shown.estimate
+        return self.shown.estimate
 
     @property
     def shown_low(self) -> float:
         """The lower limit, cut to [0, 1]."""
-        return self.entry.shown.low
+        return self.shown.low
 
     @property
     def shown_high(self) -> float:
         """The upper limit, cut to [0, 1]."""
-        return self.entry.shown.high
+        return self.shown.high
 
     @property
     def privacy_low(self) -> float:
         """The lower limit for these very respondents (normal, randomization only), cut to [0, 1]."""
-        return min(1.0, max(0.0, self.entry.estimate - self.z * self.entry.se_privacy))
+        return min(1.0, max(0.0, self.estimate - self.z * self.se_privacy))
 
     @property
     def privacy_high(self) -> float:
         """The upper limit for these very respondents (normal, randomization only), cut to [0, 1]."""
-        return min(1.0, max(0.0, self.entry.estimate + self.z * self.entry.se_privacy))
-
-    @property
-    def outside(self) -> bool:
-        """Whether the unbiased estimate lies outside [0, 1]."""
-        return not 0.0 <= self.entry.estimate <= 1.0
+        return min(1.0, max(0.0, self.estimate + self.z * self.se_privacy))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of the JSON contract, with what the report adds to it."""
         return {
-            **as_json(self.entry.to_dict()),
+            **as_json(super().to_dict()),
             "simultaneous": {"low": finite(self.simultaneous.low), "high": finite(self.simultaneous.high)},
             "constrained": self.constrained,
             "dishonest_shift": self.dishonest_shift,
@@ -108,7 +117,7 @@ class QuestionResults(PlottedResult):
     question: Question
     n: int
     counts: tuple[int, ...]
-    lines: tuple[Line, ...]
+    shares: tuple[ReportedShare, ...]
     estimate: ShareEstimates | PartsEstimate | None
     numbers: Numbers | None = None
     smallest: int | None = None
@@ -117,7 +126,7 @@ class QuestionResults(PlottedResult):
     """The fewest reports that were released together; infinite where all were; None where nobody knows."""
     weighted: bool = False
     """Whether respondents stand for different numbers of people."""
-    among_asked: tuple[Line, ...] = ()
+    among_asked: tuple[ReportedShare, ...] = ()
     """The shares among those who were asked, where the question has a skip rule; `lines` are of everybody."""
 
     @property
@@ -126,21 +135,21 @@ class QuestionResults(PlottedResult):
         return self.question.id
 
     @property
-    def ranked(self) -> tuple[Line, ...]:
+    def ranked(self) -> tuple[ReportedShare, ...]:
         """The shares as they are shown: the largest first, unless the answers have an order of their own."""
         if not self.is_ranked:
-            return self.lines
-        return tuple(sorted(self.lines, key=lambda line: -line.entry.estimate))
+            return self.shares
+        return tuple(sorted(self.shares, key=lambda line: -line.estimate))
 
     @property
-    def all_lines(self) -> tuple[Line, ...]:
-        """The shares among those asked, where there are, and those of everybody."""
-        return (*self.among_asked, *self.lines)
+    def all_shares(self) -> tuple[ReportedShare, ...]:
+        """The shares among those asked, where there are, and those among all respondents."""
+        return (*self.among_asked, *self.shares)
 
     @property
     def is_ranked(self) -> bool:
         """Whether the shares are shown by size."""
-        return len(self.lines) > 1 and not self.question.answers.ordered and not self.question.kind.yes_or_no
+        return len(self.shares) > 1 and not self.question.answers.ordered and not self.question.kind.yes_or_no
 
     @property
     def reports_are_options(self) -> bool:
@@ -156,7 +165,7 @@ class QuestionResults(PlottedResult):
     def shuffled(self) -> ShuffledEpsilon | None:
         """What this question's totals reveal of one person, if no report can be linked; None where unbounded.
 
-        Where nobody knows how reports were released, it holds if that was at once.
+        Where it is not known how reports were released, it holds if that was at once.
         """
         epsilon = self.question.epsilon
         if not (math.isfinite(epsilon) and self.n):
@@ -166,60 +175,68 @@ class QuestionResults(PlottedResult):
     @property
     def released(self) -> int:
         """Among how many reports a person hides, at the least: all, those of a group, or those released together."""
-        found = [self.n, *([] if self.smallest is None else [self.smallest])]
+        sizes = [self.n, *([] if self.smallest is None else [self.smallest])]
         if self.batch is not None and self.batch != AT_ONCE:
             # Of a batch chance decides how many were asked a question of a block: nothing is certain.
-            found.append(int(self.batch) if self.question.block is None else 1)
-        return min(found)
+            sizes.append(int(self.batch) if self.question.block is None else 1)
+        return min(sizes)
 
     @property
     def design_effect(self) -> float | None:
         """Variance over that of direct answers, summed over options; None where direct answers would not vary."""
         if self.estimate is None:
             return None
-        direct = sum(line.constrained * (1 - line.constrained) for line in self.lines) / (self.n - 1)
-        return sum(line.entry.se**2 for line in self.lines) / direct if direct > 1e-12 else None
+        direct = sum(line.constrained * (1 - line.constrained) for line in self.shares) / (self.n - 1)
+        if direct > 1e-12:
+            return sum(line.se**2 for line in self.shares) / direct
+        return None
 
     @property
     def n_effective(self) -> float | None:
         """How many direct answers would be as precise."""
         effect = self.design_effect
-        return None if effect is None else self.n / effect
+        if effect is None:
+            return None
+        return self.n / effect
 
     @property
     def is_estimated(self) -> bool:
         """Whether there is anything but counts."""
-        return bool(self.lines) or self.numbers is not None
+        return bool(self.shares) or self.numbers is not None
 
     @cached_property
-    def top(self) -> tuple[Line, ...]:
+    def top(self) -> tuple[ReportedShare, ...]:
         """The largest shares of a long list; none of a short one."""
-        if len(self.lines) <= LONG_LIST:
+        if len(self.shares) <= LONG_LIST:
             return ()
         return self.ranked[:TOP]
 
     @cached_property
-    def shown_lines(self) -> tuple[Line, ...]:
+    def shown_shares(self) -> tuple[ReportedShare, ...]:
         """The shares that figures show: of a long list the largest."""
         return self.top or self.ranked
 
     @cached_property
-    def shown_among_asked(self) -> tuple[Line, ...]:
+    def shown_among_asked(self) -> tuple[ReportedShare, ...]:
         """The shares among those asked that figures show: of a long list the largest."""
         lines = self.among_asked
         if self.is_ranked:
-            lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))
-        return lines[: len(self.top)] if self.top else lines
+            lines = tuple(sorted(lines, key=lambda line: -line.estimate))
+        if self.top:
+            return lines[: len(self.top)]
+        return lines
 
     @cached_property
     def ticked(self) -> Estimate | None:
         """The mean number of options that a person ticks; None where the reports do not tell it."""
-        return self.estimate.number_ticked() if isinstance(self.estimate, PartsEstimate) else None
+        if isinstance(self.estimate, PartsEstimate):
+            return self.estimate.number_ticked()
+        return None
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """Pairs of options, where reports speak of two at once; of a long list they would be too many to read."""
-        several = isinstance(self.estimate, PartsEstimate) and len(self.lines) <= LONG_LIST
+        several = isinstance(self.estimate, PartsEstimate) and len(self.shares) <= LONG_LIST
         return self.estimate.pairs() if several else ()  # type: ignore[union-attr]
 
     @cached_property
@@ -232,7 +249,9 @@ class QuestionResults(PlottedResult):
         """The method of the intervals."""
         if self.estimate is not None:
             return self.estimate.interval
-        return None if self.numbers is None or self.numbers.mean is None else self.numbers.mean.interval
+        if self.numbers is None or self.numbers.mean is None:
+            return None
+        return self.numbers.mean.interval
 
     def quantile(self, p: float) -> Quantile:
         """Estimate a quantile; refused where answers have no order or the reports do not determine it."""
@@ -246,12 +265,14 @@ class QuestionResults(PlottedResult):
     @property
     def dishonest_weight(self) -> float:
         """How many honest reports one dishonest report can outweigh, at most."""
-        return max((line.entry.weight for line in self.lines), default=math.nan)
+        return max((line.weight for line in self.shares), default=math.nan)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know beside the numbers, one sentence each."""
-        return tuple(remarks(self)) if self.is_estimated else ()
+        """What to know about the numbers, one sentence each."""
+        if self.is_estimated:
+            return tuple(remarks(self))
+        return ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per estimate, in the columns of the whole report's table."""
@@ -271,7 +292,10 @@ class QuestionResults(PlottedResult):
         """Return the question in the JSON contract."""
         mechanism = self.question.mechanism
         # Whoever reads a number reads no condition beside it.
-        shuffled = None if self.batch is None else self.shuffled
+        if self.batch is None:
+            shuffled = None
+        else:
+            shuffled = self.shuffled
         return {
             "id": self.id,
             "text": self.question.text,
@@ -289,11 +313,11 @@ class QuestionResults(PlottedResult):
             "design_effect": self.design_effect,
             "n_effective": self.n_effective,
             "dishonest_weight": None if self.estimate is None else self.dishonest_weight,
-            "estimates": [line.to_dict() for line in self.lines],
+            "estimates": [line.to_dict() for line in self.shares],
             **(
                 {}
                 if self.question.after is None
-                else {"among_asked": [one.to_dict() for one in self.among_asked]}
+                else {"among_asked": [share.to_dict() for share in self.among_asked]}
             ),
             **({"top": [line.to_dict() for line in self.top]} if self.top else {}),
             **({} if self.ticked is None else {"ticked": figures(self.ticked)}),
@@ -317,116 +341,96 @@ def question_results(
     """Estimate one question, or only keep its counts when there are too few reports."""
     cells = counted.counts[question.id]
     counts = tuple(int(count) for count in cells)
+    results = QuestionResults(question, counted.n, counts, (), None)
     if not enough or total_of(question, cells) < min(minimum, counted.n):
-        return QuestionResults(question, counted.n, counts, (), None)
-    labels = None if question.kind.yes_or_no and question.after is None else question.labels
+        return results
+    if question.channel.listed:
+        results = replace(results, n=total_of(question, cells))
     if respondents is not None:
-        return replace(_of_rows(question, counted, counts, respondents, level, interval), weighted=True)
-    if not question.channel.listed:
-        return _in_parts(question, counted.n, counts, level, interval, population)
-    n = total_of(question, cells)
-    sample = read_sample(counts, question.mechanism, population=population)
-    numbers = numbers_of(question, sample, level, interval)
+        reports = SampledQuestion(question, counted, respondents.of(question.id), level, interval)
+        return replace(_of_rows(results, reports), weighted=True)
+    if question.channel.listed:
+        return _of_counts(results, level, interval, population)
+    return _in_parts(results, level, interval, population)
+
+
+def _of_counts(
+    results: QuestionResults, level: float, interval: str, population: float | None
+) -> QuestionResults:
+    """Estimate from counts of reports that name one answer each."""
+    question = results.question
+    if question.kind.yes_or_no and question.after is None:
+        labels = None
+    else:
+        labels = question.labels
+    sample = read_share_sample(results.counts, question.mechanism, labels, population)
+    results = replace(results, numbers=numbers_of(question, sample, level, interval))
     # Where numbers were rounded at random, the rows are not answers whose shares anybody asked for.
     if sample.shares is None or question.answers.spacing:
-        return QuestionResults(question, n, counts, (), None, numbers)
-    found, together = (
-        estimate(
-            counts,
-            question.mechanism,
-            level,
-            interval,
-            simultaneous=both,
-            options=labels,
-            population=population,
-        )
-        for both in (False, True)
-    )
-    lines = _lines(question, sample.likeliest.tolist(), found, together, _normal_quantile(level))
-    results = QuestionResults(question, n, counts, lines, found, numbers)
+        return results
+    tables = [sample.table(level, interval, simultaneous=together) for together in (False, True)]
+    results = _with_shares(results, tables, sample.likeliest.tolist())
     return _with_among_asked(results, sample, level, interval)
 
 
-def _of_rows(
-    question: Question,
-    counted: Tally,
-    counts: tuple[int, ...],
-    respondents: Respondents,
-    level: float,
-    interval: str,
-) -> QuestionResults:
+def _of_rows(results: QuestionResults, reports: SampledQuestion) -> QuestionResults:
     """Estimate under a sample design, from the respondents who were asked."""
-    rows = respondents.of(question.id)
-    z = _normal_quantile(level)
-    if not question.channel.listed:
-        numbers = None
+    question, tables = results.question, list[ShareEstimates | PartsEstimate]()
+    if question.channel.listed:
+        results = replace(results, numbers=reports.numbers)
+        if reports.sample.shares is None or question.answers.spacing:
+            return results
+        tables += [reports.table(simultaneous=together) for together in (False, True)]
+    else:
         if set_view(question.mechanism) is not None:
-            numbers = sample_numbers(question, rows, level, interval)
+            results = replace(results, numbers=reports.numbers)
         if question.answers.spacing:
-            return QuestionResults(question, counted.n, counts, (), None, numbers)
-        parts, all_parts = (
-            sample_parts(question, counted, rows, level, interval, both) for both in (False, True)
-        )
-        lines = _lines(question, parts.possible_shares().tolist(), parts, all_parts, z)
-        results = QuestionResults(question, counted.n, counts, lines, parts, numbers)
-        return _with_among_asked_of_rows(results, rows, level, interval)
-    numbers = sample_numbers(question, rows, level, interval)
-    if read_sample(counts, question.mechanism).shares is None or question.answers.spacing:
-        return QuestionResults(question, counted.n, counts, (), None, numbers)
-    found, together = (
-        sample_estimate(question, counted, rows, level, interval, both) for both in (False, True)
-    )
-    lines = _lines(question, found.constrained().shares.tolist(), found, together, z)
-    asked = total_of(question, counted.counts[question.id])
-    results = QuestionResults(question, asked, counts, lines, found, numbers)
-    return _with_among_asked_of_rows(results, rows, level, interval)
+            return results
+        tables += [reports.option_table(simultaneous=together) for together in (False, True)]
+    results = _with_shares(results, tables, tables[0].possible_shares().tolist())
+    # A ratio of two options needs reports whole.
+    if question.after is None or not reports.has_whole_reports:
+        return results
+    return _with_among_asked(results, reports.sample, reports.level, reports.interval)
 
 
 def _in_parts(
-    question: Question,
-    n: int,
-    counts: tuple[int, ...],
-    level: float,
-    interval: str,
-    population: float | None,
+    results: QuestionResults, level: float, interval: str, population: float | None
 ) -> QuestionResults:
     """Estimate options one by one, where reports speak of several at once, and what follows from their order."""
-    numbers = None
-    if set_view(question.mechanism) is not None:
-        sample = read_sample(counts, question.mechanism, population=population)
-        numbers = numbers_of(question, sample, level, interval)
+    question, sample = results.question, None
+    if set_view(question.mechanism) is not None or question.after is not None:
+        sample = read_sample(results.counts, question.mechanism, population=population)
+    if sample is not None and set_view(question.mechanism) is not None:
+        results = replace(results, numbers=numbers_of(question, sample, level, interval))
     if question.answers.spacing:
-        return QuestionResults(question, n, counts, (), None, numbers)
-    found, together = (
-        estimate(
-            counts,
-            question.mechanism,
-            level,
-            interval,
-            simultaneous=both,
-            options=question.labels,
-            population=population,
-        )
-        for both in (False, True)
-    )
-    lines = _lines(question, found.possible_shares().tolist(), found, together, _normal_quantile(level))
-    results = QuestionResults(question, n, counts, lines, found, numbers)
-    if question.after is None:
         return results
-    sample = read_sample(counts, question.mechanism, population=population)
+    reports = read_option_reports(results.counts, question.mechanism, question.labels, population)
+    tables = [reports.table(level, interval, simultaneous=together) for together in (False, True)]
+    results = _with_shares(results, tables, tables[0].possible_shares().tolist())
+    if sample is None:
+        return results
     return _with_among_asked(results, sample, level, interval)
 
 
-def _with_among_asked_of_rows(
-    results: QuestionResults, rows: Rows, level: float, interval: str
+def _with_shares(
+    results: QuestionResults, tables: Sequence[ShareEstimates | PartsEstimate], likeliest: list[float]
 ) -> QuestionResults:
-    """Add the shares among those asked, estimated under a sample design."""
-    question = results.question
-    # Reports of very long lists come as one row an option: a ratio of two options needs them whole.
-    if question.after is None or OPTION in rows[0].columns:
-        return results
-    sample = design_sample(rows[0], question.mechanism, question.id, SampleKeys(**rows[1]), level)
-    return _with_among_asked(results, sample, level, interval)
+    """Add the shares; `tables` have each interval alone and all of them together."""
+    alone, together = tables
+    constrained = dict(zip(results.question.labels, likeliest, strict=True))
+    z = _normal_quantile(alone.level)
+    shares = tuple(
+        ReportedShare.of(
+            entry,
+            both,
+            constrained=constrained[entry.option],
+            dishonest_shift=_shift(alone, entry),
+            z=z,
+        )
+        for entry, both in zip(alone.estimates, together.estimates, strict=True)
+    )
+    return replace(results, shares=shares, estimate=alone)
 
 
 def _with_among_asked(
@@ -436,31 +440,17 @@ def _with_among_asked(
     if results.question.after is None:
         return results
     entries = shares_among_asked(results.question, sample, level, interval)
-    possible = likeliest_among_asked([line.constrained for line in results.lines])
+    possible = likeliest_among_asked([share.constrained for share in results.shares])
     z = _normal_quantile(level)
-    lines = tuple(
-        Line(entry, together, share, DISHONEST * entry.weight, z)
+    shares = tuple(
+        ReportedShare.of(entry, together, constrained=share, dishonest_shift=DISHONEST * entry.weight, z=z)
         for (entry, together), share in zip(entries, possible, strict=False)
     )
-    return replace(results, among_asked=lines)
+    return replace(results, among_asked=shares)
 
 
-def _lines(
-    question: Question,
-    likeliest: list[float],
-    found: ShareEstimates | PartsEstimate,
-    together: ShareEstimates | PartsEstimate,
-    z: float,
-) -> tuple[Line, ...]:
-    shares = dict(zip(question.labels, likeliest, strict=True))
-    return tuple(
-        Line(one, both, shares[one.option], _shift(found, one), z)
-        for one, both in zip(found.estimates, together.estimates, strict=True)
-    )
-
-
-def _shift(found: ShareEstimates | PartsEstimate, entry: Estimate) -> float:
-    possible = found.report_weights(entry.option)
+def _shift(table: ShareEstimates | PartsEstimate, entry: Estimate) -> float:
+    possible = table.report_weights(entry.option)
     share = entry.shown.estimate
     return DISHONEST * max(float(np.max(possible)) - share, share - float(np.min(possible)))
 
@@ -484,4 +474,6 @@ def _normal_quantile(level: float) -> float:
 
 def finite(value: float) -> float | None:
     """Return a number for JSON: null where it is unbounded."""
-    return value if math.isfinite(value) else None
+    if math.isfinite(value):
+        return value
+    return None

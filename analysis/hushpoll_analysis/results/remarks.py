@@ -1,4 +1,4 @@
-"""What to know beside the numbers of one question: precision, dishonest reports, what its totals reveal."""
+"""What to know about the numbers of one question: precision, dishonest reports, what its totals reveal."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ __all__ = ["DISHONEST", "remarks"]
 DISHONEST = 0.01
 
 
-def remarks(part: QuestionResults) -> list[str]:
-    """Return of one question what to know beside its numbers, one sentence each."""
-    told = [] if part.estimate is None else [*part.estimate.notes, *_share_remarks(part)]
-    told += _number_remarks(part)
-    shuffled = part.shuffled
+def remarks(question: QuestionResults) -> list[str]:
+    """Return what to know about the numbers of one question, one sentence each."""
+    if question.estimate is None:
+        sentences = []
+    else:
+        sentences = [*question.estimate.notes, *_share_remarks(question)]
+    sentences += _number_remarks(question)
+    shuffled = question.shuffled
     if shuffled is not None and shuffled.epsilon is not None:
         bound, local = epsilon_text(shuffled.epsilon, 3), epsilon_text(shuffled.local_epsilon, 2)
         if float(bound) < shuffled.local_epsilon:
@@ -34,44 +37,42 @@ def remarks(part: QuestionResults) -> list[str]:
                 "This question's totals by themselves{shown} reveal less of one person than a report does: "
                 "ε = {bound} (δ = 10⁻⁶, amplification by shuffling), as long as nobody can link a report to a person. "
                 "Without that trust ε = {local} stands.",
-                shown=_as_read(part),
+                shown=_as_read(question),
                 bound=bound,
                 local=local,
             )
             closed = msg("This is the closed form, which is several times too large.")
-            told.append(joined(" ", [remark, closed]) if shuffled.closed_form else remark)
-    return told
+            sentences.append(joined(" ", [remark, closed]) if shuffled.closed_form else remark)
+    return sentences
 
 
-def _as_read(part: QuestionResults) -> str:
+def _as_read(question: QuestionResults) -> str:
     """Return when totals are read, and that groups are shown too, which no bound for the whole covers."""
-    if part.batch is not None and part.released == part.batch < part.n:
-        return msg(", read while reports come, {batch:,} or more at a time,", batch=part.batch)
-    if part.smallest is None:
+    if question.batch is not None and question.released == question.batch < question.n:
+        return msg(", read while reports come, {batch:,} or more at a time,", batch=question.batch)
+    if question.smallest is None:
         # Whoever may read results before, the owner at least, could have followed them.
-        return (
-            msg(", if they were released once, after the last report,")
-            if part.batch is None
-            else msg(", read once, after the last report,")
-        )
-    if part.batch is None:
+        if question.batch is None:
+            return msg(", if they were released once, after the last report,")
+        return msg(", read once, after the last report,")
+    if question.batch is None:
         return msg(
             ", if they were released once, after the last report, by group with {smallest:,} reports in the smallest,",
-            smallest=part.smallest,
+            smallest=question.smallest,
         )
     return msg(
         ", read once, after the last report, by group with {smallest:,} reports in the smallest,",
-        smallest=part.smallest,
+        smallest=question.smallest,
     )
 
 
-def _share_remarks(part: QuestionResults) -> list[str]:
-    effect, effective = part.design_effect, part.n_effective
+def _share_remarks(question: QuestionResults) -> list[str]:
+    effect, effective = question.design_effect, question.n_effective
     if effect is not None and effective is not None and effective < 1.0:
         first = msg(
             "Design effect {effect:.2f}: {n:,} randomized reports are less precise than one direct answer would be.",
             effect=effect,
-            n=part.n,
+            n=question.n,
         )
     elif effect is not None and effective is not None:
         first = plural(
@@ -81,35 +82,46 @@ def _share_remarks(part: QuestionResults) -> list[str]:
             "Design effect {effect:.2f}: {n:,} randomized reports are as precise as {effective:,.0f} direct answers "
             "would be.",
             effect=effect,
-            n=part.n,
+            n=question.n,
             effective=effective,
         )
     else:
         first = msg(
             "The estimate lies at the edge, where direct answers would not vary: no design effect is given."
         )
-    share = float(part.question.mechanism.asked) if part.question.block is not None else 1.0
+    share = 1.0
+    if question.question.block is not None:
+        share = float(question.question.mechanism.asked)
     if share < 1.0:
-        drawn = msg(
+        note = msg(
             "{n:,} people were asked this: the device draws, by an open coin, {percent:.0f} % of the people for it.",
-            n=part.n,
+            n=question.n,
             percent=100 * share,
         )
-        first = joined(" ", [drawn, first])
+        first = joined(" ", [note, first])
     # Rounded, so that of equal shifts the first option of the question is named.
-    worst = max(part.lines, key=lambda line: round(line.dishonest_shift, 12))
-    whose = msg("this figure") if len(part.lines) == 1 else msg("“{option}”", option=worst.option)
-    second = _dishonest(part, whose, at_most(100 * worst.dishonest_shift))
-    third = open_question(part)
+    worst = max(question.shares, key=lambda line: round(line.dishonest_shift, 12))
+    if len(question.shares) == 1:
+        whose = msg("this figure")
+    else:
+        whose = msg("“{option}”", option=worst.option)
+    second = _dishonest(question, whose, at_most(100 * worst.dishonest_shift))
+    third = open_question(question)
     return [first, second, *([third] if third else [])]
 
 
-def _dishonest(part: QuestionResults, whose: str, points: str) -> str:
+def _dishonest(question: QuestionResults, whose: str, points: str) -> str:
     """Return how far dishonest people can move a share; of the heaviest 1 % of respondents no bound is known."""
-    weight = at_most(part.dishonest_weight)
-    honest = msg("an honest one") if weight == "1" else msg("{weight} honest ones", weight=weight)
-    moved = msg("1 percentage point") if points == "1" else msg("{points} percentage points", points=points)
-    if part.weighted:
+    weight = at_most(question.dishonest_weight)
+    if weight == "1":
+        honest = msg("an honest one")
+    else:
+        honest = msg("{weight} honest ones", weight=weight)
+    if points == "1":
+        moved = msg("1 percentage point")
+    else:
+        moved = msg("{points} percentage points", points=points)
+    if question.weighted:
         return msg(
             "If dishonest respondents carried 1 % of the weights, {whose} could move by {moved}; one dishonest report "
             "weighs up to {honest}.",
@@ -126,33 +138,35 @@ def _dishonest(part: QuestionResults, whose: str, points: str) -> str:
     )
 
 
-def _number_remarks(part: QuestionResults) -> list[str]:
-    numbers = part.numbers
+def _number_remarks(question: QuestionResults) -> list[str]:
+    numbers = question.numbers
     if numbers is None:
         return []
-    told = [*([numbers.only] if numbers.only else []), *([BOUND] if numbers.bound else [])]
+    sentences = [*([numbers.only] if numbers.only else []), *([BOUND] if numbers.bound else [])]
     if numbers.mean is not None:
-        told += [one for one in (_dishonest_mean(part, numbers), open_mean(part)) if one]
+        sentences += [
+            sentence for sentence in (_dishonest_mean(question, numbers), open_mean(question)) if sentence
+        ]
     if numbers.cumulative is not None:
-        told.append(
+        sentences.append(
             msg(
                 "The band of the cumulative shares holds for all of them at once ({critical:.2f} standard errors on "
                 "either side); quantiles invert their intervals, and hold at least as often as stated.",
                 critical=numbers.cumulative.critical,
             )
         )
-    return told
+    return sentences
 
 
-def _dishonest_mean(part: QuestionResults, numbers: Numbers) -> str:
-    values = values_of(part.question)
+def _dishonest_mean(question: QuestionResults, numbers: Numbers) -> str:
+    values = values_of(question.question)
     assert values is not None
     assert numbers.mean is not None
-    low, high = _ends(part.question, values)
+    low, high = _ends(question.question, values)
     middle = numbers.mean.shown.estimate
     shift = DISHONEST * max(high - middle, middle - low)
     moved = in_unit(at_most(shift), numbers.unit)
-    if part.weighted:
+    if question.weighted:
         return msg(
             "If dishonest respondents carried 1 % of the weights, the mean could move by {shift}.",
             shift=moved,

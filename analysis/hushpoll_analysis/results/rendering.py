@@ -16,7 +16,7 @@ from hushpoll_client.formatting import epsilon_text, number_text
 from hushpoll_client.messages import Message, msg
 from markupsafe import Markup
 
-from hushpoll_analysis.data.guarding import guarded_csv
+from hushpoll_analysis.sample.guarding import guarded_csv
 
 from .compliance import careless_panel, protective_panel
 from .curves import cumulative_panel, histogram_panel
@@ -88,8 +88,8 @@ def _group_lines(report: SurveyResults) -> list[dict[Any, Any]]:
             "epsilon": table.question.epsilon,
         }
         for share in table.shares:
-            shown = {"shown_estimate": share.shown_estimate, "quantity": "share"}
-            lines.append(common | vars(share) | shown)
+            common_values = {"shown_estimate": share.shown_estimate, "quantity": "share"}
+            lines.append(common | vars(share) | common_values)
         lines += [common | vars(mean) | {"quantity": "mean"} for mean in table.means]
     return lines
 
@@ -125,8 +125,8 @@ def as_method(
     report: SurveyResults, heading: int = 2, language: str = "en", speech: Speech = ENGLISH
 ) -> Markup:
     """Only the method, for a page that puts something before it."""
-    part = _part("method.html", report, heading, language, speech)
-    return Markup('<div class="report">{}</div>').format(part)
+    method = _part("method.html", report, heading, language, speech)
+    return Markup('<div class="report">{}</div>').format(method)
 
 
 def as_groups(
@@ -176,7 +176,10 @@ def as_notebook(report: SurveyResults) -> str:
 @cache
 def stylesheet(alone: bool = False) -> str:
     """Return the rules of the report; `alone` adds the palette that pages bring themselves."""
-    names = ["palette.css", "report.css"] if alone else ["report.css"]
+    if alone:
+        names = ["palette.css", "report.css"]
+    else:
+        names = ["report.css"]
     folder = files(__package__) / "templates"
     return "\n".join((folder / name).read_text("utf-8") for name in names)
 
@@ -228,7 +231,9 @@ def _thousands(value: float) -> str:
 
 def _spoken(text: str, say: Callable[[str], str]) -> str:
     """Return what is a sentence of ours; a survey's own words stay as they are."""
-    return say(text) if isinstance(text, Message) else text
+    if isinstance(text, Message):
+        return say(text)
+    return text
 
 
 def _cell(value: Any) -> object:
@@ -236,5 +241,9 @@ def _cell(value: Any) -> object:
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, float):
-        return "" if math.isnan(value) else "unbounded" if math.isinf(value) else float(value)
+        if math.isnan(value):
+            return ""
+        if math.isinf(value):
+            return "unbounded"
+        return float(value)
     return int(value)

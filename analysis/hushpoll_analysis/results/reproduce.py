@@ -16,8 +16,8 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.view import Floats, channel_view, sampler, set_view
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import NotIdentifiedError
+from hushpoll_analysis.sample.tally import column_of
 
 from .labels import WARNING
 from .numbers import values_of
@@ -62,8 +62,11 @@ def _table(survey: Survey, question: Question) -> Iterator[str]:
     if coded is None or view.options * view.outcomes > LARGEST_TABLE:
         yield "# It has too many answers or reports for a script; see reproduce.py."
         return
-    kept = "" if view.possible.all() else f"[{_vector(view.possible.nonzero()[0] + 1)}]"
-    yield f"counts <- counted({coded}, {view.outcomes}){kept}"
+    if view.possible.all():
+        possible = ""
+    else:
+        possible = f"[{_vector(view.possible.nonzero()[0] + 1)}]"
+    yield f"counts <- counted({coded}, {view.outcomes}){possible}"
     decoy = _decoy(question, view)
     if question.after is not None:
         yield _among_asked(question, view)
@@ -84,19 +87,19 @@ def _among_asked(question: Question, view: ChannelView) -> str:
 
 def _coded(survey: Survey, question: Question) -> str | None:
     """Return what R reads the reports by; a question of a block has a code for each report of the block."""
-    found = survey.block_of(question)
-    if found is None:
+    block_of_question = survey.block_of(question)
+    if block_of_question is None:
         return f"codes({_text(column_of(question.id))})"
-    block, place = found
-    whole = sampler(block.channel)
-    if whole.outcomes > LARGEST_TABLE:
+    block, position = block_of_question
+    design = sampler(block.channel)
+    if design.outcomes > LARGEST_TABLE:
         return None
-    said = _said(whole, whole.parts[place])
-    return f"codes({_text(column_of(block.id))}, {said})"
+    words = _said(design, design.parts[position])
+    return f"codes({_text(column_of(block.id))}, {words})"
 
 
-def _said(whole: Any, part: Any) -> str:
-    return _vector(whole.part_codes(part, np.arange(whole.outcomes)))
+def _said(design: Any, marginal: Any) -> str:
+    return _vector(design.part_codes(marginal, np.arange(design.outcomes)))
 
 
 def _wanted(question: Question, view: ChannelView) -> Iterator[tuple[str, Sequence[str], Floats]]:
@@ -127,7 +130,7 @@ def _decoy(question: Question, view: ChannelView) -> str:
     decoy = estimated_decoy(question.mechanism)
     if decoy is None:
         return ""
-    inverse = np.stack([view.solution(one) for one in np.eye(view.options)])
+    inverse = np.stack([view.solution(target) for target in np.eye(view.options)])
     return (
         f", list(yes = {decoy.yes}, of = {decoy.of}, share = {decoy.share!r}, without = {_matrix(decoy.without)},"
         f" within = {_matrix(decoy.within)}, inverse = {_matrix(inverse)})"
@@ -136,30 +139,32 @@ def _decoy(question: Question, view: ChannelView) -> str:
 
 def _ticks(question: Question) -> Iterator[str]:
     """Recompute options one by one, each from the reports that say something about it."""
-    whole = sampler(question.channel)
-    if whole.outcomes * len(whole.parts) > LARGEST_TABLE:
+    design = sampler(question.channel)
+    if design.outcomes * len(design.parts) > LARGEST_TABLE:
         yield "# It has too many reports for a script; see reproduce.py."
         return
     column = _text(column_of(question.id))
-    made = []
-    for part in whole.parts:
-        view = channel_view(part.channel)
+    lines = []
+    for marginal in design.parts:
+        view = channel_view(marginal.channel)
         weights = _vector(view.solution(view.unit(1)))
-        made.append(f"quantity({weights}, counted(codes({column}, {_said(whole, part)}), {view.outcomes}))")
-    listed = ",\n  ".join(made)
+        lines.append(
+            f"quantity({weights}, counted(codes({column}, {_said(design, marginal)}), {view.outcomes}))"
+        )
+    listed = ",\n  ".join(lines)
     yield _add(question, "share", question.labels, f"list(\n  {listed}\n)")
 
 
 def _sets(question: Question) -> Iterator[str]:
     """Recompute from sets of options: each option by itself, and what follows from the order of the answers."""
-    whole, view = sampler(question.channel), set_view(question.mechanism)
+    design, view = sampler(question.channel), set_view(question.mechanism)
     assert view is not None
     yield f"held <- holding({_text(column_of(question.id))}, {view.options})"
     if not question.answers.spacing:
-        part = channel_view(whole.parts[0].channel)
-        weights = _vector(part.solution(part.unit(1)))
-        each = f"lapply(held, function(k) quantity({weights}, c(nrow(reports) - k, k)))"
-        yield _add(question, "share", question.labels, each)
+        first_view = channel_view(design.parts[0].channel)
+        weights = _vector(first_view.solution(first_view.unit(1)))
+        each_option = f"lapply(held, function(k) quantity({weights}, c(nrow(reports) - k, k)))"
+        yield _add(question, "share", question.labels, each_option)
     if question.after is not None:
         yield "# Shares among those asked need pairs of options: see reproduce.py."
     chances = _vector(np.array([view.low, view.high]))
@@ -170,17 +175,20 @@ def _sets(question: Question) -> Iterator[str]:
 
 
 def _add(
-    question: Question, kind: str, options: Sequence[str], wanted: str, asked: str = "nrow(reports)"
+    question: Question, kind: str, options: Sequence[str], quantity: str, size: str = "nrow(reports)"
 ) -> str:
     names = ", ".join(_text(label) for label in options)
-    epsilon = "Inf" if question.epsilon == float("inf") else repr(float(question.epsilon))
+    if question.epsilon == float("inf"):
+        epsilon = "Inf"
+    else:
+        epsilon = repr(float(question.epsilon))
     together = ", TRUE" if kind == "share" else ""
-    return f"add({_text(question.id)}, {_text(kind)}, c({names}), {asked}, {wanted}, {epsilon}{together})"
+    return f"add({_text(question.id)}, {_text(kind)}, c({names}), {size}, {quantity}, {epsilon}{together})"
 
 
 def _vector(numbers: Any) -> str:
-    whole = np.issubdtype(np.asarray(numbers).dtype, np.integer)
-    return f"c({', '.join(str(int(number)) if whole else repr(float(number)) for number in numbers)})"
+    are_whole = np.issubdtype(np.asarray(numbers).dtype, np.integer)
+    return f"c({', '.join(str(int(number)) if are_whole else repr(float(number)) for number in numbers)})"
 
 
 def _matrix(table: Floats) -> str:

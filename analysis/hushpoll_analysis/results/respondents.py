@@ -14,10 +14,12 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_client.survey.group import FIELD
 from tqdm import tqdm
 
-from hushpoll_analysis.data.arrow import are_many, arrow
-from hushpoll_analysis.data.distinct_rows import WEIGHTS
-from hushpoll_analysis.data.engine_reports import EngineReports
-from hushpoll_analysis.data.files import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.arrow import are_many, arrow
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.distinct_rows import WEIGHTS
+from hushpoll_analysis.sample.engine_reports import EngineReports
+from hushpoll_analysis.sample.files import (
     Progress,
     check_hash,
     column_names,
@@ -26,12 +28,10 @@ from hushpoll_analysis.data.files import (
     tally,
     text_columns,
 )
-from hushpoll_analysis.data.option_columns import with_options
-from hushpoll_analysis.data.parts import find_parts
-from hushpoll_analysis.data.stored_tally import GroupCounts
-from hushpoll_analysis.data.tally import Tally, column_of
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sample.option_columns import with_options
+from hushpoll_analysis.sample.parts import find_parts
+from hushpoll_analysis.sample.stored_tally import GroupCounts
+from hushpoll_analysis.sample.tally import Tally, column_of
 
 __all__ = [
     "MOST_READ",
@@ -54,7 +54,7 @@ Rows = tuple[pd.DataFrame, dict[str, Any]]
 
 
 class Respondents(ABC):
-    """Whoever gives what is needed of the respondents, question by question."""
+    """A source of the respondents' rows, question by question."""
 
     @abstractmethod
     def of(self, *names: str) -> Rows:
@@ -83,11 +83,18 @@ class _InEngine(Respondents):
 
     def of(self, *names: str) -> Rows:
         sample = self.sample
-        columns = [one for one in (sample.strata, sample.clusters, sample.population) if isinstance(one, str)]
+        columns = [
+            column
+            for column in (sample.strata, sample.clusters, sample.population)
+            if isinstance(column, str)
+        ]
         beside = list(dict.fromkeys([*columns, *(sample.margins or {})]))
-        weights = None if sample.weights is None else str(sample.weights)
-        found = self.reports.alike(names, beside, weights, self.fewest)
-        return found, sample.given | ({} if weights is None else {"weights": WEIGHTS})
+        if sample.weights is None:
+            weights = None
+        else:
+            weights = str(sample.weights)
+        rows = self.reports.alike(names, beside, weights, self.fewest)
+        return rows, sample.given | ({} if weights is None else {"weights": WEIGHTS})
 
 
 def respondents_of(survey: Survey, data: Any, sample: SampleKeys, fewest: int) -> tuple[Any, Respondents]:
@@ -144,23 +151,23 @@ def rows_of_file(survey: Survey, path: Path, texts: Sequence[str] = ()) -> pd.Da
         if path.suffix.lower() == ".parquet":
             check_hash(survey, arrow(path.name).parquet.read_schema(path).metadata or {}, path.name)
             return pd.read_parquet(path)
-        found: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey) | dict.fromkeys(texts, str))
+        frame: pd.DataFrame = read_table(survey, path, dtype=text_columns(survey) | dict.fromkeys(texts, str))
     except AnalysisError:
         raise
     except (OSError, ValueError) as error:
         raise AnalysisError(f"{path.name}: cannot be read ({str(error).splitlines()[0]})") from None
-    return found
+    return frame
 
 
 def rows_of_parts(survey: Survey, where: str | Path, names: Sequence[str]) -> pd.DataFrame:
     """Read many Parquet files as one table: the reports, and the columns that are named."""
     files = find_parts(survey, where)
-    known = {*names, FIELD, *(column_of(entry.id) for entry in survey.entries)}
-    wanted = [name for name in column_names(files[0]) if name in known]
+    columns = {*names, FIELD, *(column_of(entry.id) for entry in survey.entries)}
+    names_here = [name for name in column_names(files[0]) if name in columns]
     frames = []
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
         for file in files:
-            frames.append(_columns_of(file, wanted))
+            frames.append(_columns_of(file, names_here))
             bar.update(len(frames[-1]))
     return pd.concat(frames, ignore_index=True)
 
@@ -177,11 +184,11 @@ def _is_parquet(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() == ".parquet"
 
 
-def _columns_of(path: Path, wanted: list[str]) -> pd.DataFrame:
-    missing = set(wanted) - set(column_names(path))
+def _columns_of(path: Path, columns: list[str]) -> pd.DataFrame:
+    missing = set(columns) - set(column_names(path))
     if missing:
         raise AnalysisError(
             f'{path.name}: no column "{min(missing)}", which other files have',
             "give files with the same columns",
         )
-    return pd.read_parquet(path, columns=wanted)
+    return pd.read_parquet(path, columns=columns)

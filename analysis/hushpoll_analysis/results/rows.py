@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .numbers import entry_row
 
 if TYPE_CHECKING:
-    from .question import Line, QuestionResults
+    from .question import QuestionResults, ReportedShare
 
 __all__ = ["FRAME_COLUMNS", "question_rows"]
 
@@ -39,31 +39,30 @@ FRAME_COLUMNS = (
 )
 
 
-def question_rows(part: QuestionResults) -> list[dict[str, Any]]:
+def question_rows(question: QuestionResults) -> list[dict[str, Any]]:
     """Return the shares of a question, then what its order and its numbers add.
 
     Of a follow-up question the shares among those asked come first, as quantity "share among asked".
     """
     common = {
-        "question": part.id,
-        "n": part.n,
-        "mechanism": part.question.mechanism.name,
-        "epsilon": part.question.epsilon,
+        "question": question.id,
+        "n": question.n,
+        "mechanism": question.question.mechanism.name,
+        "epsilon": question.question.epsilon,
     }
-    rows = [_share_row(line, "share among asked") for line in part.among_asked]
-    rows += [_share_row(line) for line in part.lines]
-    rows += [] if part.numbers is None else part.numbers.rows()
+    rows = [_share_row(line, "share among asked") for line in question.among_asked]
+    rows += [_share_row(line) for line in question.shares]
+    rows += [] if question.numbers is None else question.numbers.rows()
     return [common | row for row in rows]
 
 
-def _share_row(line: Line, quantity: str = "share") -> dict[str, Any]:
-    entry = line.entry
+def _share_row(share: ReportedShare, quantity: str = "share") -> dict[str, Any]:
     return {
-        **entry_row(quantity, entry.option, entry, line.simultaneous),
-        "reported": entry.reported,
-        "constrained": line.constrained,
-        "design_effect": entry.design_effect,
-        "n_effective": entry.n_effective,
-        "dishonest_weight": entry.weight,
-        "dishonest_shift": line.dishonest_shift,
+        **entry_row(quantity, share.option, share, share.simultaneous),
+        "reported": share.reported,
+        "constrained": share.constrained,
+        "design_effect": share.design_effect,
+        "n_effective": share.n_effective,
+        "dishonest_weight": share.weight,
+        "dishonest_shift": share.dishonest_shift,
     }

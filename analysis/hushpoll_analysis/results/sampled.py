@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,23 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.maximum_likelihood import maximise
 from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, sampler
-from hushpoll_analysis.data.option_columns import OPTION, option_rows
-from hushpoll_analysis.data.tally import Tally
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.constrained import ConstrainedEstimate
+from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, asked_notes, estimate_parts
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, with_interval
 from hushpoll_analysis.interval import Resampling, quantity_method
 from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
-from hushpoll_analysis.sampling.weighted import (
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
+from hushpoll_analysis.sample.option_columns import OPTION, option_rows
+from hushpoll_analysis.sample.tally import Tally
+from hushpoll_analysis.sample.weighted import (
     WeightedEstimate,
-    weighted_part,
-    weighted_sample,
+    WeightedQuestion,
+    weighted_option,
 )
-from hushpoll_analysis.shares.constrained import ConstrainedEstimate
-from hushpoll_analysis.shares.parts import Pair, PartsEstimate, asked_notes, estimate_parts
-from hushpoll_analysis.shares.result import ShareEstimates
 
 from .numbers import Numbers, has_numbers, numbers_of
 from .respondents import MOST_READ, Rows
@@ -37,9 +38,7 @@ from .respondents import MOST_READ, Rows
 __all__ = [
     "SampleEstimate",
     "SampleParts",
-    "sample_estimate",
-    "sample_numbers",
-    "sample_parts",
+    "SampledQuestion",
 ]
 
 
@@ -63,9 +62,9 @@ class SampleEstimate(ShareEstimates):
         """Shares that make the weighted reports likeliest: never negative, summing to one."""
         counts = self.frequencies * self.n
         start = np.full(self.view.options, 1.0 / self.view.options)
-        found = maximise(counts, self.view.forward, self.view.backward, start)
+        maximum = maximise(counts, self.view.forward, self.view.backward, start)
         return ConstrainedEstimate(
-            self.counts, found.shares, found.log_likelihood, float("nan"), found.gap, found.converged
+            self.counts, maximum.shares, maximum.log_likelihood, float("nan"), maximum.gap, maximum.converged
         )
 
     def _covariance(self) -> Floats:
@@ -118,147 +117,190 @@ class SampleParts(PartsEstimate):
         return None
 
 
-def sample_estimate(
-    question: Question, counted: Tally, rows: Rows, level: float, interval: str, simultaneous: bool
-) -> SampleEstimate:
-    """Estimate one question from rows with a sample design."""
-    mechanism, options = question.mechanism, question.labels
-    entries = [1] if question.kind.yes_or_no and question.after is None else list(range(len(options)))
-    each = 1.0 - (1.0 - level) / len(entries) if simultaneous else level
-    found, sample = weighted_sample(
-        rows[0], {question.id: mechanism}, question.id, SampleKeys(**rows[1]), each, interval
-    )
-    counts = tuple(int(count) for count in counted.counts[question.id])
-    view = sample.view
-    same = view.options == view.outcomes
-    return SampleEstimate(
-        mechanism=mechanism.name,
-        channel=analysis_channel(mechanism),
-        counts=counts,
-        n=found.n,
-        level=level,
-        interval=found.interval,
-        interval_requested=interval,
-        simultaneous=simultaneous,
-        epsilon=mechanism.epsilon,
-        epsilon_note=mechanism.epsilon_note,
-        epsilon_conditional=mechanism.epsilon_conditional,
-        solution=view.choice,
-        options=tuple(options),
-        estimates=tuple(
-            replace(found.shares[k], option=options[k], reported=counts[k] if same else None) for k in entries
-        ),
-        notes=(_worth(found), *found.notes),
-        shares=np.array([share.estimate for share in found.shares]),
-        source=mechanism,
-        view=view,
-        decoy=sample.decoy,
-        resampling=Resampling(),
-        frequencies=sample.frequencies,
-        worth=tuple(sample.worth(k, level) for k in entries),
-        degrees_of_freedom=found.degrees_of_freedom,
-    )
+@dataclass(frozen=True, eq=False)
+class SampledQuestion:
+    """The reports of one question under a sample design, read once."""
 
+    question: Question
+    counted: Tally
+    rows: Rows
+    level: float
+    interval: str
 
-def sample_parts(
-    question: Question, counted: Tally, rows: Rows, level: float, interval: str, simultaneous: bool
-) -> SampleParts:
-    """Estimate options one by one from rows with a sample design."""
-    options = question.labels
-    whole = sampler(analysis_channel(question.mechanism))
-    each = 1.0 - (1.0 - level) / len(options) if simultaneous else level
-    plain = estimate_parts(
-        counted.counts[question.id], question.mechanism, level, simultaneous=simultaneous, options=options
-    )
-    keys, found = SampleKeys(**rows[1]), []
-    told = option_rows(rows[0], question.id, whole)
-    for part, option in zip(whole.parts, options, strict=True):
-        mine, codes = told(part)
-        name, others = f"{question.id}[{option}]", len(options) - 1
-        found.append(weighted_part(mine, part, codes, name, keys, each, interval, others))
-    first = found[0][0]
-    notes = tuple(dict.fromkeys(note for one, _ in found for note in one.notes))
-    return SampleParts(
-        **{
-            **{key.name: getattr(plain, key.name) for key in fields(plain)},
-            "interval": first.interval,
-            "interval_requested": interval,
-            "estimates": tuple(
-                replace(result.shares[1], option=option)
-                for (result, _), option in zip(found, options, strict=True)
+    @property
+    def has_whole_reports(self) -> bool:
+        """Whether rows are whole reports: those of very long lists come as one row an option."""
+        return OPTION not in self.rows[0].columns
+
+    @cached_property
+    def sample(self) -> DesignSample:
+        """The reports with their design."""
+        question = self.question
+        if not self.has_whole_reports:
+            raise AnalysisError(
+                msg(
+                    'question "{question}": its reports are too many different sets to put together, and the mean and '
+                    "the quantiles of their answers need them whole",
+                    question=question.id,
+                ),
+                msg(
+                    "estimate a random part of at most {most:,} reports, or leave the sample design out",
+                    most=MOST_READ,
+                ),
+            )
+        spacing = float(question.answers.spacing)
+        keys = SampleKeys(**self.rows[1])
+        return design_sample(self.rows[0], question.mechanism, question.id, keys, self.level, spacing)
+
+    @property
+    def numbers(self) -> Numbers | None:
+        """Mean, cumulative shares and quantiles."""
+        if not has_numbers(self.question):
+            return None
+        numbers = numbers_of(self.question, self.sample, self.level, quantity_method(self.interval))
+        if numbers is None:
+            return None
+        return _plainly(numbers, self.sample)
+
+    @cached_property
+    def _weighted(self) -> WeightedQuestion:
+        keys, question = SampleKeys(**self.rows[1]), self.question
+        return WeightedQuestion(
+            name=question.id,
+            labels=question.labels,
+            reports=self.sample.reports,
+            n=self.sample.n,
+            simple=keys.design(self.rows[0]) is None,
+        )
+
+    def _each(self, entries: int, *, simultaneous: bool) -> float:
+        if simultaneous:
+            return 1.0 - (1.0 - self.level) / entries
+        return self.level
+
+    def table(self, *, simultaneous: bool) -> SampleEstimate:
+        """Return the shares of answers, of which each report names one."""
+        question, mechanism = self.question, self.question.mechanism
+        options = question.labels
+        entries = list(range(len(options)))
+        if question.kind.yes_or_no and question.after is None:
+            entries = [1]
+        weighted = self._weighted.estimate(self._each(len(entries), simultaneous=simultaneous), self.interval)
+        counts = tuple(int(count) for count in self.counted.counts[question.id])
+        reports = self._weighted.reports
+        view = reports.view
+        same = view.options == view.outcomes
+        return SampleEstimate(
+            mechanism=mechanism.name,
+            channel=analysis_channel(mechanism),
+            counts=counts,
+            n=weighted.n,
+            level=self.level,
+            interval=weighted.interval,
+            interval_requested=self.interval,
+            simultaneous=simultaneous,
+            epsilon=mechanism.epsilon,
+            epsilon_note=mechanism.epsilon_note,
+            epsilon_conditional=mechanism.epsilon_conditional,
+            solution=view.choice,
+            options=tuple(options),
+            estimates=tuple(
+                replace(weighted.shares[k], reported=counts[k] if same else None) for k in entries
             ),
-            "notes": (_worth(first), *asked_notes(whole), *_left_out(question, whole), *notes),
-            "worth": tuple(sample.worth(1, level) for _, sample in found),
+            notes=(_worth(weighted), *weighted.notes),
+            shares=np.array([share.estimate for share in weighted.shares]),
+            source=mechanism,
+            view=view,
+            decoy=reports.decoy,
+            resampling=Resampling(),
+            frequencies=reports.frequencies,
+            worth=tuple(reports.worth(k, self.level) for k in entries),
+            degrees_of_freedom=weighted.degrees_of_freedom,
+        )
+
+    @cached_property
+    def _options(self) -> list[WeightedQuestion]:
+        question, keys = self.question, SampleKeys(**self.rows[1])
+        design = sampler(analysis_channel(question.mechanism))
+        rows_of = option_rows(self.rows[0], question.id, design)
+        options = []
+        for marginal, option in zip(design.parts, question.labels, strict=True):
+            rows, codes = rows_of(marginal)
+            name, other_options = f"{question.id}[{option}]", len(question.labels) - 1
+            options.append(weighted_option(rows, marginal, codes, name, keys, other_options))
+        return options
+
+    def option_table(self, *, simultaneous: bool) -> SampleParts:
+        """Return the shares of options that are estimated one by one."""
+        question = self.question
+        options, design = question.labels, sampler(analysis_channel(question.mechanism))
+        counts = self.counted.counts[question.id]
+        plain = estimate_parts(
+            counts, question.mechanism, self.level, simultaneous=simultaneous, options=options
+        )
+        each_level = self._each(len(options), simultaneous=simultaneous)
+        tables = [option.estimate(each_level, self.interval) for option in self._options]
+        first = tables[0]
+        notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
+        values = {entry.name: getattr(plain, entry.name) for entry in fields(plain)} | {
+            "interval": first.interval,
+            "interval_requested": self.interval,
+            "estimates": tuple(
+                replace(table.shares[1], option=option) for table, option in zip(tables, options, strict=True)
+            ),
+            "notes": (_worth(first), *asked_notes(design), *_left_out(question, design), *notes),
+            "worth": tuple(option.reports.worth(1, self.level) for option in self._options),
             "degrees_of_freedom": first.degrees_of_freedom,
         }
-    )
+        return SampleParts(**values)
 
 
-def sample_numbers(question: Question, rows: Rows, level: float, interval: str) -> Numbers | None:
-    """Estimate mean, cumulative shares and quantiles from rows with a sample design."""
-    if not has_numbers(question):
-        return None
-    if OPTION in rows[0].columns:
-        raise AnalysisError(
-            f'question "{question.id}": its reports are too many different sets to put together, and the mean and the '
-            "quantiles of their answers need them whole",
-            f"estimate a random part of at most {MOST_READ:,} reports, or leave the sample design out",
-        )
-    sample = design_sample(
-        rows[0],
-        question.mechanism,
-        question.id,
-        SampleKeys(**rows[1]),
-        level,
-        float(question.answers.spacing),
-    )
-    found = numbers_of(question, sample, level, quantity_method(interval))
-    return None if found is None else _plainly(found, sample)
-
-
-def _plainly(found: Numbers, sample: DesignSample) -> Numbers:
+def _plainly(numbers: Numbers, sample: DesignSample) -> Numbers:
     """Take the factor t/z out of the standard errors; limits keep it."""
-    mean = None if found.mean is None else sample.plainly(found.mean)
-    quantiles, histogram = found.quantiles, found.histogram
+    if numbers.mean is None:
+        mean = None
+    else:
+        mean = sample.plainly(numbers.mean)
+    quantiles, histogram = numbers.quantiles, numbers.histogram
     if quantiles is not None:
-        whole = quantiles.cumulative
+        cumulative = quantiles.cumulative
         plain = replace(
-            whole,
-            estimates=tuple(sample.plainly(estimate) for estimate in whole.estimates),
-            band=tuple(sample.plainly(one) for one in whole.band),
+            cumulative,
+            estimates=tuple(sample.plainly(estimate) for estimate in cumulative.estimates),
+            band=tuple(sample.plainly(estimate) for estimate in cumulative.band),
         )
         quantiles = replace(quantiles, cumulative=plain)
     if histogram is not None:
         histogram = sample.plainly(histogram)
     freedom = sample.reports.design.degrees_of_freedom
-    return replace(found, mean=mean, quantiles=quantiles, histogram=histogram, freedom=freedom)
+    return replace(numbers, mean=mean, quantiles=quantiles, histogram=histogram, freedom=freedom)
 
 
 def _largest(
     entries: Sequence[Estimate], worth: Sequence[Quantity], k: int, level: float
 ) -> tuple[Estimate, ...]:
     # Rounded, so that equal shares keep the order of the question.
-    order = sorted(range(len(entries)), key=lambda place: -round(entries[place].estimate, 12))
+    order = sorted(range(len(entries)), key=lambda position: -round(entries[position].estimate, 12))
     order = order[: whole_number(k, "k", 1)]
-    found = []
-    for place in order:
-        limits = listed_interval(worth[place], len(entries), len(order), level)
-        listed = with_interval(worth[place], limits, entries[place].option, None, level)
-        found.append(
+    largest = []
+    for position in order:
+        limits = listed_interval(worth[position], len(entries), len(order), level)
+        listed = with_interval(worth[position], limits, entries[position].option, None, level)
+        largest.append(
             replace(
-                entries[place],
+                entries[position],
                 low=limits.low,
                 high=limits.high,
                 shown=listed.shown,
                 interval=limits.method.name,
             )
         )
-    return tuple(found)
+    return tuple(largest)
 
 
-def _left_out(question: Question, whole: Sampler) -> tuple[str, ...]:
-    """Return what reports without a design have beside the shares."""
-    if not whole.pairs or not question.channel.several:
+def _left_out(question: Question, design: Sampler) -> tuple[str, ...]:
+    """Return what reports without a design have besides the shares."""
+    if not design.pairs or not question.channel.several:
         return ()
     return (
         msg(
@@ -268,11 +310,11 @@ def _left_out(question: Question, whole: Sampler) -> tuple[str, ...]:
     )
 
 
-def _worth(found: WeightedEstimate) -> str:
+def _worth(table: WeightedEstimate) -> str:
     return msg(
         "Sample design: {n:,} respondents are worth {effective:,.0f} with equal weights; intervals use t with "
         "{freedom:,} degrees of freedom.",
-        n=found.n,
-        effective=found.effective_n,
-        freedom=found.degrees_of_freedom,
+        n=table.n,
+        effective=table.effective_n,
+        freedom=table.degrees_of_freedom,
     )

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["number", "p_text", "points", "reported_words"]
 
 
-def _reported(part: QuestionResults) -> list[tuple[str, int]]:
+def _reported(question: QuestionResults) -> list[tuple[str, int]]:
     """List reports as they came in, by what they say: reported, not true."""
-    return list(zip(part.question.report_labels, part.counts, strict=True))
+    return list(zip(question.question.report_labels, question.counts, strict=True))
 
 
-def reported_words(part: QuestionResults) -> str:
+def reported_words(question: QuestionResults) -> str:
     """Return what the devices sent: counts of what can be named, or why a report by itself names no answer."""
-    mechanism = part.question.mechanism
+    mechanism = question.question.mechanism
     if mechanism.reports_answers or mechanism.report_words:
-        counts = [msg("{label} {count:,}", label=label, count=count) for label, count in _reported(part)]
+        counts = [msg("{label} {count:,}", label=label, count=count) for label, count in _reported(question)]
         return msg("Reported, not true: {counts}.", counts=joined(", ", counts))
     return msg(
         "Reports are not answers: each could come from any answer, and is at most {factor} times likelier from one "
@@ -35,16 +35,22 @@ def reported_words(part: QuestionResults) -> str:
 def points(value: float) -> str:
     """Write a difference of shares in percentage points with its sign."""
     share = 100 * value
-    return number_text(0.0, ".1f") if float(f"{share:+.1f}") == 0 else number_text(share, "+.1f")
+    if float(f"{share:+.1f}") == 0:
+        return number_text(0.0, ".1f")
+    return number_text(share, "+.1f")
 
 
 def p_text(value: float) -> str:
     """Write a p-value as people read it."""
     if math.isnan(value):
         return ""
-    return msg("< {least:.4f}", least=1e-4) if value < 1e-4 else number_text(value, ".4f")
+    if value < 1e-4:
+        return msg("< {least:.4f}", least=1e-4)
+    return number_text(value, ".4f")
 
 
 def number(value: float | None, digits: int = 4) -> str:
     """Write a number, or a dash where there is none."""
-    return "–" if value is None or math.isnan(value) else number_text(value, f".{digits}f")
+    if value is None or math.isnan(value):
+        return "–"
+    return number_text(value, f".{digits}f")

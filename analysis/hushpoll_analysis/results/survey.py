@@ -19,30 +19,30 @@ from hushpoll_client.survey.assurance import assurance
 from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.arguments import listed, number, whole_number
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.engine_sums import is_engine_table
-from hushpoll_analysis.data.files import Progress, tally_records
-from hushpoll_analysis.data.link_groups import by_link, folded_population, group_sizes
-from hushpoll_analysis.data.missing import FAIL, OMIT
-from hushpoll_analysis.data.released import released_together
-from hushpoll_analysis.data.tally import Tally, question_of, total_of
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.population import Population
-from hushpoll_analysis.sampling.raking import Margins
-from hushpoll_analysis.sampling.weights import Column
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.engine_sums import is_engine_table
+from hushpoll_analysis.sample.files import Progress, tally_records
+from hushpoll_analysis.sample.link_groups import by_link, folded_population, group_sizes
+from hushpoll_analysis.sample.missing import FAIL, OMIT
+from hushpoll_analysis.sample.population import Population
+from hushpoll_analysis.sample.raking import Margins
+from hushpoll_analysis.sample.released import released_together
+from hushpoll_analysis.sample.tally import Tally, question_of, total_of
+from hushpoll_analysis.sample.weights import Column
 
 from .complete import complete_rows
 from .export import reports_name
 from .findings import Finding, findings, read_needed
 from .groups import GroupTable, group_tables
 from .method import Method, method_of, total_note
-from .question import Line, QuestionResults, finite, question_results
+from .question import QuestionResults, ReportedShare, finite, question_results
 from .respondents import count_reports, group_rows, respondents_of
 from .rows import FRAME_COLUMNS, question_rows
 from .validity import Validity, anchor_of, validity_of
 
-__all__ = ["MINIMUM", "Line", "QuestionResults", "SurveyResults", "load_survey", "report"]
+__all__ = ["MINIMUM", "QuestionResults", "ReportedShare", "SurveyResults", "load_survey", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
 MINIMUM = FEWEST_REPORTS
@@ -74,8 +74,12 @@ class SurveyResults:
 
     def __getitem__(self, question: str) -> QuestionResults:
         """Return the part of one question, by its id."""
-        wanted = question_of(self.survey, question)
-        return next(part for part in self.questions if part.question is wanted)
+        asked_question = question_of(self.survey, question)
+        return next(
+            question_results
+            for question_results in self.questions
+            if question_results.question is asked_question
+        )
 
     @property
     def is_shown(self) -> bool:
@@ -136,8 +140,12 @@ class SurveyResults:
     def snippet(self) -> str:
         """Python that repeats this report from the export."""
         by = f", by={self.by!r}" if self.by else ""
-        interval = f", interval={self.interval!r}" if self.interval != "auto" else ""
-        minimum = f", minimum={self.minimum}" if self.minimum != MINIMUM else ""
+        interval = ""
+        if self.interval != "auto":
+            interval = f", interval={self.interval!r}"
+        minimum = ""
+        if self.minimum != MINIMUM:
+            minimum = f", minimum={self.minimum}"
         minimum += f", na_action={OMIT!r}" if self.left_out else ""
         for key, value in self.sample.items():
             # Values that stood beside the data are named; whoever repeats the report has to have them too.
@@ -145,7 +153,10 @@ class SurveyResults:
                 f", {key}={value!r}" if isinstance(value, str | int | float | dict) else f", {key}={key}"
             )
         if self.validity is not None:
-            answer = "" if self.validity.answer is None else f", {self.validity.answer!r}"
+            if self.validity.answer is None:
+                answer = ""
+            else:
+                answer = f", {self.validity.answer!r}"
             minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g}{answer})"
         return (
             "from hushpoll_analysis import report\n"
@@ -157,7 +168,7 @@ class SurveyResults:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-ready data; null stands for unbounded."""
-        found = {
+        findings = {
             finding.id: {
                 "finding": finding.text,
                 **({"margin": finding.verdict.to_dict()} if finding.verdict else {}),
@@ -172,7 +183,7 @@ class SurveyResults:
             "minimum": self.minimum,
             "note": self.too_few,
             **({"left_out": self.left_out} if self.left_out else {}),
-            "questions": [question.to_dict() | found.get(question.id, {}) for question in self.questions],
+            "questions": [question.to_dict() | findings.get(question.id, {}) for question in self.questions],
             "epsilon_total": finite(self.survey.epsilon_total),
             "epsilon_total_note": self.privacy,
             "method": self.method.paragraph,
@@ -189,7 +200,9 @@ class SurveyResults:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per estimate, unclipped and shown, as a pandas table."""
-        rows = [{"level": self.level, **row} for part in self.questions for row in question_rows(part)]
+        rows = [
+            {"level": self.level, **row} for question in self.questions for row in question_rows(question)
+        ]
         return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
 
     def to_json(self, indent: int | None = None) -> str:
@@ -272,7 +285,7 @@ def report(
     survey : Survey or path
         What was asked.
     data : DataFrame, mapping, path, Tally, Ibis table or records
-        The reports, in columns `<question id>_reported`; see `hushpoll_analysis.data.files.tally`.
+        The reports, in columns `<question id>_reported`; see `hushpoll_analysis.sample.files.tally`.
     by : str, optional
         Estimate every other question within the groups of this question (randomized too), or of this column of the
         data (exact), with a test of independence and differences between groups. A tick list or a long list makes a
@@ -292,8 +305,8 @@ def report(
         files or a query engine's table). A population alone needs no columns. Of more than a million reports in
         .parquet files, and of an engine's table, those who are alike are put together by the engine.
     anchor : (question, share) or (question, share, answer), optional
-        A question with an answer, by default Yes, whose true share is known: 1 where people are told which one to give.
-        The other questions are also given corrected for careless answers, as in `anchored`.
+        A question with an answer, by default Yes, whose true share is known: 1 where the question says which one to
+        give. The other questions are also given corrected for careless answers, as in `anchored`.
     fewest : int
         What a group by link needs to be shown on its own; never below 50.
     questions : sequence of str, optional
@@ -301,9 +314,10 @@ def report(
     needed : float or {question id: float}, optional
         The margin that was planned for, as a proportion: the findings then say whether it was reached.
     batch : number, optional
-        The fewest reports that were released together, where somebody could read results while they came: what is
-        said about shuffling then holds for so few. `math.inf` says that nobody could. Without it, what an export says
-        of itself; where that is nothing, the sentence on shuffling has a condition and `epsilon_shuffled` is None.
+        The fewest reports that were released together, where results could be read while they came: what is
+        said about shuffling then holds for that number. `math.inf` says that this was not possible. Without it, what an
+        export says of itself; where that is nothing, the sentence on shuffling has a condition and `epsilon_shuffled`
+        is None.
     na_action : str
         What happens to rows of a table or file with a missing report, group or value of the sample design: "fail", or
         "omit", which leaves them out and says how many.
@@ -336,8 +350,8 @@ def report(
     )
     by_groups = strata is None or (isinstance(strata, str) and strata == FIELD)
     if survey.groups and isinstance(population, Mapping) and by_groups:
-        data, told = group_rows(survey, data, least)
-        strata, population = FIELD, folded_population(survey, population, told)
+        data, rows_of_groups = group_rows(survey, data, least)
+        strata, population = FIELD, folded_population(survey, population, rows_of_groups)
     sample = SampleKeys(weights, strata, clusters, margins, population, replicates)
     sample.refuse_reports(survey)
     respondents, alone = None, None
@@ -355,39 +369,48 @@ def report(
     counted = count_reports(survey, data, by, progress, least)
     enough = counted.n >= minimum
     parts = tuple(
-        question_results(q, counted, level, interval, enough, minimum, alone, respondents)
+        question_results(
+            q,
+            counted,
+            level=level,
+            interval=interval,
+            enough=enough,
+            minimum=minimum,
+            population=alone,
+            respondents=respondents,
+        )
         for q in survey.questions
         if questions is None or q.id in questions
     )
     groups: tuple[GroupTable, ...] = ()
     # A page that shows the grouping question alone has nothing to group.
     if by is not None and enough and (questions is None or set(questions) - {by}):
-        shown = max(minimum, fewest) if by_link(survey, by) else minimum
+        least_shown = max(minimum, fewest) if by_link(survey, by) else minimum
         chosen = questions if only is None else [only]
         groups = tuple(
             table
-            for one in counted.by_option or (counted,)
-            for table in group_tables(one, level, shown, chosen, reference, respondents)
+            for table_counts in counted.by_option or (counted,)
+            for table in group_tables(table_counts, level, least_shown, chosen, reference, respondents)
         )
-        parts = tuple(_beside_groups(part, counted) for part in parts)
-    parts = tuple(replace(part, batch=batch) for part in parts)
+        parts = tuple(_beside_groups(results, counted) for results in parts)
+    parts = tuple(replace(results, batch=batch) for results in parts)
     checked = None
     if joint is not None and enough:
         checked = validity_of(survey, anchor, joint, level, respondents)
     return SurveyResults(
         survey,
         counted.n,
-        level,
-        interval,
-        minimum,
-        parts,
-        by,
-        groups,
-        checked,
-        sample.given,
-        planned,
-        group_sizes(counted),
-        left_out,
+        level=level,
+        interval=interval,
+        minimum=minimum,
+        questions=parts,
+        by=by,
+        groups=groups,
+        validity=checked,
+        sample=sample.given,
+        needed=planned,
+        sizes=group_sizes(counted),
+        left_out=left_out,
     )
 
 
@@ -414,12 +437,12 @@ def _check_asked(survey: Survey, questions: Sequence[str] | None, only: str | No
         question_of(survey, name)
 
 
-def _beside_groups(part: QuestionResults, counted: Tally) -> QuestionResults:
-    """Note how small the smallest group is that is shown beside a question's totals, where groups are known exactly."""
-    if not by_link(counted.survey, counted.by) or part.id not in counted.joint:
-        return part
-    sizes = [total_of(part.question, row) for row in counted.joint[part.id]]
-    return replace(part, smallest=min((size for size in sizes if size), default=None))
+def _beside_groups(results: QuestionResults, counted: Tally) -> QuestionResults:
+    """Note the size of the smallest group that is shown next to a question's totals, where groups are exact."""
+    if not by_link(counted.survey, counted.by) or results.id not in counted.joint:
+        return results
+    sizes = [total_of(results.question, row) for row in counted.joint[results.id]]
+    return replace(results, smallest=min((size for size in sizes if size), default=None))
 
 
 def _with_anchor(
@@ -428,16 +451,16 @@ def _with_anchor(
     """Count jointly with the anchor too; give the data in a form that can be read again."""
     if anchor is None:
         return data, None
-    asked, *_ = anchor_of(survey, anchor)
+    anchor_question, *_ = anchor_of(survey, anchor)
     if not (isinstance(data, _COUNTED_AGAIN) or is_engine_table(data)) and isinstance(data, Iterable):
-        counted, joint = tally_records(survey, data, [by, asked.id], progress, fewest)
+        counted, joint = tally_records(survey, data, [by, anchor_question.id], progress, fewest)
         return counted, joint
-    if isinstance(data, Tally) and data.by != asked.id:
+    if isinstance(data, Tally) and data.by != anchor_question.id:
         raise AnalysisError(
             "an anchor needs the reports, or counts joint with it",
-            msg("count with by={asked!r}", asked=asked.id),
+            msg("count with by={asked!r}", asked=anchor_question.id),
         )
-    joint = count_reports(survey, data, asked.id)
+    joint = count_reports(survey, data, anchor_question.id)
     return (replace(joint, by=None, joint={}) if isinstance(data, Tally) and by is None else data), joint
 
 

@@ -49,8 +49,8 @@ def as_text(report: SurveyResults) -> str:
         lines += _wrapped(finding.text, "  ", "  ")
         lines += [] if finding.verdict is None else _wrapped(finding.verdict.text, "  ", "  ")
     lines.append("")
-    for part in report.questions:
-        lines += _question_text(part, report)
+    for question in report.questions:
+        lines += _question_text(question, report)
     if report.validity is not None:
         lines += _validity_text(report.validity)
     for table in report.groups:
@@ -66,86 +66,91 @@ def as_text(report: SurveyResults) -> str:
 
 def _validity_text(validity: Validity) -> list[str]:
     rows = [["", "answer", "as reported", "corrected"], *(list(row) for row in validity.rows())]
-    said = [line for note in validity.notes for line in _wrapped(note)]
-    table = _aligned(rows) if len(rows) > 1 else []
-    return ["Careless answers", "----------------", *_wrapped(validity.sentence), *table, *said, ""]
+    lines = [line for note in validity.notes for line in _wrapped(note)]
+    if len(rows) > 1:
+        table = _aligned(rows)
+    else:
+        table = []
+    return ["Careless answers", "----------------", *_wrapped(validity.sentence), *table, *lines, ""]
 
 
-def _question_text(part: QuestionResults, report: SurveyResults) -> list[str]:
+def _question_text(question: QuestionResults, report: SurveyResults) -> list[str]:
     lines = [
-        *_wrapped(f"{part.id}: {part.question.text}"),
-        *_wrapped(f"{part.question.mechanism.name}; {part.privacy}"),
+        *_wrapped(f"{question.id}: {question.question.text}"),
+        *_wrapped(f"{question.question.mechanism.name}; {question.privacy}"),
     ]
-    if part.top:
-        rows = [[f"the {len(part.top)} largest", "estimate", f"{100 * report.level:g} % interval"]]
+    if question.top:
+        rows = [[f"the {len(question.top)} largest", "estimate", f"{100 * report.level:g} % interval"]]
         rows += [
             [_cut(line.option, 30), percent(line.shown_estimate), between(line.shown_low, line.shown_high)]
-            for line in part.top
+            for line in question.top
         ]
         lines += _aligned(rows)
-    if part.among_asked:
-        lines += _asked_text(part, f"{100 * report.level:g} %")
-    if part.lines:
-        lines += _share_text(part, f"{100 * report.level:g} %")
-    if part.reports_are_options and part.lines:
+    if question.among_asked:
+        lines += _asked_text(question, f"{100 * report.level:g} %")
+    if question.shares:
+        lines += _share_text(question, f"{100 * report.level:g} %")
+    if question.reports_are_options and question.shares:
         lines.append("  * reported, not true: what the devices sent after randomizing")
     else:
-        words = reported_words(part)
+        words = reported_words(question)
         lines += _wrapped(words[0].lower() + words[1:], "  ", "  ")
-    if part.numbers is not None:
-        lines += _number_text(part.numbers, f"{100 * report.level:g} %")
-    lines += _tick_text(part, f"{100 * report.level:g} %")
-    for line in part.lines:
-        unclipped = percent(line.entry.estimate)
+    if question.numbers is not None:
+        lines += _number_text(question.numbers, f"{100 * report.level:g} %")
+    lines += _tick_text(question, f"{100 * report.level:g} %")
+    for line in question.shares:
+        unclipped = percent(line.estimate)
         if line.outside and unclipped != percent(line.shown_estimate):
             lines.append(f"  {_cut(line.option, 30)}: unclipped estimate {unclipped}")
-    for remark in part.remarks:
+    for remark in question.remarks:
         lines += _wrapped(remark, "    ", "  - ")
-    for table in compliance_text(part):
+    for table in compliance_text(question):
         lines += _aligned(table)
     return [*lines, ""]
 
 
-def _asked_text(part: QuestionResults, level: str) -> list[str]:
+def _asked_text(question: QuestionResults, level: str) -> list[str]:
     rows = [["among those asked", "estimate", f"{level} interval", "SE", "SE privacy"]]
-    for line in part.shown_among_asked:
+    for line in question.shown_among_asked:
         limits = between(line.shown_low, line.shown_high)
-        errors = [f"{line.entry.se:.4f}", f"{line.entry.se_privacy:.4f}"]
+        errors = [f"{line.se:.4f}", f"{line.se_privacy:.4f}"]
         rows.append([_cut(line.option, 30), percent(line.shown_estimate), limits, *errors])
     return _aligned(rows)
 
 
-def _share_text(part: QuestionResults, level: str) -> list[str]:
-    title = "of everybody" if part.among_asked else ""
+def _share_text(question: QuestionResults, level: str) -> list[str]:
+    title = ""
+    if question.among_asked:
+        title = "of everybody"
     rows = [[title, "estimate", f"{level} interval", "SE", "SE privacy"]]
-    rows[0] += ["reported*"] if part.reports_are_options else []
-    for line in part.lines:
-        entry = line.entry
+    rows[0] += ["reported*"] if question.reports_are_options else []
+    for line in question.shares:
+        entry = line
         row = [
             _cut(line.option, 30),
             percent(line.shown_estimate),
             between(line.shown_low, line.shown_high),
         ]
         row += [f"{entry.se:.4f}", f"{entry.se_privacy:.4f}"]
-        row += [f"{entry.reported:,}"] if part.reports_are_options else []
+        row += [f"{entry.reported:,}"] if question.reports_are_options else []
         rows.append(row)
     return _aligned(rows)
 
 
-def _tick_text(part: QuestionResults, level: str) -> list[str]:
+def _tick_text(question: QuestionResults, level: str) -> list[str]:
     """Write the number ticked, and how often two options are ticked together."""
     lines = []
-    if part.ticked is not None:
-        shown, se = part.ticked.shown, part.ticked.se
-        limits = f"{rounded(shown.low, se)} – {rounded(shown.high, se)}"
+    if question.ticked is not None:
+        clipped, se = question.ticked.shown, question.ticked.se
+        limits = f"{rounded(clipped.low, se)} – {rounded(clipped.high, se)}"
         rows = [
             ["", "estimate", f"{level} interval"],
-            ["options ticked, on average", rounded(shown.estimate, se), limits],
+            ["options ticked, on average", rounded(clipped.estimate, se), limits],
         ]
         lines += _aligned(rows)
-    if part.pairs:
+    if question.pairs:
         rows = [["ticked together", "estimate", f"{level} interval"]]
-        for pair in part.pairs:
+        for pair in question.pairs:
             name = f"{_cut(pair.first, 20)} and {_cut(pair.second, 20)}"
             both = pair.both.shown
             rows.append([name, percent(both.estimate), between(both.low, both.high)])
@@ -155,11 +160,13 @@ def _tick_text(part: QuestionResults, level: str) -> list[str]:
 
 def _number_text(numbers: Numbers, level: str) -> list[str]:
     rows = []
-    unit = f" ({numbers.unit})" if numbers.unit else ""
+    unit = ""
+    if numbers.unit:
+        unit = f" ({numbers.unit})"
     if numbers.mean is not None:
-        se, shown = numbers.mean.se, numbers.mean.shown
-        limits = f"{rounded(shown.low, se)} – {rounded(shown.high, se)}"
-        rows.append([f"mean{unit}", rounded(shown.estimate, se), limits])
+        se, clipped = numbers.mean.se, numbers.mean.shown
+        limits = f"{rounded(clipped.low, se)} – {rounded(clipped.high, se)}"
+        rows.append([f"mean{unit}", rounded(clipped.estimate, se), limits])
     if numbers.quantiles is not None:
         rows += [
             [
@@ -172,29 +179,32 @@ def _number_text(numbers: Numbers, level: str) -> list[str]:
         iqr = numbers.quantiles.iqr
         limits = f"{measure(iqr.low)} – {measure(iqr.high)}"
         rows.append([f"interquartile range{unit}", measure(iqr.estimate), limits])
-    lines = _aligned([["", "estimate", f"{level} interval"], *rows]) if rows else []
+    if rows:
+        lines = _aligned([["", "estimate", f"{level} interval"], *rows])
+    else:
+        lines = []
     if numbers.cumulative is not None:
-        found, heading = numbers.cumulative, "this or less"
-        entries, band_entries = found.estimates, found.band
+        cumulative, heading = numbers.cumulative, "this or less"
+        entries, band_entries = cumulative.estimates, cumulative.band
         if numbers.upward:
             heading = "this or more"
-            entries, band_entries = found.upward, found.upward_band
+            entries, band_entries = cumulative.upward, cumulative.upward_band
         table = [[heading, "estimate", f"{level} interval", "band for all"]]
-        for one, both in zip(entries, band_entries, strict=True):
-            limits, band = (between(entry.shown.low, entry.shown.high) for entry in (one, both))
-            table.append([_cut(one.option, 30), percent(one.shown.estimate), limits, band])
+        for alone, both in zip(entries, band_entries, strict=True):
+            limits, band = (between(entry.shown.low, entry.shown.high) for entry in (alone, both))
+            table.append([_cut(alone.option, 30), percent(alone.shown.estimate), limits, band])
         lines += _aligned(table)
     return lines
 
 
 def _group_notes(table: GroupTable) -> list[str]:
     """Return what to know about the sentences before."""
-    known = {
+    texts = {
         "chance_note": leaves_doubt(table),
         "everybody_note": table.is_follow_up,
         "rounding_note": table.rounds_apart,
     }
-    return [wording("en")(key) for key, applies in known.items() if applies]
+    return [wording("en")(key) for key, applies in texts.items() if applies]
 
 
 def _group_text(table: GroupTable) -> list[str]:
@@ -231,10 +241,10 @@ def _group_text(table: GroupTable) -> list[str]:
     return [*lines, ""]
 
 
-def _mean_cell(one: GroupMean) -> str:
-    if math.isnan(one.estimate):
+def _mean_cell(mean: GroupMean) -> str:
+    if math.isnan(mean.estimate):
         return "–"
-    low, middle, high = (rounded(value, one.se) for value in (one.low, one.estimate, one.high))
+    low, middle, high = (rounded(value, mean.se) for value in (mean.low, mean.estimate, mean.high))
     return f"{middle} ({low} – {high})"
 
 
@@ -242,7 +252,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Pad a table: the first column to the left, the others to the right."""
     if not rows:
         return []
-    widths = [max(_width(row[place]) for row in rows) for place in range(len(rows[0]))]
+    widths = [max(_width(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
         first = row[0] + " " * (widths[0] - _width(row[0]))
@@ -265,4 +275,6 @@ def _wrapped(text: str, indent: str = "", first: str | None = None) -> list[str]
 
 
 def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    if len(text) <= limit:
+        return text
+    return text[: limit - 1] + "…"

@@ -74,12 +74,16 @@ class Texts:
         name = self._name(question, option)
         if name in _WORDS and isinstance(name, Message):
             return self.say(_WORDS[name])
-        return self.say.label(name) if isinstance(name, Message) else name
+        if isinstance(name, Message):
+            return self.say.label(name)
+        return name
 
     def quoted(self, question: Question, option: str) -> str:
         """Return one option inside a sentence: in quotes, unless it is a word of the page's own such as Yes."""
         name = self.option(question, option)
-        return name if self._is_ours(question, option) else self.say("quoted", option=name)
+        if self._is_ours(question, option):
+            return name
+        return self.say("quoted", option=name)
 
     def or_more(self, question: Question, option: str) -> str:
         """Return an option of a scale with those above it, as in "4 or more"; the last one alone."""
@@ -103,18 +107,24 @@ class Texts:
         """Return what made the groups of a table."""
         if table.by_link:
             return self.say("by_link")
-        asked = self._asked(table.by)
-        return table.by_text if asked is None else self.question(asked)
+        grouping = self._asked(table.by)
+        if grouping is None:
+            return table.by_text
+        return self.question(grouping)
 
     def group(self, table: GroupTable, name: str) -> str:
         """Return the name of a group, which is an option where a question made the groups."""
         if table.by_link:
-            return self.say("other_groups") if name == OTHER else name
-        asked = self._asked(table.by)
-        if asked is not None:
-            return self.option(asked, name)
+            if name == OTHER:
+                return self.say("other_groups")
+            return name
+        grouping = self._asked(table.by)
+        if grouping is not None:
+            return self.option(grouping, name)
         # Those who ticked an option of a list, and those who did not.
-        return self.say(_TICKED[name]) if name in _TICKED else name
+        if name in _TICKED:
+            return self.say(_TICKED[name])
+        return name
 
     def revealing(self, ids: Any) -> str:
         """Return the texts of some questions, by id."""
@@ -128,7 +138,9 @@ class Texts:
         if option == NOT_APPLICABLE and option not in question.options:
             return NOT_APPLICABLE
         name = self.own.option(question, option)
-        return PREFER_NOT if name == PREFER_NOT else name
+        if name == PREFER_NOT:
+            return PREFER_NOT
+        return name
 
     def _is_ours(self, question: Question, option: str) -> bool:
         """Return whether an option is the same in every survey."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown
 from hushpoll_analysis.plotting import draw_line
@@ -81,7 +81,10 @@ class Trend(Summary):
     notes: tuple[str, ...]
 
     def _title(self) -> str:
-        bent = "" if self.bent_p is None else f", bent p = {self.bent_p:.4f}"
+        if self.bent_p is None:
+            bent = ""
+        else:
+            bent = f", bent p = {self.bent_p:.4f}"
         return (
             f"{self.option} over {len(self.waves)} waves, {100 * self.level:g} % intervals\n"
             f"Slope {self.slope:.4f} ({self.slope_low:.4f} to {self.slope_high:.4f}), p = {self.slope_p:.4f}; "
@@ -104,7 +107,10 @@ class Trend(Summary):
         """Draw the result with matplotlib and give the axes."""
         frame = self.to_frame()
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        words = MEAN if self.option == MEAN else f"share of {self.option}"
+        if self.option == MEAN:
+            words = MEAN
+        else:
+            words = f"share of {self.option}"
         return draw_line(frame["time"], *limits, ("time", words), axes)
 
     def _repr_html_(self) -> str:
@@ -157,36 +163,39 @@ def trend(
     Zou, Donner (2008), Statist. Med. 27, 1693-1702; Hedges, Olkin (1985), Statistical Methods for Meta-Analysis; Welch
     (1951), Biometrika 38, 330-336; Johansen (1980), Biometrika 67, 85-92; Kenward, Roger (1997), Biometrics 53.
     """
-    found = [read_wave(one, option, question) for one in _values(waves)]
-    if len(found) < 2:
-        raise AnalysisError(f"a trend needs at least two waves, got {len(found)}")
-    names = [_plain(name) for name in waves] if isinstance(waves, Mapping) else list(range(len(found)))
+    values = [read_wave(wave, option, question) for wave in _values(waves)]
+    if len(values) < 2:
+        raise AnalysisError(f"a trend needs at least two waves, got {len(values)}")
+    if isinstance(waves, Mapping):
+        names = [_plain(name) for name in waves]
+    else:
+        names = list(range(len(values)))
     when, spaced = _times(names, times, isinstance(waves, Mapping))
-    wanted = check_level(found[0].level if level is None else level)
-    labels = {one.option for one in found}
+    requested_level = check_level(values[0].level if level is None else level)
+    labels = {wave.option for wave in values}
     if len(labels) > 1:
         raise AnalysisError(
             f"the waves are about different answers ({', '.join(map(str, sorted(labels, key=str)))})",
             "name one with option=",
         )
-    line = line_through(when, found, wanted)
+    line = line_through(when, values, requested_level)
     rows = tuple(
-        _row(names[i], float(when[i]), one, found[i - 1] if i else None, wanted)
-        for i, one in enumerate(found)
+        _row(names[i], float(when[i]), wave, values[i - 1] if i else None, requested_level)
+        for i, wave in enumerate(values)
     )
     notes = ["Waves are taken as independent samples: different people in each."]
-    if spaced and len(found) > 2:
+    if spaced and len(values) > 2:
         notes.append("Waves are taken as equally spaced in time; if they are not, give times=.")
-    if any(_is_follow_up(one, question) for one in _values(waves)):
+    if any(_is_follow_up(wave, question) for wave in _values(waves)):
         notes.append(OF_EVERYBODY)
-    if any(one.se == 0.0 for one in found):
+    if any(wave.se == 0.0 for wave in values):
         notes.append("A wave has equal reports only; its interval stands for its standard error.")
-    if any(one.freedom is not None and one.freedom < FEW for one in found) and len(found) > MANY:
+    if any(wave.freedom is not None and wave.freedom < FEW for wave in values) and len(values) > MANY:
         notes.append(
-            f"With {len(found)} waves, of which one has fewer than {FEW} degrees of freedom, the interval of the slope "
-            "covers less often than it says (90 % in place of 95 % for 8 waves of 4 clusters)."
+            f"With {len(values)} waves, of which one has fewer than {FEW} degrees of freedom, the interval of the "
+            "slope covers less often than it says (90 % in place of 95 % for 8 waves of 4 clusters)."
         )
-    return Trend(found[0].option, wanted, rows, *line, tuple(notes))
+    return Trend(values[0].option, requested_level, rows, *line, tuple(notes))
 
 
 def _is_follow_up(wave: Any, question: str | None) -> bool:
@@ -197,13 +206,17 @@ def _is_follow_up(wave: Any, question: str | None) -> bool:
 
 def _plain(name: Any) -> Any:
     """Return a name that JSON can hold: 2024, not np.int64(2024)."""
-    return name.item() if isinstance(name, np.generic) else name
+    if isinstance(name, np.generic):
+        return name.item()
+    return name
 
 
 def _as_json(name: Any) -> Any:
     if isinstance(name, date):
         return name.isoformat()
-    return str(name) if isinstance(name, pd.Period) else name
+    if isinstance(name, pd.Period):
+        return str(name)
+    return name
 
 
 def _values(waves: Any) -> list[Any]:
@@ -221,7 +234,10 @@ def _times(names: list[Any], times: Sequence[float] | None, named: bool) -> tupl
     if times is None and named:
         times = _times_of_names(names)
     spaced = times is None
-    when = np.arange(len(names), dtype=np.float64) if times is None else finite_numbers(times, "times")
+    if times is None:
+        when = np.arange(len(names), dtype=np.float64)
+    else:
+        when = finite_numbers(times, "times")
     if len(when) != len(names):
         raise AnalysisError(f"{len(when)} times for {len(names)} waves", "give one for each")
     if np.any(np.diff(when) <= 0.0):
@@ -236,7 +252,7 @@ def _times_of_names(names: list[Any]) -> list[float] | None:
         return [number for number in numbers if number is not None]
     if all(isinstance(name, date | np.datetime64 | pd.Period) for name in names) or _are_dates(names):
         days = pd.to_datetime([_date(name) for name in names])
-        return [float(one) for one in days.year + (days.day_of_year - 1 + days.hour / 24) / 365.25]
+        return [float(year) for year in days.year + (days.day_of_year - 1 + days.hour / 24) / 365.25]
     return None
 
 
@@ -244,10 +260,14 @@ def _number(name: Any) -> float | None:
     if isinstance(name, bool):
         return None
     try:
-        value = float(name) if isinstance(name, int | float | str) else None
+        value = None
+        if isinstance(name, int | float | str):
+            value = float(name)
     except ValueError:
         return None
-    return value if value is not None and math.isfinite(value) else None
+    if value is not None and math.isfinite(value):
+        return value
+    return None
 
 
 def _are_dates(names: list[Any]) -> bool:
@@ -255,23 +275,25 @@ def _are_dates(names: list[Any]) -> bool:
 
 
 def _date(name: Any) -> Any:
-    return name.to_timestamp() if isinstance(name, pd.Period) else name
+    if isinstance(name, pd.Period):
+        return name.to_timestamp()
+    return name
 
 
-def _row(name: object, when: float, one: WaveValue, before: WaveValue | None, level: float) -> TrendWave:
+def _row(name: object, when: float, wave: WaveValue, before: WaveValue | None, level: float) -> TrendWave:
     row = TrendWave(
         wave=name,
         time=when,
-        n=one.n,
-        estimate=one.estimate,
-        se=one.se,
-        low=one.low,
-        high=one.high,
-        shown=one.shown,
+        n=wave.n,
+        estimate=wave.estimate,
+        se=wave.se,
+        low=wave.low,
+        high=wave.high,
+        shown=wave.shown,
     )
     if before is None:
         return row
-    change = change_between(one, before, level)
+    change = change_between(wave, before, level)
     return replace(
         row,
         change=change.difference,

@@ -69,8 +69,12 @@ def change_between(after: WaveValue, before: WaveValue, level: float) -> Change:
 
 def satterthwaite(parts: Floats, freedom: Sequence[int | None]) -> float | None:
     """Return the degrees of freedom of a sum of estimated variances; None where all are known."""
-    each = sum(part**2 / own for part, own in zip(parts.tolist(), freedom, strict=True) if own is not None)
-    return float(parts.sum()) ** 2 / each if each else None
+    uncertainty = sum(
+        variance**2 / degrees
+        for variance, degrees in zip(parts.tolist(), freedom, strict=True)
+        if degrees is not None
+    )
+    return float(parts.sum()) ** 2 / uncertainty if uncertainty else None
 
 
 def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line:
@@ -81,14 +85,14 @@ def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line
     own variance is the sum of the waves' estimated ones; the uncertainty of weights that come from few clusters is that
     of Kenward and Roger (1997), its degrees of freedom Satterthwaite's.
     """
-    values, own = (np.array([getattr(wave, name) for wave in waves]) for name in ("estimate", "error"))
+    values, errors = (np.array([getattr(wave, name) for wave in waves]) for name in ("estimate", "error"))
     loose = np.array([0.0 if wave.freedom is None else 1.0 / wave.freedom for wave in waves])
     weights = 1.0 / null_variances(waves)
     columns = np.stack([np.ones_like(when), when - weights @ when / weights.sum()], axis=1)
     spread = float(weights @ columns[:, 1] ** 2)
     slope = float(weights @ (columns[:, 1] * values)) / spread
     more = float(weights * (1.0 - _leverages(columns, weights)) * loose @ columns[:, 1] ** 2)
-    parts = (weights * columns[:, 1] * own) ** 2
+    parts = (weights * columns[:, 1] * errors) ** 2
     se = math.sqrt((float(parts.sum()) + 4.0 * more) / spread**2)
     freedom = satterthwaite(parts, [wave.freedom for wave in waves])
     half = quantile(level, freedom) * se
@@ -100,11 +104,11 @@ def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line
     return Line(
         slope,
         se,
-        slope - half,
-        slope + half,
-        2.0 * float(stats.norm.sf(size) if freedom is None else stats.t.sf(size, freedom)),
-        _fits(columns[:, :1], values, weights, loose),
-        bent,
+        low=slope - half,
+        high=slope + half,
+        slope_p=2.0 * float(stats.norm.sf(size) if freedom is None else stats.t.sf(size, freedom)),
+        changed_p=_fits(columns[:, :1], values, weights, loose),
+        bent_p=bent,
     )
 
 
@@ -124,18 +128,22 @@ def variances_at(waves: Sequence[WaveValue], values: Floats) -> Floats:
     Shares know theirs. The spread of numbers among people is taken as the same in all waves, and each wave adds its own
     noise. Of other waves the estimated variance stands.
     """
-    found = np.array([wave.error**2 for wave in waves])
-    numbers = [place for place, one in enumerate(waves) if one.noise is not None and one.variance_at is None]
+    variances = np.array([wave.error**2 for wave in waves])
+    numbers = [
+        position for position, wave in enumerate(waves) if wave.noise is not None and wave.variance_at is None
+    ]
     if len(numbers) > 1:
-        sizes = np.array([waves[place].n for place in numbers])
-        noise = np.array([waves[place].noise or 0.0 for place in numbers]) ** 2
-        among_people = sizes * np.maximum(found[numbers] - noise, 0.0)
-        found[numbers] = float((sizes - 1) @ among_people / np.sum(sizes - 1)) / sizes + noise
-    for place, one in enumerate(waves):
+        sizes = np.array([waves[position].n for position in numbers])
+        noise = np.array([waves[position].noise or 0.0 for position in numbers]) ** 2
+        among_people = sizes * np.maximum(variances[numbers] - noise, 0.0)
+        variances[numbers] = float((sizes - 1) @ among_people / np.sum(sizes - 1)) / sizes + noise
+    for position, value_of_wave in enumerate(waves):
         # Of few clusters the spread is mostly that between clusters, which the share does not tell.
-        if one.variance_at is not None and (one.freedom is None or one.freedom >= MANY_UNITS):
-            found[place] = one.variance_at(float(values[place]))
-    return found
+        if value_of_wave.variance_at is not None and (
+            value_of_wave.freedom is None or value_of_wave.freedom >= MANY_UNITS
+        ):
+            variances[position] = value_of_wave.variance_at(float(values[position]))
+    return variances
 
 
 def _leverages(columns: Floats, weights: Floats) -> Floats:
@@ -149,8 +157,8 @@ def _fits(columns: Floats, values: Floats, weights: Floats, loose: Floats) -> fl
     With one column this is Welch's (1951) test that all means are the same; Johansen (1980) has the general one.
     """
     root = np.sqrt(weights)
-    found, *_ = np.linalg.lstsq(columns * root[:, None], values * root, rcond=None)
-    misfit = float(weights @ (values - columns @ found) ** 2)
+    coefficients, *_ = np.linalg.lstsq(columns * root[:, None], values * root, rcond=None)
+    misfit = float(weights @ (values - columns @ coefficients) ** 2)
     free = len(values) - columns.shape[1]
     looseness = float((1.0 - _leverages(columns, weights)) ** 2 @ loose)
     if not looseness:

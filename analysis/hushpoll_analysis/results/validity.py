@@ -12,16 +12,16 @@ from hushpoll_client import Survey
 from hushpoll_client.messages import constant, joined, msg
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.data.columns import randomized_variable, read_variable
-from hushpoll_analysis.data.distinct_rows import times_of
-from hushpoll_analysis.data.members import refuse_together
-from hushpoll_analysis.data.tally import Tally, question_of
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.tables.anchoring import Anchored, anchored, careless_chances
-from hushpoll_analysis.tables.fieller import AnchoredShare, Careless, careless_of, read_anchor
+from hushpoll_analysis.sample.columns import randomized_variable, read_variable
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.distinct_rows import times_of
+from hushpoll_analysis.sample.members import refuse_together
+from hushpoll_analysis.sample.tally import Tally, question_of
 from hushpoll_analysis.tables.joint import JointReports
 from hushpoll_analysis.tables.means import tells_shares
+from hushpoll_analysis.validity.anchoring import Anchored, anchored, careless_chances
+from hushpoll_analysis.validity.fieller import AnchoredShare, Careless, careless_of, read_anchor
 
 from .method import percent
 from .numbers import rounded, values_of
@@ -54,32 +54,33 @@ class Validity:
     @property
     def sentence(self) -> str:
         """What the anchor shows, in words."""
-        shown = self.careless.shown
-        given: dict[str, Any] = {
+        clipped = self.careless.shown
+        figures: dict[str, Any] = {
             "anchor": self.anchor_text,
             "share": percent(self.share),
-            "estimate": percent(shown.estimate),
-            "low": percent(shown.low),
-            "high": percent(shown.high),
+            "estimate": percent(clipped.estimate),
+            "low": percent(clipped.low),
+            "high": percent(clipped.high),
         }
-        told = (
-            msg(
+        if self.answer is None:
+            statement = msg(
                 "“{anchor}” has a true share of {share}. Its estimate says that {estimate} ({low} – {high}) of the "
                 "respondents answered at random.",
-                **given,
+                **figures,
             )
-            if self.answer is None
-            else msg(
+        else:
+            statement = msg(
                 "The answer “{answer}” to “{anchor}” has a true share of {share}. Its estimate says that {estimate} "
                 "({low} – {high}) of the respondents answered at random.",
                 answer=self.answer,
-                **given,
+                **figures,
             )
-        )
         corrected = msg(
             "The figures below are corrected for that; their intervals contain the correction's uncertainty."
         )
-        return joined(" ", [told, corrected]) if self.questions else told
+        if self.questions:
+            return joined(" ", [statement, corrected])
+        return statement
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return question, answer, observed and corrected figure with interval, as text; of a long list the largest."""
@@ -93,7 +94,7 @@ class Validity:
     def notes(self) -> tuple[str, ...]:
         """What is not corrected, and what of it is not shown."""
         long = [question for question in self.questions if len(question.shares) > LONG_LIST]
-        return (*self.skipped, *(_cut_note(one) for one in long))
+        return (*self.skipped, *(_cut_note(question) for question in long))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the anchor's part of the JSON report."""
@@ -109,47 +110,49 @@ class Validity:
         }
 
 
-def _share_rows(one: Anchored) -> list[tuple[str, str, str, str]]:
-    found = []
-    for share in _listed(one):
+def _share_rows(corrected_question: Anchored) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for share in _listed(corrected_question):
         plain = percent(min(max(share.uncorrected, 0.0), 1.0))
         corrected = _with_limits(*map(_share, (share.shown.estimate, share.shown.low, share.shown.high)))
-        found.append((one.question, share.option, plain, corrected))
-    return found
+        rows.append((corrected_question.question, share.option, plain, corrected))
+    return rows
 
 
-def _mean_rows(one: Anchored) -> list[tuple[str, str, str, str]]:
-    (mean,) = one.shares
+def _mean_rows(corrected: Anchored) -> list[tuple[str, str, str, str]]:
+    (mean,) = corrected.shares
     plain, middle, low, high = (
         "–" if math.isnan(value) else rounded(value, mean.uncorrected_se)
         for value in (mean.uncorrected, mean.shown.estimate, mean.shown.low, mean.shown.high)
     )
-    return [(one.question, msg("mean"), plain, _with_limits(middle, low, high))]
+    return [(corrected.question, msg("mean"), plain, _with_limits(middle, low, high))]
 
 
 def _share(value: float) -> str:
-    """Write a share; a dash where nobody is left whose answers could be told."""
-    return "–" if math.isnan(value) else percent(value)
+    """Write a share; a dash where no answers are left."""
+    if math.isnan(value):
+        return "–"
+    return percent(value)
 
 
 def _with_limits(middle: str, low: str, high: str) -> str:
     return msg("{middle} ({low} – {high})", middle=middle, low=low, high=high)
 
 
-def _listed(one: Anchored) -> Sequence[AnchoredShare]:
+def _listed(corrected: Anchored) -> Sequence[AnchoredShare]:
     """Return the shares in the order of the question; of a long list the largest of them."""
-    if len(one.shares) <= LONG_LIST:
-        return one.shares
+    if len(corrected.shares) <= LONG_LIST:
+        return corrected.shares
     # Rounded, so that equal shares keep the order of the question.
-    return sorted(one.shares, key=lambda share: -round(share.estimate, 12))[:TOP]
+    return sorted(corrected.shares, key=lambda share: -round(share.estimate, 12))[:TOP]
 
 
-def _cut_note(one: Anchored) -> str:
+def _cut_note(corrected: Anchored) -> str:
     return msg(
         "“{question}” has {count:,} options: the {top} largest corrected shares are shown, all of them stand in the "
         "JSON report.",
-        question=one.question,
-        count=len(one.shares),
+        question=corrected.question,
+        count=len(corrected.shares),
         top=TOP,
     )
 
@@ -161,7 +164,7 @@ def anchor_of(survey: Survey, anchor: Any) -> tuple[Question, float, str | None]
     """
     name, share, answer = _parts_of(anchor)
     try:
-        known = float(share)
+        known_share = float(share)
     except (TypeError, ValueError):
         raise AnalysisError(
             msg("anchor: {share!r} is not a share", share=share), "give a proportion from 0 to 1"
@@ -190,7 +193,7 @@ def anchor_of(survey: Survey, anchor: Any) -> tuple[Question, float, str | None]
             msg('anchor: {answer!r} is not an answer to "{question}"', answer=answer, question=question.id),
             msg("use one of: {known}", known=", ".join(question.labels)),
         )
-    return question, known, answer
+    return question, known_share, answer
 
 
 def _parts_of(anchor: Any) -> tuple[Any, Any, str | None]:
@@ -218,23 +221,32 @@ def validity_of(
     respondents: Respondents | None,
 ) -> Validity:
     """Correct whatever can be of every other question; `counted` is joint with the anchor."""
-    asked, share, answer = anchor_of(survey, anchor)
-    known = _Known(asked, share, answer, level)
-    found, skipped = [], []
+    question_of_anchor, share, answer = anchor_of(survey, anchor)
+    anchor_known = _Known(question_of_anchor, share, answer, level)
+    corrected, skipped = [], []
     for question in survey.questions:
-        if question is asked:
+        if question is question_of_anchor:
             continue
         try:
-            found += _corrected(survey, question, known, counted, respondents)
+            corrected += _corrected(survey, question, anchor_known, counted, respondents)
         except AnalysisError as error:
-            told = msg(
+            reason = msg(
                 "“{question}” is not corrected: {problem}.",
                 question=question.id,
                 problem=constant(error.problem),
             )
-            skipped.append(told)
-    careless = _careless(known, counted, respondents)
-    return Validity(asked.id, asked.text, share, level, careless, tuple(found), tuple(skipped), answer)
+            skipped.append(reason)
+    careless = _careless(anchor_known, counted, respondents)
+    return Validity(
+        question_of_anchor.id,
+        question_of_anchor.text,
+        share=share,
+        level=level,
+        careless=careless,
+        questions=tuple(corrected),
+        skipped=tuple(skipped),
+        answer=answer,
+    )
 
 
 class _Known(NamedTuple):
@@ -246,48 +258,50 @@ class _Known(NamedTuple):
     level: float
 
 
-def _careless(known: _Known, counted: Tally, respondents: Respondents | None) -> Careless:
+def _careless(anchor: _Known, counted: Tally, respondents: Respondents | None) -> Careless:
     """Estimate who answered at random from all reports of the anchor."""
-    asked = known.question
-    how = {asked.id: asked.mechanism}
+    question = anchor.question
+    how = {question.id: question.mechanism}
     if respondents is None:
-        variable = randomized_variable(asked.id, how, asked.labels)
+        variable = randomized_variable(question.id, how, question.labels)
         assert variable is not None
-        joint = JointReports((variable,), np.asarray(counted.counts[asked.id], dtype=np.float64))
+        joint = JointReports((variable,), np.asarray(counted.counts[question.id], dtype=np.float64))
     else:
-        frame, keys = respondents.of(asked.id)
-        variable, codes = read_variable(frame, asked.id, how, asked.labels)
+        frame, keys = respondents.of(question.id)
+        variable, codes = read_variable(frame, question.id, how, question.labels)
         counts = np.bincount(codes, times_of(frame), variable.view.outcomes).astype(np.float64)
         joint = JointReports((variable,), counts, (codes,), SampleKeys(**keys).design(frame))
-    return careless_of(joint, read_anchor(variable, known.share, known.answer), known.level)
+    return careless_of(joint, read_anchor(variable, anchor.share, anchor.answer), anchor.level)
 
 
 def _corrected(
     survey: Survey,
     question: Question,
-    known: _Known,
+    anchor: _Known,
     counted: Tally,
     respondents: Respondents | None,
 ) -> list[Anchored]:
     """Correct the shares of a question, where its reports tell them, and the mean of answers that are numbers."""
-    asked, share = known.question, known.share
-    labels = {asked.id: asked.labels, question.id: question.labels}
-    keys: dict[str, Any] = {"level": known.level, "labels": labels, "anchor_option": known.answer}
+    anchor_question, share = anchor.question, anchor.share
+    labels = {anchor_question.id: anchor_question.labels, question.id: question.labels}
+    keys: dict[str, Any] = {"level": anchor.level, "labels": labels, "anchor_option": anchor.answer}
     if respondents is None:
         reports: Any = np.asarray(counted.joint[question.id]).T
     else:
-        refuse_together(survey, [question.id, asked.id], "take an anchor outside of the block")
-        reports, sample = respondents.of(question.id, asked.id)
+        refuse_together(survey, [question.id, anchor_question.id], "take an anchor outside of the block")
+        reports, sample = respondents.of(question.id, anchor_question.id)
         keys |= sample
-    how = {question.id: question.mechanism, asked.id: asked.mechanism}
-    found = []
+    how = {question.id: question.mechanism, anchor_question.id: anchor_question.mechanism}
+    results = []
     if _has_shares(question):
-        chances = [float(one) for one in careless_chances(survey, question)]
-        found.append(anchored(reports, how, question.id, asked.id, share, chances=chances, **keys))
+        chances = [float(chance) for chance in careless_chances(survey, question)]
+        results.append(
+            anchored(reports, how, question.id, anchor_question.id, share, chances=chances, **keys)
+        )
     values = values_of(question)
     if values is not None:
-        found.append(anchored(reports, how, question.id, asked.id, share, values=values, **keys))
-    return found
+        results.append(anchored(reports, how, question.id, anchor_question.id, share, values=values, **keys))
+    return results
 
 
 def _has_shares(question: Question) -> bool:

@@ -10,13 +10,13 @@ from typing import Any
 from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.option_shares import PartsEstimate
+from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate, Shown
 from hushpoll_analysis.interval.mover import BoundedEstimate
-from hushpoll_analysis.sampling.numbers import DesignSample
-from hushpoll_analysis.sampling.weighted import WeightedEstimate
-from hushpoll_analysis.shares.parts import PartsEstimate
-from hushpoll_analysis.shares.result import ShareEstimates
-from hushpoll_analysis.shares.two_groups import Parameter, TwoGroupEstimate
+from hushpoll_analysis.sample.design_sample import DesignSample
+from hushpoll_analysis.sample.weighted import WeightedEstimate
+from hushpoll_analysis.validity.two_groups import Parameter, TwoGroupEstimate
 
 from .question import QuestionResults
 from .survey import SurveyResults
@@ -61,10 +61,10 @@ class WaveValue(IntervalEstimate):
 
     def part_with(self, level: float, freedom: float | None) -> BoundedEstimate:
         """Return the limits at a level as if the wave had these degrees of freedom."""
-        part = self.part(level)
+        at_level = self.part(level)
         if self.freedom is None and freedom is None:
-            return part
-        return _farther(part, quantile(level, freedom) / quantile(level, self.freedom))
+            return at_level
+        return _farther(at_level, quantile(level, freedom) / quantile(level, self.freedom))
 
 
 def _value(option: Any, n: int, level: float, entry: Estimate | Parameter, **more: Any) -> WaveValue:
@@ -82,9 +82,9 @@ def _value(option: Any, n: int, level: float, entry: Estimate | Parameter, **mor
     )
 
 
-def _farther(part: BoundedEstimate, factor: float) -> BoundedEstimate:
-    middle = part.estimate
-    return BoundedEstimate(middle, middle - factor * part.below, middle + factor * part.above)
+def _farther(estimate: BoundedEstimate, factor: float) -> BoundedEstimate:
+    middle = estimate.estimate
+    return BoundedEstimate(middle, middle - factor * estimate.below, middle + factor * estimate.above)
 
 
 def quantile(level: float, freedom: float | None) -> float:
@@ -93,91 +93,105 @@ def quantile(level: float, freedom: float | None) -> float:
     return -float(ndtri(tail) if freedom is None else stdtrit(freedom, tail))
 
 
-def read_wave(one: Any, option: Any, question: str | None) -> WaveValue:
+def read_wave(wave: Any, option: Any, question: str | None) -> WaveValue:
     """Find the answer, or the mean, that is followed."""
-    if isinstance(one, SurveyResults):
+    if isinstance(wave, SurveyResults):
         if question is None:
             raise AnalysisError("name the question to follow, as in trend([...], question='cheated')")
-        part = one[question]
-        mean = _mean(part, option, one.level)
+        results = wave[question]
+        mean = _mean(results, option, wave.level)
         if mean is not None:
             return _checked(mean)
-        several = _several(part, option, one.level)
+        several = _several(results, option, wave.level)
         if several is not None:
             return _checked(several)
-        if part.estimate is None:
-            few = f"fewer than {one.minimum} people were asked {question!r} in a wave, or its reports tell a mean only"
-            raise AnalysisError(one.too_few or few)
-        one = part.estimate
-    if isinstance(one, TwoGroupEstimate):
-        return _checked(_parameter(one, option))
-    if not isinstance(one, ShareEstimates | WeightedEstimate | PartsEstimate):
+        if results.estimate is None:
+            few = f"fewer than {wave.minimum} people were asked {question!r} in a wave, or its reports tell a mean only"
+            raise AnalysisError(wave.too_few or few)
+        wave = results.estimate
+    if isinstance(wave, TwoGroupEstimate):
+        return _checked(_parameter(wave, option))
+    if not isinstance(wave, ShareEstimates | WeightedEstimate | PartsEstimate):
         raise AnalysisError(
-            f"a wave is a {type(one).__name__}",
+            f"a wave is a {type(wave).__name__}",
             "give results of estimate, weighted_estimate, report or a two-group design",
         )
-    return _checked(_share(one, option))
+    return _checked(_share(wave, option))
 
 
-def _mean(part: QuestionResults, option: Any, level: float) -> WaveValue | None:
+def _mean(results: QuestionResults, option: Any, level: float) -> WaveValue | None:
     """Return the mean of answers that are numbers, where no single answer is asked for."""
-    numbers = part.numbers
+    numbers = results.numbers
     if numbers is None or numbers.mean is None or option not in (None, MEAN):
         return None
-    found = numbers.mean
-    noise = found.se_privacy if numbers.freedom is None else None
-    return _value(MEAN, part.n, level, found, freedom=numbers.freedom, noise=noise)
+    mean = numbers.mean
+    noise = None
+    if numbers.freedom is None:
+        noise = mean.se_privacy
+    return _value(MEAN, results.n, level, mean, freedom=numbers.freedom, noise=noise)
 
 
-def _several(part: QuestionResults, option: Any, level: float) -> WaveValue | None:
+def _several(results: QuestionResults, option: Any, level: float) -> WaveValue | None:
     """Return the share of an answer or more, or of an answer or less, as in "4 or more", of ordered answers."""
-    rising = None if part.numbers is None else part.numbers.cumulative
+    if results.numbers is None:
+        rising = None
+    else:
+        rising = results.numbers.cumulative
     name, _, side = str(option).rpartition(" or ")
-    options = list(part.question.options)
+    options = list(results.question.options)
     if rising is None or side not in ("more", "less") or name not in options:
         return None
-    place = options.index(name)
-    places = range(place, len(options)) if side == "more" else range(place + 1)
-    if len(places) == len(options):
-        raise AnalysisError(f"{option!r} are all answers of {part.id!r}", "name fewer of them")
-    found = rising.estimates[place]
+    position = options.index(name)
     if side == "more":
-        found = rising.at_least(name)
+        positions = range(position, len(options))
+    else:
+        positions = range(position + 1)
+    if len(positions) == len(options):
+        raise AnalysisError(f"{option!r} are all answers of {results.id!r}", "name fewer of them")
+    estimate = rising.estimates[position]
+    if side == "more":
+        estimate = rising.at_least(name)
         if isinstance(rising.sample, DesignSample):
-            found = rising.sample.plainly(found)
-    assert part.numbers is not None
-    value = _value(str(option), part.n, level, found, freedom=part.numbers.freedom)
-    return replace(value, variance_at=share_variance(part.estimate, list(places), value.error**2))
+            estimate = rising.sample.plainly(estimate)
+    assert results.numbers is not None
+    value = _value(str(option), results.n, level, estimate, freedom=results.numbers.freedom)
+    return replace(value, variance_at=share_variance(results.estimate, list(positions), value.error**2))
 
 
-def _parameter(one: TwoGroupEstimate, option: Any) -> WaveValue:
+def _parameter(result: TwoGroupEstimate, option: Any) -> WaveValue:
     """Return the share of a two-group design, or another of its parameters by name."""
-    names = [parameter.name for parameter in one.parameters]
+    names = [parameter.name for parameter in result.parameters]
     name = names[0] if option is None else option
     if name not in names:
         raise _unknown(option, names)
-    found = one[name]
-    n = sum(map(sum, one.groups))
-    return _value(name, n, one.level, found)
+    found_parameter = result[name]
+    n = sum(map(sum, result.groups))
+    return _value(name, n, result.level, found_parameter)
 
 
-def _share(one: ShareEstimates | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
-    entries: Sequence[Any] = one.shares if isinstance(one, WeightedEstimate) else one.estimates
+def _share(result: ShareEstimates | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
+    entries: Sequence[Any] = result.shares if isinstance(result, WeightedEstimate) else result.estimates
     labels = [entry.option for entry in entries]
-    every = labels if isinstance(one, WeightedEstimate) else list(one.options)
+    if isinstance(result, WeightedEstimate):
+        every = labels
+    else:
+        every = list(result.options)
     if option is None and len(entries) > 2:
-        known = ", ".join(map(str, labels))
-        raise AnalysisError("the question has several answers", f"name one with option= ({known})")
-    name = labels[-1] if option is None else _label(option, every)
+        answers = ", ".join(map(str, labels))
+        raise AnalysisError("the question has several answers", f"name one with option= ({answers})")
+    if option is None:
+        name = labels[-1]
+    else:
+        name = _label(option, every)
     if name not in labels:
         raise _unknown(option, labels)
     entry = entries[labels.index(name)]
-    freedom = getattr(one, "degrees_of_freedom", None)
+    freedom = getattr(result, "degrees_of_freedom", None)
     again = None
-    if isinstance(one, ShareEstimates) and freedom is None and not one.simultaneous:
-        again = _limits_again(one, every.index(name))
-    value = _value(name, one.n, one.level, entry, freedom=freedom, again=again)
-    return replace(value, variance_at=share_variance(one, [every.index(name)], value.error**2))
+    if isinstance(result, ShareEstimates) and freedom is None and not result.simultaneous:
+        again = _limits_again(result, every.index(name))
+    value = _value(name, result.n, result.level, entry, freedom=freedom, again=again)
+    return replace(value, variance_at=share_variance(result, [every.index(name)], value.error**2))
 
 
 def _label(option: Any, labels: Sequence[Any]) -> Any:
@@ -189,16 +203,16 @@ def _label(option: Any, labels: Sequence[Any]) -> Any:
     return option
 
 
-def _limits_again(one: ShareEstimates, place: int) -> Callable[[float], tuple[float, float]]:
+def _limits_again(table: ShareEstimates, position: int) -> Callable[[float], tuple[float, float]]:
     def limits(level: float) -> tuple[float, float]:
-        found = replace(one, level=level).functional(one.view.unit(place))
-        return found.low, found.high
+        estimate = replace(table, level=level).functional(table.view.unit(position))
+        return estimate.low, estimate.high
 
     return limits
 
 
-def _unknown(option: Any, known: Sequence[Any]) -> AnalysisError:
-    return AnalysisError(f"a wave has no answer {option!r}", f"it has {', '.join(map(str, known))}")
+def _unknown(option: Any, answers: Sequence[Any]) -> AnalysisError:
+    return AnalysisError(f"a wave has no answer {option!r}", f"it has {', '.join(map(str, answers))}")
 
 
 def _checked(value: WaveValue) -> WaveValue:

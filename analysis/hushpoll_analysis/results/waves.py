@@ -133,38 +133,43 @@ def follow(waves: Mapping[Any, SurveyResults]) -> list[FollowedQuestion]:
     results = list(waves.values())
     if len(results) < 2:
         raise AnalysisError(msg("a change needs at least two waves, got {count}", count=len(results)))
-    for one in results:
-        if one.too_few:
-            raise AnalysisError(one.too_few)
-    made = {str(name): one for name, one in waves.items()}
-    return [_question(question.id, made) for question in results[0].survey.questions]
+    for result in results:
+        if result.too_few:
+            raise AnalysisError(result.too_few)
+    results_of = {str(name): result for name, result in waves.items()}
+    return [_question(question.id, results_of) for question in results[0].survey.questions]
 
 
 def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion:
     # Of a block each person is asked a part: a wave may have reports enough, and still too few of one question.
-    parts = {wave: one[name] for wave, one in waves.items() if one[name].is_estimated}
+    parts = {wave: result[name] for wave, result in waves.items() if result[name].is_estimated}
     notes = tuple(
         msg(
             "Wave {wave} is left out here: fewer than {minimum} people were asked this question.",
             wave=wave,
-            minimum=one.minimum,
+            minimum=result.minimum,
         )
-        for wave, one in waves.items()
+        for wave, result in waves.items()
         if wave not in parts
     )
-    asked = list(waves.values())[-1][name].question
+    question = list(waves.values())[-1][name].question
     ways = tuple(
         dict.fromkeys(
             msg(
                 "{label}, ε = {epsilon}",
-                label=constant(part.question.mechanism.label),
-                epsilon=epsilon_text(part.question.epsilon, 2),
+                label=constant(results.question.mechanism.label),
+                epsilon=epsilon_text(results.question.epsilon, 2),
             )
-            for part in parts.values()
+            for results in parts.values()
         )
     )
     unit, rows = (_ANSWER, ()) if len(parts) < 2 else _rows(list(parts.values()))
-    followed = 0 if unit != _ANSWER else len(next(reversed(parts.values())).lines) if rows else 0
+    if unit != _ANSWER:
+        followed = 0
+    elif rows:
+        followed = len(next(reversed(parts.values())).shares)
+    else:
+        followed = 0
     if followed > _MOST_ROWS:
         notes += (
             msg(
@@ -174,41 +179,49 @@ def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion
                 count=followed,
             ),
         )
-    if asked.after is not None and rows:
+    if question.after is not None and rows:
         notes += (OF_EVERYBODY,)
     if any(point.outside for row in rows for point in row.points):
         notes += (OUTSIDE,)
     if not rows:
         notes += (msg("A change needs two waves with enough people who were asked."),)
-    return FollowedQuestion(asked.id, asked.text, unit, ways, tuple(parts) if rows else (), rows, notes)
+    return FollowedQuestion(
+        question.id,
+        question.text,
+        unit=unit,
+        randomized=ways,
+        waves=tuple(parts) if rows else (),
+        rows=rows,
+        notes=notes,
+    )
 
 
 def _rows(parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:
     """Return what the rows are, and the rows: answers, and an average where there is one."""
-    if not all(part.lines for part in parts):
+    if not all(results.shares for results in parts):
         return msg("Average"), (_average(parts),)
-    lines = parts[-1].lines
+    lines = parts[-1].shares
     if len(lines) > _MOST_ROWS:
-        lines = tuple(sorted(lines, key=lambda line: -line.entry.estimate))[:_MOST_ROWS]
+        lines = tuple(sorted(lines, key=lambda line: -line.estimate))[:_MOST_ROWS]
         rows = [_largest(line.option, parts) for line in lines]
     else:
-        rows = [_shares(trend([part.estimate for part in parts], line.option)) for line in lines]
-    if all(part.question.answers.upward for part in parts):
+        rows = [_shares(trend([results.estimate for results in parts], line.option)) for line in lines]
+    if all(results.question.answers.upward for results in parts):
         rows.append(_upper_half(parts))
-    if all(part.numbers is not None and part.numbers.mean is not None for part in parts):
+    if all(results.numbers is not None and results.numbers.mean is not None for results in parts):
         rows.append(_average(parts))
     return _ANSWER, tuple(rows)
 
 
-def _shares(found: Trend) -> FollowedRow:
+def _shares(followed: Trend) -> FollowedRow:
     changes = []
-    for one in found.waves[1:]:
-        assert one.change is not None
-        assert one.change_low is not None
-        assert one.change_high is not None
-        changes.append(_changed(one.change, one.change_low, one.change_high))
-    points = tuple(Point.of(wave) for wave in found.waves)
-    return FollowedRow(found.option, tuple(map(_share, points)), tuple(changes), points)
+    for followed_wave in followed.waves[1:]:
+        assert followed_wave.change is not None
+        assert followed_wave.change_low is not None
+        assert followed_wave.change_high is not None
+        changes.append(_changed(followed_wave.change, followed_wave.change_low, followed_wave.change_high))
+    points = tuple(Point.of(wave) for wave in followed.waves)
+    return FollowedRow(followed.option, tuple(map(_share, points)), tuple(changes), points)
 
 
 def _largest(option: str, parts: list[QuestionResults]) -> FollowedRow:
@@ -217,19 +230,23 @@ def _largest(option: str, parts: list[QuestionResults]) -> FollowedRow:
     What is largest in the last wave was so partly by chance: intervals for one share would show it to have grown.
     """
     return _row(
-        option, [next(line for line in part.lines if line.option == option).simultaneous for part in parts]
+        option,
+        [next(line for line in results.shares if line.option == option).simultaneous for results in parts],
     )
 
 
 def _upper_half(parts: list[QuestionResults]) -> FollowedRow:
     """Follow the share of the upper half of a scale, such as "4 or more" of five points."""
     entries = []
-    for part in parts:
-        assert part.numbers is not None
-        assert part.numbers.cumulative is not None
-        entries.append(part.numbers.cumulative.upper_half)
+    for results in parts:
+        assert results.numbers is not None
+        assert results.numbers.cumulative is not None
+        entries.append(results.numbers.cumulative.upper_half)
     lowest, highest = entries[-1].option, parts[-1].question.options[-1]
-    label = lowest if lowest == highest else msg("{option} or more", option=lowest)
+    if lowest == highest:
+        label = lowest
+    else:
+        label = msg("{option} or more", option=lowest)
     return _row(label, entries)
 
 
@@ -254,18 +271,20 @@ def _share(point: Point) -> str:
 
 
 def _changed(change: float, low: float, high: float) -> Change:
-    told = msg(
+    text = msg(
         "{change} [{low}, {high}] points",
         change=number_text(100 * change, "+.1f"),
         low=number_text(100 * low, "+.1f"),
         high=number_text(100 * high, "+.1f"),
     )
-    return Change(change, low, high, told)
+    return Change(change, low, high, text)
 
 
 def _average(parts: list[QuestionResults]) -> FollowedRow:
     means = [
-        part.numbers.mean for part in parts if part.numbers is not None and part.numbers.mean is not None
+        results.numbers.mean
+        for results in parts
+        if results.numbers is not None and results.numbers.mean is not None
     ]
     estimates = tuple(_with_limits(mean.estimate, mean.low, mean.high, mean.se) for mean in means)
     changes = []
@@ -278,5 +297,5 @@ def _average(parts: list[QuestionResults]) -> FollowedRow:
 
 
 def _with_limits(middle: float, low: float, high: float, se: float, sign: str = "") -> str:
-    told = {"change": rounded(middle, se, sign), "low": rounded(low, se, sign)}
-    return msg("{change} [{low}, {high}]", high=rounded(high, se, sign), **told)
+    texts = {"change": rounded(middle, se, sign), "low": rounded(low, se, sign)}
+    return msg("{change} [{low}, {high}]", high=rounded(high, se, sign), **texts)

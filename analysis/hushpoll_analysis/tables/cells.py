@@ -151,8 +151,8 @@ def _usable(joint: JointReports, group: int, g: int, size: float, label: object)
     """Return why a group cannot be used ("" if it can), and the factor that turns n - 1 into n_g - 1."""
     variable = joint.variables[group]
     if not variable.randomized:
-        others = tuple(axis for axis in range(joint.counts.ndim) if axis != group)
-        count = float(joint.counts.sum(axis=others)[g])
+        axes = tuple(axis for axis in range(joint.counts.ndim) if axis != group)
+        count = float(joint.counts.sum(axis=axes)[g])
         if count < 2 or size <= 0.0:
             words = msg(
                 "{name} = {label}: {count:.0f} respondents, too few for an interval",

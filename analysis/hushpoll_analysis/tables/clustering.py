@@ -17,11 +17,11 @@ from scipy.optimize import linear_sum_assignment
 
 from hushpoll_analysis.arguments import by_name, seed_of
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, Mechanisms, check_names
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.missing import takes_missing
+from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import Codes, Mechanisms, check_names
+from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.summary import Summary
 
 from .latent_table import LatentTable, points_of, read_latent
@@ -146,16 +146,19 @@ def clusters(
     points = [points_of(variable, mechanisms, points_given) for variable in table.joint.variables]
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*points, indexing="ij")], axis=1)
     _check(k, len(grid), starts, runs)
-    units = np.ptp(grid, axis=0) if standardize else np.ones(grid.shape[1])
+    if standardize:
+        units = np.ptp(grid, axis=0)
+    else:
+        units = np.ones(grid.shape[1])
     units = np.where(units > 0, units, 1.0)
     search = _Search(grid / units, np.random.default_rng(seed_of(seed)))
     rough, spread = search.best(table, k, starts)
     rough = rough[np.lexsort(rough.T[::-1])]
     centres, shares = search.settled(table, rough)
     again = [search.matched(table, rough) for _ in range(runs)]
-    low, high = _limits(centres, [one[0] for one in again], level)
+    low, high = _limits(centres, [fit[0] for fit in again], level)
     low, high = np.maximum(low, search.grid.min(axis=0)), np.minimum(high, search.grid.max(axis=0))
-    shares_low, shares_high = np.clip(_limits(shares, [one[1] for one in again], level), 0.0, 1.0)
+    shares_low, shares_high = np.clip(_limits(shares, [fit[1] for fit in again], level), 0.0, 1.0)
     return Clusters(
         names=tuple(columns),
         n=table.joint.n,
@@ -166,16 +169,16 @@ def clusters(
         shares=shares,
         shares_low=shares_low,
         shares_high=shares_high,
-        agreement=float(np.mean([one[2] for one in again])),
+        agreement=float(np.mean([fit[2] for fit in again])),
         runs=runs,
         spread=spread,
     )
 
 
-def _limits(found: Floats, again: Sequence[Floats], level: float) -> tuple[Floats, Floats]:
+def _limits(estimates: Floats, again: Sequence[Floats], level: float) -> tuple[Floats, Floats]:
     """Return the normal interval with the bootstrap's standard error."""
     half = float(stats.norm.isf((1.0 - level) / 2.0)) * np.std(again, axis=0, ddof=1)
-    return found - half, found + half
+    return estimates - half, estimates + half
 
 
 def _check(k: int, cells: int, starts: int, runs: int) -> None:
@@ -217,15 +220,18 @@ class _Search:
 
     def matched(self, table: LatentTable, centres: Floats) -> tuple[Floats, Floats, bool]:
         """Run once more on reports drawn anew: centres and shares in the order of the first ones, and if they agree."""
-        drawn = table.again(self.generator)
-        mass = drawn.shares.ravel()
+        resampled = table.again(self.generator)
+        mass = resampled.shares.ravel()
         # Beside a random start the centres themselves: a run must not lose groups by bad luck with its start.
         ends = [lloyd(self.grid, mass, start) for start in (centres, self._start(mass, len(centres)))]
-        found = min(ends, key=lambda end: end[2])[0]
-        rows, places = linear_sum_assignment(_distances(found, centres))
-        order = rows[np.argsort(places)]
-        settled, shares = self.settled(drawn, found[order])
-        groups = [np.argmin(_distances(self.grid, one), axis=1) for one in (centres, found[order])]
+        centres_found = min(ends, key=lambda end: end[2])[0]
+        rows, columns = linear_sum_assignment(_distances(centres_found, centres))
+        order = rows[np.argsort(columns)]
+        settled, shares = self.settled(resampled, centres_found[order])
+        groups = [
+            np.argmin(_distances(self.grid, centres_of), axis=1)
+            for centres_of in (centres, centres_found[order])
+        ]
         alike = float(table.shares.ravel()[groups[0] == groups[1]].sum())
         return settled, shares, alike >= ALIKE
 
@@ -262,7 +268,7 @@ def lloyd(points: Floats, mass: Floats, centres: Floats) -> tuple[Floats, Floats
 
 def _sums(points: Floats, mass: Floats, nearest: Codes, k: int) -> tuple[Floats, Floats]:
     """Add up mass, and mass times place, of the points of each group."""
-    columns = [np.bincount(nearest, weights=one, minlength=k) for one in (mass, *(mass * points.T))]
+    columns = [np.bincount(nearest, weights=values, minlength=k) for values in (mass, *(mass * points.T))]
     table = np.array(columns, dtype=np.float64)
     return table[0], table[1:].T
 

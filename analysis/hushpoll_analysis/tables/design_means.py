@@ -13,16 +13,16 @@ from hushpoll_client.survey import Question
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes, Mechanisms, Variable, read_variable
-from hushpoll_analysis.data.option_columns import with_options
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.means import mean_of
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.interval import AUTO, quantity_method
 from hushpoll_analysis.interval.mover import Mover, difference_limits
-from hushpoll_analysis.sampling.keys import SampleKeys
-from hushpoll_analysis.sampling.numbers import DesignSample, design_sample
-from hushpoll_analysis.sampling.weighted import Everybody
-from hushpoll_analysis.shares.means import mean_of
+from hushpoll_analysis.sample.columns import Codes, Mechanisms, Variable, read_variable
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
+from hushpoll_analysis.sample.option_columns import with_options
+from hushpoll_analysis.sample.weighted import Everybody
 
 from .cells import FAINT
 from .means import (
@@ -56,29 +56,32 @@ def compare_design_means(
     A group is a domain: its mean is :math:`m_g = \sum w a_g b / \sum w a_g`, with b the unbiased number behind a report
     and a_g 1 inside an exact group and 0 outside, or what a report of a randomized group says of g. The covariance of
     the means is the linearised one of :math:`a_g (b - m_g)/p_g` over all respondents, so that strata and clusters in
-    which nobody is of the group count. An exact group's interval is that of a mean under this design, at its effective
-    size, a difference's is built from both with their correlation (MOVER); with randomized groups they are t intervals.
+    which no respondent is of the group count. An exact group's interval is that of a mean under this design, at its
+    effective size, a difference's is built from both with their correlation (MOVER); with randomized groups they are t
+    intervals.
 
     References
     ----------
     Binder (1983), Int. Stat. Rev. 51, 279-292; Zou, Donner (2008), Statist. Med. 27, 1693-1702.
     """
     frame, keys = sample.in_frame(reports)
-    frame, known, named = with_options(frame, mechanisms, [by, question.id], labels)
-    groups, codes = read_variable(frame, by, known, (named or {}).get(by))
+    frame, channels, named = with_options(frame, mechanisms, [by, question.id], labels)
+    groups, codes = read_variable(frame, by, channels, (named or {}).get(by))
     rounding = float(question.answers.spacing)
-    read = design_sample(frame, question.mechanism, question.id, SampleKeys(**keys), level, rounding)
+    sample_of_outcome = design_sample(
+        frame, question.mechanism, question.id, SampleKeys(**keys), level, rounding
+    )
     values = np.array([float(value) for value in question.answers.values or ()])
     kind = _RandomizedGroups if groups.randomized else _ExactGroups
 
-    def within(each: float) -> _RandomizedGroups | _ExactGroups:
-        return kind(replace(read, level=each), groups, codes, values)
+    def within(each_level: float) -> _RandomizedGroups | _ExactGroups:
+        return kind(replace(sample_of_outcome, level=each_level), groups, codes, values)
 
     return mean_comparison(within, groups, level, reference, simultaneous)
 
 
 class _ExactGroups:
-    """Groups that everybody's row tells: each is a sample of its own, in which the others weigh nothing."""
+    """Groups that each row names: each is a sample by itself, in which the others weigh nothing."""
 
     def __init__(self, sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> None:
         self.groups, self.design = groups, sample.reports.design
@@ -92,25 +95,27 @@ class _ExactGroups:
                 self.found.append(None)
                 continue
             reports = replace(sample.reports, design=among, whole=Everybody(self.design, chosen))
-            own = replace(sample, reports=reports)
-            self.found.append(own.plainly(mean_of(own, values, sample.level, quantity_method(AUTO))))
+            group_sample = replace(sample, reports=reports)
+            self.found.append(
+                group_sample.plainly(mean_of(group_sample, values, sample.level, quantity_method(AUTO)))
+            )
 
     def mean(self, g: int) -> GroupMean:
         """Return the mean of one group."""
-        one = self.found[g]
-        if one is None:
+        group_mean = self.found[g]
+        if group_mean is None:
             return small_group(self.groups, g)
-        return GroupMean.of(self.groups.labels[g], one)
+        return GroupMean.of(self.groups.labels[g], group_mean)
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
         """Return the mean of one group minus that of another."""
-        one, other = self.found[g], self.found[base]
-        if one is None or other is None:
+        group_mean, other = self.found[g], self.found[base]
+        if group_mean is None or other is None:
             return None
-        correlation = self._correlation(g, base, one, other)
-        both = one.se**2 + other.se**2 - 2.0 * correlation * one.se * other.se
-        low, high = difference_limits(one, other, correlation)
-        gap, se = one.estimate - other.estimate, math.sqrt(max(both, 0.0))
+        correlation = self._correlation(g, base, group_mean, other)
+        both = group_mean.se**2 + other.se**2 - 2.0 * correlation * group_mean.se * other.se
+        low, high = difference_limits(group_mean, other, correlation)
+        gap, se = group_mean.estimate - other.estimate, math.sqrt(max(both, 0.0))
         return GroupMeanDifference(
             group=self.groups.labels[g],
             reference=self.groups.labels[base],
@@ -122,15 +127,15 @@ class _ExactGroups:
             interval=Mover.name,
         )
 
-    def _correlation(self, g: int, base: int, one: Estimate, other: Estimate) -> float:
+    def _correlation(self, g: int, base: int, group_mean: Estimate, other: Estimate) -> float:
         """Return the correlation of two groups' means: people of both are in the same clusters and strata."""
-        if not (one.se > 0.0 and other.se > 0.0):
+        if not (group_mean.se > 0.0 and other.se > 0.0):
             return 0.0
         design = self.design
         inside = np.stack([self.inside == g, self.inside == base], axis=1).astype(np.float64)
-        centred = self.numbers[:, None] - np.array([one.estimate, other.estimate])
+        centred = self.numbers[:, None] - np.array([group_mean.estimate, other.estimate])
         covariance = design.covariance(inside * centred / design.mean(inside))[0, 1]
-        return float(np.clip(covariance / (one.se * other.se), -1.0, 1.0))
+        return float(np.clip(covariance / (group_mean.se * other.se), -1.0, 1.0))
 
 
 class _RandomizedGroups:
@@ -149,8 +154,8 @@ class _RandomizedGroups:
         if groups.decoy is not None:
             slope, extra = groups.decoy.slope.T[codes], groups.decoy.variance
         self.sizes = design.mean(members)
-        own = np.diag(design.covariance(members - self.sizes)) + design.mean(slope) ** 2 * extra
-        self.spread = np.sqrt(np.maximum(own, 0.0))
+        variances = np.diag(design.covariance(members - self.sizes)) + design.mean(slope) ** 2 * extra
+        self.spread = np.sqrt(np.maximum(variances, 0.0))
         self.faint = self.sizes < FAINT * self.spread
         sizes = np.where(self.faint, 1.0, self.sizes)
         self.means = design.mean(members * numbers) / sizes
@@ -185,4 +190,6 @@ class _RandomizedGroups:
 
 
 def _p(difference: float, se: float, freedom: int) -> float:
-    return 2.0 * float(stats.t.sf(abs(difference) / se, freedom)) if se > 0.0 else math.nan
+    if se > 0.0:
+        return 2.0 * float(stats.t.sf(abs(difference) / se, freedom))
+    return math.nan

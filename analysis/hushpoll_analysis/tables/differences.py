@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.data.columns import Variable
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Difference
 from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import Variable
 from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
 
@@ -80,7 +80,9 @@ class Comparison(Tidy, Summary):
     notes: tuple[str, ...]
 
     def _title(self) -> str:
-        together = ", all together" if self.simultaneous else ""
+        together = ""
+        if self.simultaneous:
+            together = ", all together"
         return (
             f"{self.outcome} by {self.by}: differences of shares, n = {self.n:,}, "
             f"{100 * self.level:g} % intervals{together}"
@@ -128,7 +130,7 @@ class Outcome:
 
 
 def compare_groups(
-    name: str, outcomes: Sequence[Outcome], reference: object, level: float, each: float, together: int
+    name: str, outcomes: Sequence[Outcome], reference: object, level: float, each_level: float, together: int
 ) -> Comparison:
     """Compare groups on each outcome, with intervals of the level `each`.
 
@@ -136,28 +138,28 @@ def compare_groups(
     """
     shares: list[TableShare] = []
     pairs, names, index, most = [], [], [], 0
-    for one in outcomes:
-        groups = one.joint.variables[0]
-        places = _places(groups, reference)
-        most = max(most, len(places))
-        parts, covariance = group_shares(one.joint, 1, one.option, 0)
+    for compared in outcomes:
+        groups = compared.joint.variables[0]
+        group_pairs = _places(groups, reference)
+        most = max(most, len(group_pairs))
+        parts, covariance = group_shares(compared.joint, 1, compared.option, 0)
         shares += parts
-        index += [(label, one.label) for label in groups.labels]
-        pairs += [Pair(parts[g], parts[base], float(covariance[g, base])) for g, base in places]
-        names += [(one.label, groups.labels[g], groups.labels[base]) for g, base in places]
-    found = pair_figures(pairs, each, max(together * most, 1))
+        index += [(label, compared.label) for label in groups.labels]
+        pairs += [Pair(parts[g], parts[base], float(covariance[g, base])) for g, base in group_pairs]
+        names += [(compared.label, groups.labels[g], groups.labels[base]) for g, base in group_pairs]
+    figures = pair_figures(pairs, each_level, max(together * most, 1))
     joints = list({id(outcome.joint): outcome.joint for outcome in outcomes}.values())
     by = joints[0].variables[0].name
     return Comparison(
         name,
         by,
-        max(joint.n for joint in joints),
-        max(joint.effective_n for joint in joints),
-        level,
-        together > 0,
-        tuple(map(_difference, names, pairs, found)),
-        _share_table(shares, each, index, [by, name]),
-        tuple(dict.fromkeys(note for joint in joints for note in joint.notes())),
+        n=max(joint.n for joint in joints),
+        effective_n=max(joint.effective_n for joint in joints),
+        level=level,
+        simultaneous=together > 0,
+        differences=tuple(map(_difference, names, pairs, figures)),
+        shares=_share_table(shares, each_level, index, [by, name]),
+        notes=tuple(dict.fromkeys(note for joint in joints for note in joint.notes())),
     )
 
 
@@ -188,39 +190,46 @@ def _share_table(
     return table
 
 
-def _difference(names: tuple[Any, Any, Any], pair: Pair, found: PairFigures) -> GroupDifference:
-    told = (*names, pair.first.estimate, pair.second.estimate, *found.figures, found.method, found.note)
-    return GroupDifference(**dict(zip(DIFFERENCE_COLUMNS, told, strict=True)))
+def _difference(names: tuple[Any, Any, Any], pair: Pair, figures: PairFigures) -> GroupDifference:
+    values = (
+        *names,
+        pair.first.estimate,
+        pair.second.estimate,
+        *figures.figures,
+        figures.method,
+        figures.note,
+    )
+    return GroupDifference(**dict(zip(DIFFERENCE_COLUMNS, values, strict=True)))
 
 
-def stacked_groups(by: str, level: float, found: Sequence[tuple[str, Any]]) -> Any:
+def stacked_groups(by: str, level: float, comparisons: Sequence[tuple[str, Any]]) -> Any:
     """Put comparisons of who chose an option (Yes) with who did not below each other, with the option as the group.
 
-    These are shares, or means where the outcome is a number of which only the mean is told.
+    These are shares, or means where the outcome is a number of which only the mean is determined.
     """
     differences = [
         replace(difference, group=option, reference=f"not {option}")
-        for option, part in found
-        for difference in part.differences
+        for option, comparison in comparisons
+        for difference in comparison.differences
     ]
-    if not isinstance(found[0][1], Comparison):
-        means = [replace(part.means[1], group=option) for option, part in found]
-        return replace(found[0][1], level=level, means=tuple(means), differences=tuple(differences))
+    if not isinstance(comparisons[0][1], Comparison):
+        means = [replace(comparison.means[1], group=option) for option, comparison in comparisons]
+        return replace(comparisons[0][1], level=level, means=tuple(means), differences=tuple(differences))
     tables = []
-    for option, part in found:
-        chosen = part.shares[part.shares.index.get_level_values(0) == "Yes"]
+    for option, comparison in comparisons:
+        chosen = comparison.shares[comparison.shares.index.get_level_values(0) == "Yes"]
         answers = chosen.index.get_level_values(1)
-        index = pd.MultiIndex.from_arrays([[option] * len(answers), answers], names=[by, part.outcome])
+        index = pd.MultiIndex.from_arrays([[option] * len(answers), answers], names=[by, comparison.outcome])
         tables.append(chosen.set_axis(index))
     return replace(
-        found[0][1],
+        comparisons[0][1],
         by=by,
-        n=max(part.n for _, part in found),
-        effective_n=max(part.effective_n for _, part in found),
+        n=max(comparison.n for _, comparison in comparisons),
+        effective_n=max(comparison.effective_n for _, comparison in comparisons),
         level=level,
         differences=tuple(differences),
         shares=pd.concat(tables),
-        notes=tuple(dict.fromkeys(note for _, part in found for note in part.notes)),
+        notes=tuple(dict.fromkeys(note for _, comparison in comparisons for note in comparison.notes)),
     )
 
 

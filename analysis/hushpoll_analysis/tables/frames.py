@@ -13,7 +13,9 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import sampler
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     ExactView,
     Mechanisms,
     Variable,
@@ -22,15 +24,13 @@ from hushpoll_analysis.data.columns import (
     read_column,
     read_variable,
 )
-from hushpoll_analysis.data.counts import check_level
-from hushpoll_analysis.data.distinct_rows import TIMES
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.option_columns import with_options, with_yes_no
-from hushpoll_analysis.data.row_designs import Designs, in_columns, with_designs
-from hushpoll_analysis.data.row_order import value_at
-from hushpoll_analysis.data.streams import takes_streams
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.distinct_rows import TIMES
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.option_columns import with_options, with_yes_no
+from hushpoll_analysis.sample.row_designs import Designs, in_columns, with_designs
+from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.sample.streams import takes_streams
 from hushpoll_analysis.tidy import keeps_call
 
 from .cells import CrossTable
@@ -90,7 +90,7 @@ def crosstab(
     population, replicates
         Finite population and replicate weights, as in `weighted_estimate`.
     designs
-        Where not everybody went through the same mechanism: ``designs={name: mechanism}`` (None: asked directly; or a
+        Where people went through different mechanisms: ``designs={name: mechanism}`` (None: asked directly; or a
         survey for each name), and in `mechanisms` a column of these names, as in ``{"cheated": "wave"}``.
 
     Returns
@@ -209,10 +209,10 @@ def compare(
     labels = by_name(labels, "labels")
     mechanisms, reports = in_columns(mechanisms, designs, reports)
     keys = (option, reference, labels, level, simultaneous, sample, designs)
-    whole = whole_lists(mechanisms, [by, outcome], labels)
-    if by in whole:
+    lists = whole_lists(mechanisms, [by, outcome], labels)
+    if by in lists:
         return compare_by_options(compare, reports, mechanisms, outcome, by, *keys)
-    if outcome in whole:
+    if outcome in lists:
         return compare_options(_read, reports, mechanisms, outcome, by, *keys)
     number = _only_mean(mechanisms, outcome)
     if number is not None:
@@ -222,15 +222,26 @@ def compare(
                 "leave option out",
             )
         means = _compare_numbers(
-            reports, mechanisms, number, by, reference, labels, level, simultaneous, sample
+            reports,
+            mechanisms,
+            question=number,
+            by=by,
+            reference=reference,
+            labels=labels,
+            level=level,
+            simultaneous=simultaneous,
+            sample=sample,
         )
         return means  # type: ignore[return-value]
-    joint = _read(reports, mechanisms, outcome, by, labels, sample, designs)
+    joint = _read(reports, mechanisms, outcome=outcome, by=by, labels=labels, sample=sample, designs=designs)
     answers = joint.variables[1]
     if option is not None:
         options = [answers.position(option)]
     else:
-        options = [1] if len(answers.labels) == 2 else list(range(len(answers.labels)))
+        if len(answers.labels) == 2:
+            options = [1]
+        else:
+            options = list(range(len(answers.labels)))
     outcomes = [Outcome(joint, k, answers.labels[k]) for k in options]
     return compare_groups(
         answers.name, outcomes, reference, level, level, len(options) if simultaneous else 0
@@ -258,10 +269,10 @@ def _only_mean(mechanisms: Mechanisms, outcome: str) -> Question | None:
     """Find the question whose answers are numbers of which the reports tell the mean and not the shares."""
     if not isinstance(mechanisms, Survey):
         return None
-    found = mechanisms.questions_by_id.get(outcome)
-    if found is None or found.answers.values is None or tells_shares(found):
+    question = mechanisms.questions_by_id.get(outcome)
+    if question is None or question.answers.values is None or tells_shares(question):
         return None
-    return found
+    return question
 
 
 def _compare_numbers(
@@ -278,39 +289,61 @@ def _compare_numbers(
     """Count the reports of each group, or take their joint counts, and compare the means."""
     if sample.given and isinstance(reports, pd.DataFrame):
         return compare_design_means(
-            reports, survey, question, by, sample, labels, level, reference, simultaneous
+            reports,
+            survey,
+            question=question,
+            by=by,
+            sample=sample,
+            labels=labels,
+            level=level,
+            reference=reference,
+            simultaneous=simultaneous,
         )
     sample.design_of(reports)
-    whole = sampler(question.channel)
-    reports, known, named = _with_options(reports, survey, [by], labels)
-    given = (named or {}).get(by)
+    design = sampler(question.channel)
+    reports, channels, named = _with_options(reports, survey, [by], labels)
+    group_labels = (named or {}).get(by)
     if isinstance(reports, pd.DataFrame):
-        groups, codes = read_variable(reports, by, known, given)
+        groups, codes = read_variable(reports, by, channels, group_labels)
         column = read_column(reports, question.id, True)
-        outcome, wrong = whole.read(column.to_numpy())
+        outcome, wrong = design.read(column.to_numpy())
         if wrong is not None:
             raise AnalysisError(
                 f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of it",
                 "check that column and survey belong together",
             )
-        outcomes = groups.view.outcomes if groups.randomized else len(groups.labels)
+        if groups.randomized:
+            outcomes = groups.view.outcomes
+        else:
+            outcomes = len(groups.labels)
         if TIMES in reports.columns:
             times = reports[TIMES].to_numpy(dtype=np.int64)
-            each = [(outcome[codes == code], times[codes == code]) for code in range(outcomes)]
-            counts = np.stack([whole.tally_counted(*one) for one in each])
+            rows_of_group = [(outcome[codes == code], times[codes == code]) for code in range(outcomes)]
+            counts = np.stack([design.tally_counted(*group) for group in rows_of_group])
         else:
-            counts = np.stack([whole.tally(outcome[codes == code]) for code in range(outcomes)])
+            counts = np.stack([design.tally(outcome[codes == code]) for code in range(outcomes)])
     else:
         counts = np.asarray(reports)
-        found = randomized_variable(by, known, given)
-        groups = found or Variable(by, tuple(given or range(len(counts))), ExactView(len(counts)), False)
+        variable = randomized_variable(by, channels, group_labels)
+        groups = variable or Variable(
+            by, tuple(group_labels or range(len(counts))), ExactView(len(counts)), False
+        )
     values = np.array([float(value) for value in question.answers.values or ()])
     rounding = float(question.answers.spacing)
-    return compare_means(counts, groups, question.mechanism, values, level, reference, rounding, simultaneous)
+    return compare_means(
+        counts,
+        groups,
+        outcome=question.mechanism,
+        values=values,
+        level=level,
+        reference=reference,
+        rounding=rounding,
+        simultaneous=simultaneous,
+    )
 
 
 def _in_frame(reports: Reports, sample: SampleKeys) -> tuple[Reports, SampleKeys]:
-    """Put values of the sample's keys beside the reports, so that respondents can be left out."""
+    """Put values of the sample's keys next to the reports, so that respondents can be left out."""
     if not isinstance(reports, pd.DataFrame):
         return reports, sample
     frame, keys = sample.in_frame(reports)

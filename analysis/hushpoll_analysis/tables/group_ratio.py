@@ -42,11 +42,13 @@ class GroupRatio:
     @property
     def method(self) -> IntervalMethod:
         """The method of the interval."""
-        return Mover() if self.slopes.size else Score()
+        if self.slopes.size:
+            return Mover()
+        return Score()
 
 
 def group_ratio(
-    joint: JointReports, places: tuple[int, int], outcome: int, option: int, variance: float
+    joint: JointReports, position: tuple[int, int], outcome: int, option: int, variance: float
 ) -> GroupRatio | None:
     """Return the ratio p_gk / p_g of group `places` = (axis, number) where a joint report is scarce.
 
@@ -54,33 +56,42 @@ def group_ratio(
     """
     if joint.counts.size > MOST_REPORTS:
         return None
-    group, number = places
+    group, number = position
     rows: list[Floats | None] = [None] * joint.counts.ndim
     rows[group] = joint.matrices[group][number]
     bottom = joint.functional(rows)
     rows[outcome] = joint.matrices[outcome][option]
     top = joint.functional(rows)
     both = {group: number, outcome: option}
-    whole = joint.mean({group: number})
-    estimate = joint.mean(both) / whole
-    slopes = (joint.mean_slopes(both) - estimate * joint.mean_slopes({group: number})) / whole
+    group_share = joint.mean({group: number})
+    estimate = joint.mean(both) / group_share
+    slopes = (joint.mean_slopes(both) - estimate * joint.mean_slopes({group: number})) / group_share
     drift = sum(slope**2 * decoy.variance for slope, (_, decoy) in zip(slopes, joint.decoys, strict=True))
-    size = _size(joint, (top - estimate * bottom) / whole, max(variance - float(drift), 0.0))
+    size = _size(joint, (top - estimate * bottom) / group_share, max(variance - float(drift), 0.0))
     possible = joint.functional([variable.view.possible.astype(float) for variable in joint.variables]) != 0.0
     frequencies = joint.frequencies[possible]
-    if not any(scarce(one, size) for one in (frequencies * size).tolist()):
+    if not any(scarce(expected, size) for expected in (frequencies * size).tolist()):
         return None
     if joint.design is None or joint.design.fractions is None:
         (first, second), summed = _merged(np.stack([top[possible], bottom[possible]]), frequencies)
         return GroupRatio(joint, first, second, summed, size, slopes)
     both_weights = np.stack([top, bottom])
     noise, truths = (
-        np.stack([one[:, 0, 0], one[:, 0, 1], one[:, 1, 1]])
-        for one in (joint.noise_by_report(both_weights), joint.noise_by_truth(both_weights))
+        np.stack([weights[:, 0, 0], weights[:, 0, 1], weights[:, 1, 1]])
+        for weights in (joint.noise_by_report(both_weights), joint.noise_by_truth(both_weights))
     )
     table = np.concatenate([both_weights[:, possible], noise[:, possible.reshape(-1)]])
     table, summed = _merged(table, frequencies)
-    return GroupRatio(joint, table[0], table[1], summed, size, slopes, table[2:], truths)
+    return GroupRatio(
+        joint,
+        table[0],
+        bottom=table[1],
+        frequencies=summed,
+        size=size,
+        slopes=slopes,
+        noise=table[2:],
+        truths=truths,
+    )
 
 
 def _merged(pairs: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
@@ -103,7 +114,10 @@ def _size(joint: JointReports, influence: Floats, variance: float) -> float:
         # The test takes what a finite population makes smaller at each ratio that it tries.
         alone = replace(joint, design=design.without_population)
         variance = float(alone.covariance(influence[None])[0, 0])
-    worth = spread / variance if variance > 0.0 and spread > 1e-15 else float(joint.n)
+    if variance > 0.0 and spread > 1e-15:
+        worth = spread / variance
+    else:
+        worth = float(joint.n)
     return max(min(worth, design.effective_n), 2.0)
 
 
@@ -113,13 +127,13 @@ def ratios_together(ratios: Sequence[GroupRatio]) -> ManyLimits:
         np.stack([getattr(ratio, name) for ratio in ratios]) for name in ("top", "bottom", "frequencies")
     )
     sizes = np.array([ratio.size for ratio in ratios])
-    drawn = _drawn(ratios)
+    population = _drawn(ratios)
 
     def at(levels: Floats, shrink: Floats) -> tuple[Floats, Floats]:
-        low, high = ratio_score_limits(top, bottom, frequencies, sizes * shrink**2, levels, drawn)
-        for k, one in enumerate(ratios):
-            if one.slopes.size:
-                low[k], high[k] = _beside_decoys(one, float(low[k]), float(high[k]), float(levels[k]))
+        low, high = ratio_score_limits(top, bottom, frequencies, sizes * shrink**2, levels, population)
+        for k, ratio in enumerate(ratios):
+            if ratio.slopes.size:
+                low[k], high[k] = _beside_decoys(ratio, float(low[k]), float(high[k]), float(levels[k]))
         return low, high
 
     return at

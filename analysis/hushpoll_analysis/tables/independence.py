@@ -18,9 +18,9 @@ from scipy import stats
 
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Codes
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.columns import Codes
+from hushpoll_analysis.sample.design import SampleDesign
 
 from .joint import JointReports
 
@@ -90,9 +90,11 @@ def _of_pair(joint: JointReports) -> IndependenceTest:
     gaps, influence = [], []
     for i, j in product(range(rows - 1), range(columns - 1)):
         gaps.append(joint.mean({0: i, 1: j}) - first[i] * second[j])
-        own = [joint.matrices[0][i], joint.matrices[1][j]]
-        margins = second[j] * joint.functional([own[0], None]) + first[i] * joint.functional([None, own[1]])
-        influence.append(joint.functional(own) - margins + first[i] * second[j])
+        inverses = [joint.matrices[0][i], joint.matrices[1][j]]
+        margins = second[j] * joint.functional([inverses[0], None]) + first[i] * joint.functional(
+            [None, inverses[1]]
+        )
+        influence.append(joint.functional(inverses) - margins + first[i] * second[j])
     flat, gap = np.stack(influence).reshape(len(gaps), -1), np.array(gaps)
     df = float(len(gaps))
     if joint.design is not None:
@@ -125,27 +127,27 @@ def _possible(shares: Floats) -> Floats:
 def _within_designs(joint: JointReports) -> IndependenceTest:
     """Return the sum of the chi-squares within every combination of designs: who got which design must not count.
 
-    Under a sample design the estimated cells are tested, which are right whoever got which.
+    Under a sample design the estimated cells are tested, which are right whichever design a respondent got.
     """
     if joint.design is not None:
         _check_size(joint.estimate)
         return _of_pair(joint)
     parts: list[list[Codes]] = []
-    for one in joint.variables:
-        view = one.view
+    for variable in joint.variables:
+        view = variable.view
         if isinstance(view, StackedView):
-            whole = np.arange(view.outcomes)
-            parts.append([view.part(whole, g).astype(np.int64) for g in range(len(view.blocks))])
+            outcomes = np.arange(view.outcomes)
+            parts.append([view.part(outcomes, g).astype(np.int64) for g in range(len(view.blocks))])
         else:
             parts.append([np.arange(view.outcomes)])
-    found = []
+    tests = []
     for chosen in product(*parts):
         counts = _occurring(joint.counts[np.ix_(*chosen)])
         if counts.sum() > 0 and min(counts.shape) > 1:
-            found.append(_pearson(counts / counts.sum(), round(float(counts.sum()))))
-    if not found:
+            tests.append(_pearson(counts / counts.sum(), round(float(counts.sum()))))
+    if not tests:
         raise AnalysisError(msg("within each design all reports of a variable are the same: nothing to test"))
-    statistic, df = sum(one.statistic for one in found), sum(one.df[0] for one in found)
+    statistic, df = sum(test.statistic for test in tests), sum(test.df[0] for test in tests)
     note = msg("sum of the chi-squares of the reports within each design")
     return IndependenceTest(statistic, (df,), float(stats.chi2.sf(statistic, df)), "Pearson", note)
 
@@ -178,10 +180,10 @@ def _by_margins(table: Floats, n: int, statistic: float, df: int) -> Independenc
     counts = np.rint(n * table).astype(np.int64)
     margins = counts.sum(axis=1), counts.sum(axis=0)
     tables = min(_TABLES, max(_MOST_DRAWN // table.size, 499))
-    drawn = stats.random_table.rvs(*margins, size=tables, random_state=np.random.default_rng(_SEED))
+    tables_drawn = stats.random_table.rvs(*margins, size=tables, random_state=np.random.default_rng(_SEED))
     expected = n * _expected(table)
-    others = np.sum((drawn - expected) ** 2 / expected, axis=(1, 2))
-    p_value = (1.0 + float(np.sum(others >= statistic * (1.0 - 1e-9)))) / (1.0 + tables)
+    statistics = np.sum((tables_drawn - expected) ** 2 / expected, axis=(1, 2))
+    p_value = (1.0 + float(np.sum(statistics >= statistic * (1.0 - 1e-9)))) / (1.0 + tables)
     note = msg(
         "chi-square on the reports, compared with {tables:,} random tables of the same margins because expected "
         "counts are small",
@@ -207,7 +209,7 @@ def _rao_scott(joint: JointReports) -> IndependenceTest:
     flat = expected.reshape(-1)
     contrast = _interaction(len(rows), len(columns), flat)
     first, second = (
-        np.searchsorted(kept, codes) for kept, codes in zip((rows, columns), joint.codes, strict=True)
+        np.searchsorted(levels, codes) for levels, codes in zip((rows, columns), joint.codes, strict=True)
     )
     cell = first * len(columns) + second
     indicator = np.eye(table.size)[cell]
@@ -232,15 +234,15 @@ def _rao_scott(joint: JointReports) -> IndependenceTest:
 
 
 def _lost(design: SampleDesign, codes: Sequence[Codes]) -> int:
-    """Return how many degrees of freedom a variable takes that is the same for everybody in a cluster."""
+    """Return how many degrees of freedom a variable takes that is constant within a cluster."""
     if design.clusters is None:
         return 0
     lost = 0
-    for own in codes:
+    for codes_of_axis in codes:
         first = np.zeros(int(design.clusters.max()) + 1, dtype=np.int64)
-        first[design.clusters[::-1]] = own[::-1]
-        if np.array_equal(first[design.clusters], own):
-            lost = max(lost, len(np.unique(own)) - 1)
+        first[design.clusters[::-1]] = codes_of_axis[::-1]
+        if np.array_equal(first[design.clusters], codes_of_axis):
+            lost = max(lost, len(np.unique(codes_of_axis)) - 1)
     return lost
 
 
@@ -269,7 +271,7 @@ def _expected(table: Floats) -> Floats:
 
 
 def _occurring(table: Floats) -> Floats:
-    """Leave out reports that nobody made: they carry no information about independence."""
+    """Leave out reports that did not come: they carry no information about independence."""
     for axis in range(table.ndim):
         total = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
         table = np.compress(total > 0, table, axis=axis)

@@ -32,15 +32,15 @@ def cell_limits(
 
     Under a sample design a cell counts as many answers as it is worth with equal weights, as in `effective_quantity`.
     """
-    each = 1.0 - (1.0 - level) / together
+    each_level = 1.0 - (1.0 - level) / together
     if joint.estimate.size * joint.counts.size > MOST_NUMBERS:
-        half = quantile(joint, each) * se
+        half = quantile(joint, each_level) * se
         return joint.estimate - half, joint.estimate + half, Wald.name
     exact = together > 1 and joint.estimate.size <= MOST_TOGETHER
-    low, high = _limits(joint, each, exact)
+    low, high = _limits(joint, each_level, exact)
     if not joint.decoys:
         return low, high, "clopper-pearson" if exact else Score.name
-    return *_beside_decoys(joint, low, high, each), Mover.name
+    return *_beside_decoys(joint, low, high, each_level), Mover.name
 
 
 def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Floats]:
@@ -51,7 +51,10 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
         joint.functional([variable.view.possible.astype(float) for variable in joint.variables]).reshape(-1)
     )
     step = max(1, BATCH // max(1, possible.size))
-    worth = None if joint.design is None else _worth(joint, exact)
+    if joint.design is None:
+        worth = None
+    else:
+        worth = _worth(joint, exact)
     lows, highs = [], []
     for start in range(0, len(cells), step):
         batch = cells[start : start + step]
@@ -65,8 +68,8 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
         if exact:
             low, high = exact_limits(weights, frequencies, sizes, level)
         else:
-            drawn = _drawn(joint, rows, possible)
-            low, high = linear_score_limits(weights, frequencies, sizes, level, drawn)
+            population = _drawn(joint, rows, possible)
+            low, high = linear_score_limits(weights, frequencies, sizes, level, population)
         lows.append(low)
         highs.append(high)
     shape = joint.estimate.shape
@@ -80,7 +83,7 @@ def _worth(joint: JointReports, exact: bool) -> Sequence[Floats]:
     """
     assert joint.design is not None
     finite = exact and joint.design.fractions is not None
-    return [joint.report_variances(one) for one in ((True, False) if finite else (False,))]
+    return [joint.report_variances(finite_part) for finite_part in ((True, False) if finite else (False,))]
 
 
 def _drawn(joint: JointReports, rows: Sequence[Floats], possible: npt.NDArray[np.intp]) -> Drawn | None:
@@ -88,8 +91,8 @@ def _drawn(joint: JointReports, rows: Sequence[Floats], possible: npt.NDArray[np
     if joint.design is None or joint.design.fractions is None:
         return None
     influence = [row.reshape(1, *joint.counts.shape) for row in rows]
-    noise = np.stack([joint.noise_by_report(one)[possible, 0, 0] for one in influence])
-    least = np.array([max(float(joint.noise_by_truth(one).min()), 0.0) for one in influence])
+    noise = np.stack([joint.noise_by_report(row)[possible, 0, 0] for row in influence])
+    least = np.array([max(float(joint.noise_by_truth(row).min()), 0.0) for row in influence])
     return Drawn(np.full(len(rows), joint.design.sampling_fraction), noise, least)
 
 
@@ -108,7 +111,10 @@ def _sizes(
     means = np.einsum("ij,ij->i", weights, frequencies)
     spread = np.einsum("ij,ij,ij->i", weights, weights, frequencies) - means**2
     # What a finite population makes smaller, the linearised variance decides alone; it makes no answer worth less.
-    most = design.effective_n if len(variances) == 1 else math.inf
+    if len(variances) == 1:
+        most = design.effective_n
+    else:
+        most = math.inf
     worth = np.zeros(len(weights))
     for table in variances:
         variance = np.array([table[cell] for cell in cells])
@@ -131,6 +137,6 @@ def _beside_decoys(joint: JointReports, low: Floats, high: Floats, level: float)
     lows, highs = np.empty_like(low), np.empty_like(high)
     for cell in np.ndindex(*low.shape):
         moves = [DecoyError.of(decoy, float(slopes[cell]), level) for decoy, slopes in errors]
-        part = BoundedEstimate(float(joint.estimate[cell]), float(low[cell]), float(high[cell]))
-        lows[cell], highs[cell] = with_decoys(part, moves)
+        estimate = BoundedEstimate(float(joint.estimate[cell]), float(low[cell]), float(high[cell]))
+        lows[cell], highs[cell] = with_decoys(estimate, moves)
     return lows, highs

@@ -17,14 +17,14 @@ from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     Codes,
     EstimatedShare,
     Variable,
 )
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.weighted_notes import heavy_notes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
 __all__ = ["JointReports", "along_axes"]
 
@@ -51,7 +51,9 @@ class JointReports:
     @property
     def effective_n(self) -> float:
         """Kish's effective number of respondents; n without weights."""
-        return float(self.n) if self.design is None else self.design.effective_n
+        if self.design is None:
+            return float(self.n)
+        return self.design.effective_n
 
     @cached_property
     def frequencies(self) -> Floats:
@@ -128,7 +130,7 @@ class JointReports:
         back = [matrix.T for matrix in self.matrices]
         result = np.zeros((self.counts.size, len(influence), len(influence)))
         for forward, mine in self._by_design():
-            means = [along_axes(one, forward) for one in influence]
+            means = [along_axes(row, forward) for row in influence]
             for a in range(len(influence)):
                 for b in range(a, len(influence)):
                     spread = along_axes(influence[a] * influence[b], forward) - means[a] * means[b]
@@ -138,14 +140,14 @@ class JointReports:
 
     def noise_by_truth(self, influence: Floats) -> Floats:
         """Return Cov(influence | truth) for each true answer and design (answers x q x q)."""
-        found = []
+        truths = []
         for forward, _ in self._by_design():
-            means = np.stack([along_axes(one, forward).reshape(-1) for one in influence], axis=1)
+            means = np.stack([along_axes(row, forward).reshape(-1) for row in influence], axis=1)
             products = [
-                [along_axes(one * other, forward).reshape(-1) for other in influence] for one in influence
+                [along_axes(row * other, forward).reshape(-1) for other in influence] for row in influence
             ]
-            found.append(np.moveaxis(np.array(products), -1, 0) - means[:, :, None] * means[:, None, :])
-        return np.concatenate(found)
+            truths.append(np.moveaxis(np.array(products), -1, 0) - means[:, :, None] * means[:, None, :])
+        return np.concatenate(truths)
 
     def _noise(self, influence: Floats) -> Floats | None:
         """Return the same for each respondent (n x q x q), where the population is finite."""
@@ -160,16 +162,23 @@ class JointReports:
         tables = [variable.view.tables for variable in self.variables]
         used = np.meshgrid(*(variable.view.design_of for variable in self.variables), indexing="ij")
         for designs in product(*(range(len(table)) for table in tables)):
-            mine = np.all([own == number for own, number in zip(used, designs, strict=True)], axis=0).reshape(
-                -1
-            )
+            mine = np.all(
+                [used_by_row == number for used_by_row, number in zip(used, designs, strict=True)], axis=0
+            ).reshape(-1)
             if np.any(mine):
-                yield [one[number] for one, number in zip(tables, designs, strict=True)], mine
+                yield (
+                    [table_of_axis[number] for table_of_axis, number in zip(tables, designs, strict=True)],
+                    mine,
+                )
 
     @cached_property
     def decoys(self) -> tuple[tuple[int, EstimatedShare], ...]:
         """The variables whose decoy share is itself an estimate, by axis."""
-        return tuple((axis, one.decoy) for axis, one in enumerate(self.variables) if one.decoy is not None)
+        return tuple(
+            (axis, variable.decoy)
+            for axis, variable in enumerate(self.variables)
+            if variable.decoy is not None
+        )
 
     def covariance(self, influence: Floats, slopes: Floats | None = None) -> Floats:
         """Covariance of q statistics from their influence values on each joint report (q x report shape).
@@ -204,8 +213,8 @@ class JointReports:
             if axis not in answers:
                 continue
             rows = [
-                self.matrices[one][answers[one]] if one in answers else None
-                for one in range(len(self.variables))
+                self.matrices[number][answers[number]] if number in answers else None
+                for number in range(len(self.variables))
             ]
             rows[axis] = decoy.slope[answers[axis]]
             result[number] = float(np.sum(self.functional(rows) * self.frequencies))
@@ -248,8 +257,8 @@ class JointReports:
         for number, variable in enumerate(self.variables):
             if variable.name == name:
                 return number
-        known = ", ".join(variable.name for variable in self.variables)
-        raise AnalysisError(f"there is no variable {name!r} in this table", f"it has {known}")
+        names = ", ".join(variable.name for variable in self.variables)
+        raise AnalysisError(f"there is no variable {name!r} in this table", f"it has {names}")
 
     def _need(self, least: int) -> None:
         if self.n < least:

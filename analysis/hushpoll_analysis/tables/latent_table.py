@@ -13,10 +13,10 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import Floats, channel_view
-from hushpoll_analysis.data.columns import Mechanisms, Variable
-from hushpoll_analysis.data.counts import finite_numbers
-from hushpoll_analysis.data.members import refuse_together, with_members
+from hushpoll_analysis.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.sample.columns import Mechanisms, Variable
+from hushpoll_analysis.sample.members import refuse_together, with_members
 
 from .joint import JointReports
 from .reading import read_joint
@@ -47,8 +47,8 @@ class LatentTable:
     def again(self, generator: np.random.Generator) -> LatentTable:
         """Draw as many reports from the estimate as there were, and estimate once more (parametric bootstrap)."""
         counts = generator.multinomial(self.joint.n, self.report_chances.ravel())
-        drawn = counts.reshape(self.joint.counts.shape).astype(np.float64)
-        return LatentTable(replace(self.joint, counts=drawn, codes=None))
+        resampled = counts.reshape(self.joint.counts.shape).astype(np.float64)
+        return LatentTable(replace(self.joint, counts=resampled, codes=None))
 
 
 def shares_of(joint: JointReports) -> Floats:
@@ -98,17 +98,17 @@ def read_latent(
 def points_of(variable: Variable, mechanisms: Mechanisms, values: Mapping[str, Sequence[float]]) -> Floats:
     """Return the number that each answer stands for: those given, the survey's, or 0, 1, 2, ..."""
     if variable.name in values:
-        found = finite_numbers(values[variable.name], f"values of {variable.name}")
+        points = finite_numbers(values[variable.name], f"values of {variable.name}")
     elif isinstance(mechanisms, Survey):
-        found = _survey_points(mechanisms, variable.name)
+        points = _survey_points(mechanisms, variable.name)
     else:
-        found = np.arange(len(variable.labels), dtype=np.float64)
-    if len(found) != len(variable.labels):
+        points = np.arange(len(variable.labels), dtype=np.float64)
+    if len(points) != len(variable.labels):
         raise AnalysisError(
-            f"{variable.name} has {len(variable.labels)} answers, {len(found)} values are given",
+            f"{variable.name} has {len(variable.labels)} answers, {len(points)} values are given",
             "give one for each",
         )
-    return found
+    return points
 
 
 def _refuse_means(survey: Survey, columns: Sequence[str]) -> None:

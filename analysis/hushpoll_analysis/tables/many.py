@@ -1,4 +1,4 @@
-"""The limits of many shares at once, each at a level of its own: what a table shows, and what a p-value searches."""
+"""The limits of many shares at once, each at a separate level: what a table shows, and what a p-value searches."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class ManyShares:
             [math.nan if design is None else design.degrees_of_freedom for design in designs]
         )
         self.batches = [
-            (np.array(places), how)
+            (np.array(positions), how)
             for method in {method.name: method for method in self.methods if method is not None}.values()
-            for places, how in self._batches(
+            for positions, how in self._batches(
                 [k for k, name in enumerate(self.names) if name == method.name], method
             )
         ]
@@ -55,42 +55,45 @@ class ManyShares:
     def at(self, levels: Floats) -> Limits:
         """Return the unclipped limits; NaN where a note says why there are none."""
         low, high = np.full((2, len(self.shares)), math.nan)
-        for places, how in self.batches:
-            low[places], high[places] = how(levels[places])
+        for positions, how in self.batches:
+            low[positions], high[positions] = how(levels[positions])
         return low, high
 
     def _batches(
-        self, places: list[int], method: IntervalMethod
+        self, positions: list[int], method: IntervalMethod
     ) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
-        """Put what is computed together into one; a ratio of a randomized group has no quantity of its own."""
-        found = self._ratios([k for k in places if self.shares[k].quantity is None])
-        rest = [k for k in places if self.shares[k].quantity is not None]
+        """Put what is computed together into one; a ratio of a randomized group has no quantity."""
+        ratios = self._ratios([k for k in positions if self.shares[k].quantity is None])
+        rest = [k for k in positions if self.shares[k].quantity is not None]
         for chosen, how in method.batches([_quantity(self.shares[k]) for k in rest]):
             mine = [rest[k] for k in chosen]
             if how is None:
-                found += [([k], _alone(self.shares[k], method)) for k in mine]
+                ratios += [([k], _alone(self.shares[k], method)) for k in mine]
             else:
-                found.append((mine, self._at_size(mine, how)))
-        return found
+                ratios.append((mine, self._at_size(mine, how)))
+        return ratios
 
-    def _ratios(self, places: list[int]) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
+    def _ratios(self, positions: list[int]) -> list[tuple[list[int], Callable[[Floats], Limits]]]:
         """Put the ratios of randomized groups together that have as many joint reports; normal ones are one."""
         lengths: dict[int, list[int]] = {}
-        for k in places:
+        for k in positions:
             ratio = self.shares[k].ratio
             lengths.setdefault(0 if ratio is None else len(ratio.top), []).append(k)
-        found: list[tuple[list[int], Callable[[Floats], Limits]]] = []
+        batches: list[tuple[list[int], Callable[[Floats], Limits]]] = []
         for mine in lengths.values():
             ratios = [ratio for ratio in (self.shares[k].ratio for k in mine) if ratio is not None]
-            how = self._at_size(mine, ratios_together(ratios)) if ratios else partial(self._normal, mine)
-            found.append((mine, how))
-        return found
+            if ratios:
+                how = self._at_size(mine, ratios_together(ratios))
+            else:
+                how = partial(self._normal, mine)
+            batches.append((mine, how))
+        return batches
 
     def _at_size(
-        self, places: list[int], how: Callable[[Floats, Floats], Limits]
+        self, positions: list[int], how: Callable[[Floats, Floats], Limits]
     ) -> Callable[[Floats], Limits]:
         """Shrink the size by (z/t)^2 under a sample design, as `effective_interval` does."""
-        freedom = self.freedom[places]
+        freedom = self.freedom[positions]
 
         def at(levels: Floats) -> Limits:
             tail = (1.0 - levels) / 2.0
@@ -99,10 +102,10 @@ class ManyShares:
 
         return at
 
-    def _normal(self, places: list[int], levels: Floats) -> Limits:
-        tail, freedom = (1.0 - levels) / 2.0, self.freedom[places]
-        half = -np.where(np.isnan(freedom), ndtri(tail), stdtrit(freedom, tail)) * self.errors[places]
-        return self.estimates[places] - half, self.estimates[places] + half
+    def _normal(self, positions: list[int], levels: Floats) -> Limits:
+        tail, freedom = (1.0 - levels) / 2.0, self.freedom[positions]
+        half = -np.where(np.isnan(freedom), ndtri(tail), stdtrit(freedom, tail)) * self.errors[positions]
+        return self.estimates[positions] - half, self.estimates[positions] + half
 
 
 def _method(share: TableShare, together: bool) -> IntervalMethod | None:
@@ -110,7 +113,9 @@ def _method(share: TableShare, together: bool) -> IntervalMethod | None:
     if share.note:
         return None
     if share.quantity is None:
-        return Wald() if share.ratio is None else share.ratio.method
+        if share.ratio is None:
+            return Wald()
+        return share.ratio.method
     if share.joint.design is not None:
         return method_for([share.quantity], "wilson")
     return method_for([share.quantity], AUTO, together)
@@ -123,15 +128,15 @@ def _quantity(share: TableShare) -> Quantity:
 
 def _alone(share: TableShare, method: IntervalMethod) -> Callable[[Floats], Limits]:
     """Return the limits of one share whose method knows no other way."""
-    wanted, design = _quantity(share), share.joint.design
+    quantity, design = _quantity(share), share.joint.design
 
     def at(levels: Floats) -> Limits:
         (level,) = levels.tolist()
         if design is None:
-            found = interval(wanted, method.name, level)
+            limits = interval(quantity, method.name, level)
         else:
-            found = effective_interval(wanted, method.name, level, design.degrees_of_freedom)[0]
-        return np.array([found.low]), np.array([found.high])
+            limits = effective_interval(quantity, method.name, level, design.degrees_of_freedom)[0]
+        return np.array([limits.low]), np.array([limits.high])
 
     return at
 
@@ -142,26 +147,26 @@ def table_rows(
     """Return one row a share, in the order of `COLUMNS`."""
     if not shares:
         return []
-    many, each = ManyShares(shares, together), 1.0 - (1.0 - level) / together
-    low, high = many.at(np.full(len(shares), each))
-    shown = np.stack(shown_limits(many.estimates, low, high), axis=1)
+    many, each_level = ManyShares(shares, together), 1.0 - (1.0 - level) / together
+    low, high = many.at(np.full(len(shares), each_level))
+    clipped = np.stack(shown_limits(many.estimates, low, high), axis=1)
     rows: list[tuple[float | str, ...]] = []
     for k, (share, method) in enumerate(zip(shares, many.methods, strict=True)):
         inside = None
         if method is not None:
-            inside = _inside(share, Interval(float(low[k]), float(high[k]), method), each)
+            inside = _inside(share, Interval(float(low[k]), float(high[k]), method), each_level)
         if inside is not None:
-            shown[k] = np.ravel(shown_limits(share.estimate, inside.low, inside.high))
-        limits = (float(low[k]), float(high[k]), *shown[k].tolist())
+            clipped[k] = np.ravel(shown_limits(share.estimate, inside.low, inside.high))
+        limits = (float(low[k]), float(high[k]), *clipped[k].tolist())
         rows.append((share.estimate, share.se, *limits, many.names[k], share.note))
     return rows
 
 
-def _inside(share: TableShare, found: Interval, level: float) -> Interval | None:
+def _inside(share: TableShare, interval: Interval, level: float) -> Interval | None:
     """Return the likelihood interval, where the interval has no width or lies wholly outside the possible values."""
-    wanted, design = share.quantity, share.joint.design
-    if wanted is None or share.note or (found.high > found.low and not outside(wanted, found)):
+    quantity, design = share.quantity, share.joint.design
+    if quantity is None or share.note or (interval.high > interval.low and not outside(quantity, interval)):
         return None
     if design is not None:
-        wanted = effective_interval(wanted, found.method.name, level, design.degrees_of_freedom)[1]
-    return fallback(wanted, found, level)
+        quantity = effective_interval(quantity, interval.method.name, level, design.degrees_of_freedom)[1]
+    return fallback(quantity, interval, level)

@@ -13,14 +13,14 @@ from hushpoll_client.messages import msg
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
-from hushpoll_analysis.data.columns import Variable
-from hushpoll_analysis.data.counts import check_level, finite_numbers
+from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.estimand.means import MeanDifference, mean_difference, mean_of
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult
-from hushpoll_analysis.shares.means import MeanDifference, mean_difference, mean_of
-from hushpoll_analysis.shares.sample import read_sample
+from hushpoll_analysis.sample.columns import Variable
+from hushpoll_analysis.sample.sample import read_sample
 from hushpoll_analysis.tidy import Tidy
 
 from .cells import FAINT
@@ -162,10 +162,10 @@ def compare_means(
     check_level(level)
     table = np.asarray(counts, dtype=np.float64)
 
-    def within(each: float) -> Within:
+    def within(each_level: float) -> Within:
         if groups.randomized:
-            return _Randomized(table, groups, outcome, finite_numbers(values, "values"), each)
-        return _Exact(table, groups, outcome, values, each, rounding)
+            return _Randomized(table, groups, outcome, finite_numbers(values, "values"), each_level)
+        return _Exact(table, groups, outcome, values, each_level, rounding)
 
     return mean_comparison(within, groups, level, reference, simultaneous)
 
@@ -184,18 +184,21 @@ def mean_comparison(
     within: Callable[[float], Within], groups: Variable, level: float, reference: Any, simultaneous: bool
 ) -> MeanComparison:
     """Put together means and differences; `within` makes them at a level."""
-    places = range(len(groups.labels))
+    groups_of = range(len(groups.labels))
     if reference is None:
-        pairs = [(b, a) for a, b in combinations(places, 2)]
+        pairs = [(b, a) for a, b in combinations(groups_of, 2)]
     else:
         base = groups.position(reference)
-        pairs = [(g, base) for g in places if g != base]
+        pairs = [(g, base) for g in groups_of if g != base]
     alone = within(level)
-    together = within(1.0 - (1.0 - level) / len(pairs)) if simultaneous and len(pairs) > 1 else alone
+    if simultaneous and len(pairs) > 1:
+        together = within(1.0 - (1.0 - level) / len(pairs))
+    else:
+        together = alone
     differences = [together.difference(g, base) for g, base in pairs]
     return MeanComparison(
         level,
-        tuple(alone.mean(g) for g in places),
+        tuple(alone.mean(g) for g in groups_of),
         tuple(difference for difference in differences if difference is not None),
     )
 
@@ -221,7 +224,7 @@ def faint_group(groups: Variable, g: int, size: float, error: float) -> GroupMea
 
 
 class _Exact:
-    """Groups that everybody's row tells: each has a mean of its own."""
+    """Groups that each row names: each has a separate mean."""
 
     def __init__(
         self,
@@ -234,10 +237,12 @@ class _Exact:
     ) -> None:
         self.groups = groups
         self.found: list[Estimate | None] = []
-        whole = sampler(analysis_channel(outcome))
+        design = sampler(analysis_channel(outcome))
         for row in np.rint(table).astype(np.int64):
-            enough = whole.total(row) >= 2
-            sample = read_sample(row, outcome) if enough else None
+            enough = design.total(row) >= 2
+            sample = None
+            if enough:
+                sample = read_sample(row, outcome)
             self.found.append(None if sample is None else mean_of(sample, values, level, rounding=rounding))
 
     def mean(self, g: int) -> GroupMean:
@@ -247,10 +252,10 @@ class _Exact:
         return GroupMean.of(self.groups.labels[g], mean)
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        one, other = self.found[g], self.found[base]
-        if one is None or other is None:
+        group_mean, other = self.found[g], self.found[base]
+        if group_mean is None or other is None:
             return None
-        gap = mean_difference(one, other)
+        gap = mean_difference(group_mean, other)
         return GroupMeanDifference(
             group=self.groups.labels[g],
             reference=self.groups.labels[base],
@@ -275,8 +280,8 @@ class _Randomized:
         if groups.decoy is not None:
             slope, extra = groups.decoy.slope, groups.decoy.variance
         self.sizes = members @ margin
-        own = (members**2 @ margin - self.sizes**2) / (n - 1) + (slope @ margin) ** 2 * extra
-        self.spread = np.sqrt(np.maximum(own, 0.0))
+        variances = (members**2 @ margin - self.sizes**2) / (n - 1) + (slope @ margin) ** 2 * extra
+        self.spread = np.sqrt(np.maximum(variances, 0.0))
         self.faint = self.sizes < FAINT * self.spread
         sizes = np.where(self.faint, np.nan, self.sizes)
         self.means = members @ weighted / sizes
@@ -331,7 +336,9 @@ def _moments(
 
 
 def _p(difference: float, se: float) -> float:
-    return 2.0 * float(stats.norm.sf(abs(difference) / se)) if se > 0.0 else math.nan
+    if se > 0.0:
+        return 2.0 * float(stats.norm.sf(abs(difference) / se))
+    return math.nan
 
 
 def tells_shares(question: Question) -> bool:

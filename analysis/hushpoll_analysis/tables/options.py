@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Mechanisms
-from hushpoll_analysis.data.option_columns import each_option, options_of
-from hushpoll_analysis.data.row_designs import Designs
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.keys import SampleKeys
+from hushpoll_analysis.sample.columns import Mechanisms
+from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.option_columns import each_option, options_of
+from hushpoll_analysis.sample.row_designs import Designs
 
 from .cells import CrossTable
 from .differences import Comparison, Outcome, compare_groups, stacked_groups
@@ -36,7 +36,7 @@ class OptionTable(Cells):
     """Estimated shares of people who chose or ticked an option, together with the answers of other variables.
 
     A report of such a question was randomized as a whole, but of each option it says yes or no through a small channel.
-    So each option has a cross-table of its own, from the respondents who were asked about it, and the cells here are
+    So each option has a separate cross-table, from the respondents who were asked about it, and the cells here are
     those of its Yes. Options of a tick list overlap, so their cells do not add up to one.
 
     Attributes
@@ -61,25 +61,25 @@ class OptionTable(Cells):
     def _whole(self) -> list[str]:
         """The questions that are taken apart, in the order of the table."""
         first = next(iter(self.parts.values()))
-        return [name for name, own in zip(self.names, first.names, strict=True) if name != own]
+        return [name for name, table_name in zip(self.names, first.names, strict=True) if name != table_name]
 
     @property
     def constrained(self) -> Floats:
         """Maximum likelihood shares of each option's own table."""
-        return _assembled(self.parts, self.names, self.labels, lambda part: part.constrained)
+        return _assembled(self.parts, self.names, self.labels, lambda table: table.constrained)
 
     @property
     def unsettled(self) -> str:
         """A note that one of the constrained estimates is not the maximum; empty when all are."""
-        return next((part.unsettled for part in self.parts.values() if part.unsettled), "")
+        return next((table.unsettled for table in self.parts.values() if table.unsettled), "")
 
     @property
     def tests(self) -> pd.DataFrame:
         """Tests of independence between each option and the other variables."""
         rows = [
-            (*chosen, part.test.statistic, part.test.p_value, part.test.method)
-            for chosen, part in self.parts.items()
-            if part.test is not None
+            (*chosen, table.test.statistic, table.test.p_value, table.test.method)
+            for chosen, table in self.parts.items()
+            if table.test is not None
         ]
         return pd.DataFrame(rows, columns=[*self._whole, "statistic", "p_value", "method"]).set_index(
             self._whole
@@ -89,16 +89,16 @@ class OptionTable(Cells):
         """Return the shares of one variable, with intervals."""
         self._check(name)
         if name not in self._whole:
-            if len({part.n for part in self.parts.values()}) > 1:
+            if len({table.n for table in self.parts.values()}) > 1:
                 raise AnalysisError(
                     f"each option was asked of other people, so this table has no one share of {name}",
                     f"estimate {name} by itself, or take `parts`",
                 )
             return next(iter(self.parts.values())).marginal(name)
         rows: dict[str, pd.Series[Any]] = {}
-        for chosen, part in self.parts.items():
+        for chosen, table in self.parts.items():
             option = chosen[self._whole.index(name)]
-            rows.setdefault(option, part.marginal(f"{name}[{option}]").iloc[1])
+            rows.setdefault(option, table.marginal(f"{name}[{option}]").iloc[1])
         return pd.DataFrame(rows).T.rename_axis(name)
 
     def conditional(self, of: str, given: str) -> pd.DataFrame:
@@ -113,18 +113,22 @@ class OptionTable(Cells):
             raise AnalysisError(
                 f"{of} and {given} stand beside the options here", "make a table of these two"
             )
-        found: dict[tuple[Any, Any], pd.Series[Any]] = {}
-        for chosen, part in self.parts.items():
-            own = dict(zip(self._whole, chosen, strict=True))
-            names = [f"{one}[{own[one]}]" if one in own else one for one in (given, of)]
-            for key, row in part.conditional(names[1], names[0]).iterrows():
+        rows: dict[tuple[Any, Any], pd.Series[Any]] = {}
+        for chosen, table in self.parts.items():
+            chosen_of = dict(zip(self._whole, chosen, strict=True))
+            names = [f"{name}[{chosen_of[name]}]" if name in chosen_of else name for name in (given, of)]
+            for key, row in table.conditional(names[1], names[0]).iterrows():
                 assert isinstance(key, tuple)
-                if all(value == "Yes" for value, one in zip(key, (given, of), strict=True) if one in own):
-                    place = [own.get(one, value) for value, one in zip(key, (given, of), strict=True)]
-                    found.setdefault((place[0], place[1]), row)
+                if all(
+                    value == "Yes" for value, name in zip(key, (given, of), strict=True) if name in chosen_of
+                ):
+                    key_of_row = [
+                        chosen_of.get(name, value) for value, name in zip(key, (given, of), strict=True)
+                    ]
+                    rows.setdefault((key_of_row[0], key_of_row[1]), row)
         axes = [self.names.index(given), self.names.index(of)]
         index = pd.MultiIndex.from_product([self.labels[axis] for axis in axes], names=[given, of])
-        return pd.DataFrame([found[key] for key in index]).set_axis(index)
+        return pd.DataFrame([rows[key] for key in index]).set_axis(index)
 
     def _check(self, name: str) -> None:
         if name not in self.names:
@@ -150,46 +154,46 @@ def option_table(
     designs: Designs | None,
 ) -> OptionTable:
     """Make the cross-table of every option, and put those of their Yes together."""
-    whole = whole_lists(mechanisms, names, labels)
-    _check_size(reports, whole, [options_of(one, mechanisms, labels) for one in whole])
+    lists = whole_lists(mechanisms, names, labels)
+    _check_size(reports, lists, [options_of(name, mechanisms, labels) for name in lists])
     reports, keys = _keyed(reports, sample)
-    count = int(np.prod([len(options_of(one, mechanisms, labels)) for one in whole]))
-    each = _level_of_each(level, simultaneous, count)
+    count = int(np.prod([len(options_of(name, mechanisms, labels)) for name in lists]))
+    each_level = _level_of_each(level, simultaneous, count)
     parts: dict[Chosen, CrossTable] = {}
-    for chosen, seen, known, said in _every(reports, mechanisms, whole, names, labels):
-        own = dict(zip(whole, chosen, strict=True))
-        rows, *columns = [f"{name}[{own[name]}]" if name in own else name for name in names]
+    for chosen, seen, channels, labels_of_option in _every(reports, mechanisms, lists, names, labels):
+        chosen_of = dict(zip(lists, chosen, strict=True))
+        rows, *columns = [f"{name}[{chosen_of[name]}]" if name in chosen_of else name for name in names]
         parts[chosen] = make(
             seen,
-            known,
+            channels,
             rows,
             columns,
-            labels=said,
-            level=each,
+            labels=labels_of_option,
+            level=each_level,
             simultaneous=simultaneous,
             designs=designs,
             **keys,
         )
     first = next(iter(parts.values()))
-    shown = [
-        options_of(name, mechanisms, labels) if name in whole else first.labels[axis]
+    visible_labels = [
+        options_of(name, mechanisms, labels) if name in lists else first.labels[axis]
         for axis, name in enumerate(names)
     ]
     test = _strongest(parts)
     arrays: dict[str, Any] = {
-        what: _assembled(parts, names, shown, attrgetter(what))
+        what: _assembled(parts, names, visible_labels, attrgetter(what))
         for what in ("counts", "estimate", "se", "low", "high")
     }
     return OptionTable(
         names=tuple(names),
-        labels=tuple(tuple(one) for one in shown),
-        n=max(part.n for part in parts.values()),
-        effective_n=max(part.effective_n for part in parts.values()),
+        labels=tuple(tuple(labels_of_axis) for labels_of_axis in visible_labels),
+        n=max(table.n for table in parts.values()),
+        effective_n=max(table.effective_n for table in parts.values()),
         level=level,
         simultaneous=simultaneous,
-        interval=", ".join(dict.fromkeys(part.interval for part in parts.values())),
+        interval=", ".join(dict.fromkeys(table.interval for table in parts.values())),
         test=test,
-        remarks=tuple(dict.fromkeys(note for part in parts.values() for note in part.remarks)),
+        remarks=tuple(dict.fromkeys(note for table in parts.values() for note in table.remarks)),
         parts=parts,
         untested="" if test is not None else first.untested,
         **arrays,
@@ -197,29 +201,29 @@ def option_table(
 
 
 def _every(
-    reports: Any, mechanisms: Mechanisms, whole: Sequence[str], names: Sequence[str], labels: Labels
+    reports: Any, mechanisms: Mechanisms, lists: Sequence[str], names: Sequence[str], labels: Labels
 ) -> Iterator[tuple[Chosen, Any, Mechanisms, Labels]]:
     """Go through every option of the first question, and with it through those of the others."""
-    if not whole:
+    if not lists:
         yield (), reports, mechanisms, labels
         return
-    for option, seen, known, said in each_option(reports, mechanisms, whole[0], names, labels):
-        others = [name if name != whole[0] else f"{whole[0]}[{option}]" for name in names]
-        for rest, *found in _every(seen, known, whole[1:], others, said):
-            yield (option, *rest), found[0], found[1], found[2]
+    for option, seen, channels, labels_of_option in each_option(reports, mechanisms, lists[0], names, labels):
+        names_of_rest = [name if name != lists[0] else f"{lists[0]}[{option}]" for name in names]
+        for rest, *tail in _every(seen, channels, lists[1:], names_of_rest, labels_of_option):
+            yield (option, *rest), tail[0], tail[1], tail[2]
 
 
-def _check_size(reports: Any, whole: Sequence[str], options: Sequence[Sequence[str]]) -> None:
-    if len(whole) > 1 and not isinstance(reports, pd.DataFrame):
+def _check_size(reports: Any, lists: Sequence[str], options: Sequence[Sequence[str]]) -> None:
+    if len(lists) > 1 and not isinstance(reports, pd.DataFrame):
         raise AnalysisError(
-            f"counts of {' and '.join(whole)} cannot tell two options together",
+            f"counts of {' and '.join(lists)} cannot tell two options together",
             "give a table of respondents",
         )
     count = int(np.prod([len(option) for option in options]))
     if count > MOST_TABLES:
         raise AnalysisError(
-            f"{' and '.join(whole)} have {count:,} combinations of options, each with a table of its own",
-            f"name one option, as in '{whole[0]}[{options[0][0]}]'",
+            f"{' and '.join(lists)} have {count:,} combinations of options, each with a table of its own",
+            f"name one option, as in '{lists[0]}[{options[0][0]}]'",
         )
 
 
@@ -236,28 +240,28 @@ def _assembled(
     for axis in axes:
         shape[axis] = len(labels[axis])
     result = np.empty(shape)
-    places = product(*(range(shape[axis]) for axis in axes))
-    for place, part in zip(places, parts.values(), strict=True):
+    cells = product(*(range(shape[axis]) for axis in axes))
+    for cell, table in zip(cells, parts.values(), strict=True):
         inside: list[Any] = [slice(None)] * len(shape)
         yes = list(inside)
-        for axis, number in zip(axes, place, strict=True):
+        for axis, number in zip(axes, cell, strict=True):
             inside[axis], yes[axis] = number, 1
-        result[tuple(inside)] = what(part)[tuple(yes)]
+        result[tuple(inside)] = what(table)[tuple(yes)]
     return result
 
 
 def _strongest(parts: Mapping[Chosen, CrossTable]) -> IndependenceTest | None:
     """Return the smallest p-value of the options, times their number: a test that holds however they depend."""
-    found = [part.test for part in parts.values() if part.test is not None]
-    if not found:
+    tests = [table.test for table in parts.values() if table.test is not None]
+    if not tests:
         return None
-    best = min(found, key=lambda one: one.p_value)
-    note = f"the strongest of {len(found)} options, its p-value times {len(found)} (Bonferroni)"
-    return IndependenceTest(best.statistic, best.df, min(1.0, best.p_value * len(found)), best.method, note)
+    best = min(tests, key=lambda test: test.p_value)
+    note = f"the strongest of {len(tests)} options, its p-value times {len(tests)} (Bonferroni)"
+    return IndependenceTest(best.statistic, best.df, min(1.0, best.p_value * len(tests)), best.method, note)
 
 
 def compare_options(
-    read: Callable[..., JointReports],
+    read_reports: Callable[..., JointReports],
     reports: Any,
     mechanisms: Mechanisms,
     outcome: str,
@@ -271,16 +275,25 @@ def compare_options(
     designs: Designs | None,
 ) -> Comparison:
     """Compare every option of a whole list, or one of them, each from its own joint reports with the groups."""
-    chosen = options_of(outcome, mechanisms, labels) if option is None else (option,)
+    if option is None:
+        chosen = options_of(outcome, mechanisms, labels)
+    else:
+        chosen = (option,)
     reports, keys = _keyed(reports, sample)
-    each = _level_of_each(level, simultaneous, len(chosen))
-    found = [
-        Outcome(read(seen, known, f"{outcome}[{name}]", by, said, SampleKeys(**keys), designs), 1, name)
-        for name, seen, known, said in each_option(
+    each_level = _level_of_each(level, simultaneous, len(chosen))
+    comparisons = [
+        Outcome(
+            read_reports(
+                seen, channels, f"{outcome}[{name}]", by, labels_of_option, SampleKeys(**keys), designs
+            ),
+            1,
+            name,
+        )
+        for name, seen, channels, labels_of_option in each_option(
             reports, mechanisms, outcome, [by, outcome], labels, chosen
         )
     ]
-    return compare_groups(outcome, found, reference, level, each, int(simultaneous))
+    return compare_groups(outcome, comparisons, reference, level, each_level, int(simultaneous))
 
 
 def compare_by_options(
@@ -307,27 +320,29 @@ def compare_by_options(
     reports, keys = _keyed(reports, sample)
     each_level = _level_of_each(level, simultaneous, len(chosen))
     keys |= {"level": each_level, "simultaneous": simultaneous, "designs": designs}
-    each: Iterable[tuple[str, Any, Mechanisms, Labels]]
+    options: Iterable[tuple[str, Any, Mechanisms, Labels]]
     if isinstance(reports, pd.DataFrame):
         # A survey knows what its numbers stand for, which its mechanisms alone do not.
-        each = ((name, reports, mechanisms, labels) for name in chosen)
+        options = ((name, reports, mechanisms, labels) for name in chosen)
     else:
-        each = each_option(reports, mechanisms, by, [by, outcome], labels, chosen)
-    found = [
-        (name, make(seen, known, outcome, f"{by}[{name}]", option=option, labels=said, **keys))
-        for name, seen, known, said in each
+        options = each_option(reports, mechanisms, by, [by, outcome], labels, chosen)
+    comparisons = [
+        (name, make(seen, channels, outcome, f"{by}[{name}]", option=option, labels=labels_of_option, **keys))
+        for name, seen, channels, labels_of_option in options
     ]
     # Of a number whose reports tell the mean only, these are means, as in `compare`.
-    joined: Comparison = stacked_groups(by, level, found)
+    joined: Comparison = stacked_groups(by, level, comparisons)
     return joined
 
 
 def _level_of_each(level: float, simultaneous: bool, count: int) -> float:
-    return 1.0 - (1.0 - level) / count if simultaneous else level
+    if simultaneous:
+        return 1.0 - (1.0 - level) / count
+    return level
 
 
 def _keyed(reports: Any, sample: SampleKeys) -> tuple[Any, dict[str, Any]]:
-    """Put values of the sample's keys beside the reports, so that respondents can be left out."""
+    """Put values of the sample's keys next to the reports, so that respondents can be left out."""
     if isinstance(reports, pd.DataFrame):
         return sample.in_frame(reports)
     sample.design_of(reports)

@@ -11,8 +11,8 @@ from hushpoll_client.channel import SCALE
 
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.channel.view import Floats, channel_view
-from hushpoll_analysis.data.columns import Variable
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.columns import Variable
+from hushpoll_analysis.sample.design import SampleDesign
 
 from .joint import JointReports
 
@@ -65,7 +65,10 @@ class PairReports(JointReports):
             target = np.zeros(result.shape)
             target[cell] = 1.0
             weights = self._weights(target)
-            noise = None if design.fractions is None else self._noise(weights[None])
+            if design.fractions is None:
+                noise = None
+            else:
+                noise = self._noise(weights[None])
             values = weights.reshape(-1)[self._cell] - self.estimate[cell]
             result[cell] = design.covariance(values[:, None], noise)[0, 0]
         return result
@@ -83,11 +86,14 @@ class PairReports(JointReports):
 
     def functional(self, rows: Sequence[Floats | None]) -> Floats:
         """Return the weights of the joint reports that estimate the product of what `rows` estimate, one a variable."""
-        wanted = []
+        tables = []
         for row, variable in zip(rows, self.variables, strict=True):
-            answers = np.ones(variable.view.options) if row is None else variable.view.backward(row)
-            wanted.append(answers)
-        return self._weights(np.multiply.outer(*wanted))
+            if row is None:
+                answers = np.ones(variable.view.options)
+            else:
+                answers = variable.view.backward(row)
+            tables.append(answers)
+        return self._weights(np.multiply.outer(*tables))
 
     def constrained(self) -> Maximum:
         """Maximum likelihood table on the simplex."""
@@ -105,11 +111,13 @@ def _variables(
     """Return each of the two as it looks in the reports that asked both."""
     sizes = [len(label) for label in labels]
     weight = channel.row(0)[1]
-    found = []
-    for name, own, other in zip(names, labels, reversed(sizes), strict=True):
-        made = Channel.krr(len(own), weight * other)
-        found.append(Variable(name, tuple(own), channel_view(made), True, None, made))
-    return tuple(found)
+    variables = []
+    for name, labels_of_question, other in zip(names, labels, reversed(sizes), strict=True):
+        pair_channel = Channel.krr(len(labels_of_question), weight * other)
+        variables.append(
+            Variable(name, tuple(labels_of_question), channel_view(pair_channel), True, None, pair_channel)
+        )
+    return tuple(variables)
 
 
 def pair_reports(

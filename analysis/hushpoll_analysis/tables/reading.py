@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Channel, Survey
 
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.sample.columns import (
     MAX_GROUPS,
     ExactView,
     Mechanisms,
@@ -18,10 +19,9 @@ from hushpoll_analysis.data.columns import (
     randomized_variable,
     read_variable,
 )
-from hushpoll_analysis.data.distinct_rows import times_of
-from hushpoll_analysis.data.members import pair_of, refuse_together
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sampling.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.distinct_rows import times_of
+from hushpoll_analysis.sample.members import pair_of, refuse_together
 
 from .joint import JointReports
 from .pair import pair_reports
@@ -49,9 +49,9 @@ def read_joint(
         raise AnalysisError("a cross-table needs at least two variables", "use estimate for one")
     labels = labels or {}
     if len(names) == 2 and isinstance(mechanisms, Survey):
-        found = pair_of(mechanisms, names[0], names[1])
-        if found is not None:
-            return _from_block(reports, mechanisms, names, design, found[1].channel)
+        block_pair = pair_of(mechanisms, names[0], names[1])
+        if block_pair is not None:
+            return _from_block(reports, mechanisms, names, design, block_pair[1].channel)
     refuse_together(mechanisms, names, "put two questions of a block in a table of their own")
     if isinstance(reports, pd.DataFrame):
         return _from_rows(reports, mechanisms, names, design, labels, means)
@@ -96,8 +96,8 @@ def _from_block(
     channel: Channel,
 ) -> JointReports:
     """Read two questions of one block, from respondents who were asked both or from their table of counts."""
-    asked = [survey.question(name) for name in names]
-    labels = [one.options for one in asked]
+    questions = [survey.question(name) for name in names]
+    labels = [question.options for question in questions]
     shape = tuple(map(len, labels))
     if not isinstance(reports, pd.DataFrame):
         counts = np.asarray(reports, dtype=np.float64)
@@ -107,12 +107,12 @@ def _from_block(
             )
         return pair_reports(names, labels, channel, counts)
     codes = []
-    for question, size in zip(asked, shape, strict=True):
+    for question, size in zip(questions, shape, strict=True):
         # Joint sizes, where they are told apart, come before the answer.
         codes.append(read_variable(reports, question.id, survey)[1] % size)
     cell = np.ravel_multi_index(codes, shape)
-    found = np.bincount(cell, weights=times_of(reports), minlength=shape[0] * shape[1])
-    counts = found.reshape(shape).astype(np.float64)
+    joint_counts = np.bincount(cell, weights=times_of(reports), minlength=shape[0] * shape[1])
+    counts = joint_counts.reshape(shape).astype(np.float64)
     return pair_reports(names, labels, channel, counts, tuple(codes), design)
 
 

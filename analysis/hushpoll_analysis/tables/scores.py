@@ -14,7 +14,14 @@ from scipy import stats
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import (
+from hushpoll_analysis.counts import check_level, finite_numbers
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval import AUTO, effective_interval, interval
+from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
+from hushpoll_analysis.interval.quantity import known_shares, quantity
+from hushpoll_analysis.interval.wilson import Wilson
+from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.sample.columns import (
     Codes,
     Mechanisms,
     Variable,
@@ -23,20 +30,13 @@ from hushpoll_analysis.data.columns import (
     read_variable,
     refuse_skipped,
 )
-from hushpoll_analysis.data.counts import check_level, finite_numbers
-from hushpoll_analysis.data.members import refuse_together
-from hushpoll_analysis.data.missing import takes_missing
-from hushpoll_analysis.data.row_designs import Designs, with_designs
-from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.interval import AUTO, effective_interval, interval
-from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
-from hushpoll_analysis.interval.quantity import known_shares, quantity
-from hushpoll_analysis.interval.wilson import Wilson
-from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.sampling.design import SampleDesign
-from hushpoll_analysis.sampling.keys import SampleKeys, takes_sample
-from hushpoll_analysis.sampling.weighted import WeightedReports
-from hushpoll_analysis.sampling.weighted_notes import heavy_notes
+from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.members import refuse_together
+from hushpoll_analysis.sample.missing import takes_missing
+from hushpoll_analysis.sample.row_designs import Designs, with_designs
+from hushpoll_analysis.sample.weighted import WeightedReports
+from hushpoll_analysis.sample.weighted_notes import heavy_notes
 from hushpoll_analysis.summary import Summary
 
 __all__ = ["SumScore", "sum_score"]
@@ -82,7 +82,9 @@ class SumScore(Summary):
         )
 
     def _repr_html_(self) -> str:
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        note = ""
+        if self.note:
+            note = f"<p>{escape(self.note)}</p>"
         return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}") + note
 
 
@@ -125,44 +127,66 @@ def sum_score(
     """
     check_level(level)
     check_names(items, "items")
-    given = by_name(values, "values")
+    points_given = by_name(values, "values")
     if isinstance(items, str) or len(items) < 2 or len(set(items)) != len(items):
         raise AnalysisError("a sum score needs at least two items", "name each column once")
     refuse_together(mechanisms, items, "a sum score needs items that were randomized one by one")
     refuse_skipped(
-        mechanisms, [item for item in items if item not in given], "say what it counts with values="
+        mechanisms, [item for item in items if item not in points_given], "say what it counts with values="
     )
     data, sample = sample.among_asked(check_frame(data), mechanisms, items)
     if len(data) < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {len(data)}")
     mechanisms = with_designs(mechanisms, designs, data)
-    read = [read_variable(data, name, mechanisms) for name in items]
-    points = [_points(variable, given) for variable, _ in read]
+    columns = [read_variable(data, name, mechanisms) for name in items]
+    points = [_points(variable, points_given) for variable, _ in columns]
     firsts = np.stack(
-        [one.view.solution(v)[codes] for (one, codes), v in zip(read, points, strict=True)], axis=1
+        [variable.view.solution(v)[codes] for (variable, codes), v in zip(columns, points, strict=True)],
+        axis=1,
     )
     squares = np.stack(
-        [one.view.solution(v**2)[codes] for (one, codes), v in zip(read, points, strict=True)], axis=1
+        [variable.view.solution(v**2)[codes] for (variable, codes), v in zip(columns, points, strict=True)],
+        axis=1,
     )
     design, simple = sample.design_or_simple(data)
     total = firsts.sum(axis=1)
     mean = float(design.mean(total[:, None])[0])
-    noise = None if design.fractions is None else _noise(read, points)[:, None, None]
+    if design.fractions is None:
+        noise = None
+    else:
+        noise = _noise(columns, points)[:, None, None]
     variance = float(design.covariance((total - mean)[:, None], noise)[0, 0])
-    se = math.sqrt(max(variance, 0.0) + _decoy_variance(read, points, design))
+    se = math.sqrt(max(variance, 0.0) + _decoy_variance(columns, points, design))
     tail = (1.0 - level) / 2.0
     half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
     parts = [
-        _part(one, codes, v, design, simple, level) for (one, codes), v in zip(read, points, strict=True)
+        _part(variable, codes, v, design, simple, level)
+        for (variable, codes), v in zip(columns, points, strict=True)
     ]
     covariance = design.covariance(firsts - design.mean(firsts))
     correlation = correlations(covariance, np.array([error for _, error in parts]))
-    low, high = sum_limits([part for part, _ in parts], correlation)
+    low, high = sum_limits([estimate for estimate, _ in parts], correlation)
     low, high = min(low, mean - half), max(high, mean + half)
     sd, alpha = _spread(firsts, squares, design)
-    note = "" if se > 0.0 else _SAME_REPORTS if design.sampling_fraction < 1.0 or high > low else _EVERYBODY
+    if se > 0.0:
+        note = ""
+    elif design.sampling_fraction < 1.0 or high > low:
+        note = _SAME_REPORTS
+    else:
+        note = _EVERYBODY
     note = " ".join(filter(None, [note, *heavy_notes(design, allowed=True)]))
-    return SumScore(tuple(items), len(data), level, mean, se, low, high, sd, alpha, note)
+    return SumScore(
+        tuple(items),
+        len(data),
+        level=level,
+        mean=mean,
+        se=se,
+        low=low,
+        high=high,
+        sd=sd,
+        reliability=alpha,
+        note=note,
+    )
 
 
 def _part(
@@ -173,21 +197,21 @@ def _part(
     if simple:
         counts = np.bincount(codes, minlength=variable.view.outcomes)
         shares = known_shares(variable.view, sample.frequencies)
-        wanted = quantity(variable.view, counts, values, shares, sample.decoy)
-        found = interval(wanted, AUTO, level)
+        item = quantity(variable.view, counts, values, shares, sample.decoy)
+        item_interval = interval(item, AUTO, level)
     else:
-        wanted = sample.quantity(values)
+        item = sample.quantity(values)
         # Weighted reports have no lattice, on which the exact interval is needed.
-        found, _ = effective_interval(wanted, Wilson.name, level, design.degrees_of_freedom)
-    return BoundedEstimate(wanted.estimate, found.low, found.high), wanted.se
+        item_interval, _ = effective_interval(item, Wilson.name, level, design.degrees_of_freedom)
+    return BoundedEstimate(item.estimate, item_interval.low, item_interval.high), item.se
 
 
 def _decoy_variance(
-    read: Sequence[tuple[Variable, Codes]], points: Sequence[Floats], design: SampleDesign
+    columns: Sequence[tuple[Variable, Codes]], points: Sequence[Floats], design: SampleDesign
 ) -> float:
     """Return what counted decoy shares add: the weights of their items move with them."""
     total = 0.0
-    for (variable, codes), values in zip(read, points, strict=True):
+    for (variable, codes), values in zip(columns, points, strict=True):
         if variable.decoy is not None:
             slope = float(design.mean((values @ variable.decoy.slope)[codes][:, None])[0])
             total += slope**2 * variable.decoy.variance
@@ -196,32 +220,32 @@ def _decoy_variance(
 
 def _points(variable: Variable, values: Mapping[str, Sequence[float]]) -> Any:
     if variable.name in values:
-        found = finite_numbers(values[variable.name], f"values of {variable.name}")
-        if len(found) != len(variable.labels):
+        points = finite_numbers(values[variable.name], f"values of {variable.name}")
+        if len(points) != len(variable.labels):
             raise AnalysisError(
-                f"{variable.name} has {len(variable.labels)} answers, {len(found)} values are given",
+                f"{variable.name} has {len(variable.labels)} answers, {len(points)} values are given",
                 "give one for each",
             )
-        return found
+        return points
     return np.arange(len(variable.labels), dtype=np.float64)
 
 
-def _noise(read: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> Any:
+def _noise(columns: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> Any:
     """Add up what the randomization adds to each person's sum: items are randomized independently."""
     parts = []
-    for (one, codes), v in zip(read, points, strict=True):
-        parts.append(one.view.noise_by_report(one.view.solution(v))[codes])
+    for (variable, codes), v in zip(columns, points, strict=True):
+        parts.append(variable.view.noise_by_report(variable.view.solution(v))[codes])
     return np.sum(parts, axis=0)
 
 
 def _spread(firsts: Any, squares: Any, design: SampleDesign) -> tuple[float | None, float | None]:
     """Return the standard deviation of the true sums, and alpha, from unbiased squares and products."""
     means = design.mean(firsts)
-    own = design.mean(squares) - means**2
+    variances = design.mean(squares) - means**2
     products = firsts.T @ (design.weights[:, None] * firsts) / design.total - np.outer(means, means)
     between = float(products.sum() - np.trace(products))
-    whole = float(own.sum()) + between
-    if whole <= 0.0:
+    variance = float(variances.sum()) + between
+    if variance <= 0.0:
         return None, None
     k = firsts.shape[1]
-    return math.sqrt(whole), k / (k - 1.0) * between / whole
+    return math.sqrt(variance), k / (k - 1.0) * between / variance

@@ -35,7 +35,7 @@ class Cells(Tidy, Summary, ABC):
         Unbiased share of each cell, its standard error (n - 1) and its interval; unclipped, so a cell may be below zero
         by chance.
     interval
-        The method of low and high: "score"; "clopper-pearson" for cells held together; "mover" beside a counted decoy;
+        The method of low and high: "score"; "clopper-pearson" for cells held together; "mover" with a counted decoy;
         "wald" for very large tables.
     test
         Test of independence; None where it cannot be made, and `untested` then says why.
@@ -84,7 +84,7 @@ class Cells(Tidy, Summary, ABC):
             f"{' by '.join(self.names)}: joint shares, n = {self.n:,}, {100 * self.level:g} % {self.interval} intervals"
         ]
         if self.test is not None:
-            df = ", ".join(f"{one:g}" for one in self.test.df)
+            df = ", ".join(f"{degrees:g}" for degrees in self.test.df)
             lines.append(
                 f"Independence: {self.test.method} {self.test.statistic:.3f}, df = {df}, p = {self.test.p_value:.4f}"
             )
@@ -93,13 +93,15 @@ class Cells(Tidy, Summary, ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers do not say by themselves."""
-        untested = f"no test of independence: {self.untested}" if self.untested else ""
+        untested = ""
+        if self.untested:
+            untested = f"no test of independence: {self.untested}"
         return (*self.remarks, *(note for note in (untested, self.unsettled) if note))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each cell; `shown` columns are within [0, 1].
 
-        The reported count stands beside a cell only where reports and answers are of the same number.
+        The reported count is given only where reports and answers are of the same number.
         """
         index = pd.MultiIndex.from_product(self.labels, names=self.names)
         frame = pd.DataFrame(

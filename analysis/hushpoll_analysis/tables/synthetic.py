@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.columns import Mechanisms
-from hushpoll_analysis.data.missing import takes_missing
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
+from hushpoll_analysis.sample.columns import Mechanisms
+from hushpoll_analysis.sample.missing import takes_missing
 
 from .latent_table import LatentTable, read_latent
 
@@ -55,40 +55,42 @@ class Synthetic(PlottedResult):
         deviation, the largest). What is within a few `se` and `drawing` is kept; `too_narrow` says how many times too
         narrow an interval is that takes this table for a sample of people.
         """
-        places: list[tuple[int, ...]] = [(axis,) for axis in range(len(self.names))]
-        places += list(combinations(range(len(self.names)), 2))
-        rows = [self._row(axes) for axes in places]
-        index = pd.Index([" x ".join(self.names[axis] for axis in axes) for axes in places], name="kept")
+        axes_of_rows: list[tuple[int, ...]] = [(axis,) for axis in range(len(self.names))]
+        axes_of_rows += list(combinations(range(len(self.names)), 2))
+        rows = [self._row(axes) for axes in axes_of_rows]
+        index = pd.Index(
+            [" x ".join(self.names[axis] for axis in axes) for axes in axes_of_rows], name="kept"
+        )
         return pd.DataFrame(rows, index=index)
 
     def _row(self, axes: tuple[int, ...]) -> dict[str, float]:
         variables = self.table.joint.variables
-        others = tuple(axis for axis in range(len(variables)) if axis not in axes)
-        found = self._shares(axes)
-        wanted, se = self._estimates(axes, others)
-        drawn = self.table.shares.sum(axis=others)
-        drawing = np.sqrt(drawn * (1.0 - drawn) / self.n)
+        summed = tuple(axis for axis in range(len(variables)) if axis not in axes)
+        synthetic = self._shares(axes)
+        estimated, se = self._estimates(axes, summed)
+        shares = self.table.shares.sum(axis=summed)
+        drawing = np.sqrt(shares * (1.0 - shares) / self.n)
         naive = float(np.sqrt(np.mean(drawing**2)))
         return {
-            "difference": float(np.max(np.abs(found - wanted))),
+            "difference": float(np.max(np.abs(synthetic - estimated))),
             "se": float(np.max(se)),
             "drawing": float(np.max(drawing)),
             "too_narrow": float(np.sqrt(np.mean(se**2))) / naive if naive > 0 else float("inf"),
         }
 
-    def _estimates(self, axes: tuple[int, ...], others: tuple[int, ...]) -> tuple[Floats, Floats]:
+    def _estimates(self, axes: tuple[int, ...], summed: tuple[int, ...]) -> tuple[Floats, Floats]:
         """Return unbiased shares of one question or a pair, with standard errors, from their own reports."""
         joint = self.table.joint
-        if not others:
+        if not summed:
             return joint.estimate, joint.standard_errors()
-        reports = joint.frequencies.sum(axis=others)
-        wanted, squares = reports, reports
-        for place, axis in enumerate(axes):
+        reports = joint.frequencies.sum(axis=summed)
+        first_moments, squares = reports, reports
+        for number, axis in enumerate(axes):
             weights = joint.variables[axis].weights
-            wanted = np.moveaxis(np.tensordot(weights, wanted, axes=(1, place)), 0, place)
-            squares = np.moveaxis(np.tensordot(weights**2, squares, axes=(1, place)), 0, place)
-        variance = np.maximum(squares - wanted**2, 0.0) / max(joint.n - 1, 1)
-        return wanted, np.sqrt(variance)
+            first_moments = np.moveaxis(np.tensordot(weights, first_moments, axes=(1, number)), 0, number)
+            squares = np.moveaxis(np.tensordot(weights**2, squares, axes=(1, number)), 0, number)
+        variance = np.maximum(squares - first_moments**2, 0.0) / max(joint.n - 1, 1)
+        return first_moments, np.sqrt(variance)
 
     def _shares(self, axes: tuple[int, ...]) -> Floats:
         variables = [self.table.joint.variables[axis] for axis in axes]
@@ -136,8 +138,8 @@ class Synthetic(PlottedResult):
 
     def _picture(self) -> pd.DataFrame:
         """Return how far the table is from the estimates, against what chance explains."""
-        kept = self.check()
-        return kept.assign(low=0.0, high=1.96 * np.hypot(kept["se"], kept["drawing"]))
+        checks = self.check()
+        return checks.assign(low=0.0, high=1.96 * np.hypot(checks["se"], checks["drawing"]))
 
     def _repr_html_(self) -> str:
         words = " ".join(self.not_kept)

@@ -13,9 +13,9 @@ from scipy.special import ndtri, stdtrit
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.data.row_designs import RowDesigns
 from hushpoll_analysis.interval.effective import effective_quantity
 from hushpoll_analysis.interval.quantity import Quantity, quantity
+from hushpoll_analysis.sample.row_designs import RowDesigns
 
 from .group_ratio import GroupRatio, group_ratio
 from .joint import JointReports
@@ -69,7 +69,9 @@ def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLik
     With estimate e < 0 and half-width h the normal likelihood on [0, 1] is largest at 0, and the shares p whose
     likelihood ratio is within the level have (p - e)^2 - e^2 <= h^2: p <= e + sqrt(e^2 + h^2). Above 1 likewise.
     """
-    middle, lower, upper = (np.ravel(np.asarray(one, dtype=np.float64)) for one in (estimate, low, high))
+    middle, lower, upper = (
+        np.ravel(np.asarray(values, dtype=np.float64)) for values in (estimate, low, high)
+    )
     half = (upper - lower) / 2.0
     upper = np.where(upper < 0.0, middle + np.hypot(middle, half), upper)
     lower = np.where(lower > 1.0, middle - np.hypot(middle - 1.0, half), lower)
@@ -83,9 +85,11 @@ def share_of(joint: JointReports, axis: int, option: int) -> TableShare:
 
 def share_with(joint: JointReports, axis: int, option: int, estimate: float, error: float) -> TableShare:
     """Return that share where its estimate and standard error are known; the others may not be determined."""
-    others = tuple(other for other in range(joint.counts.ndim) if other != axis)
-    frequencies = joint.frequencies.sum(axis=others) * joint.n
-    return _table_share(joint, axis, option, estimate, error, frequencies, None)
+    axes = tuple(other for other in range(joint.counts.ndim) if other != axis)
+    frequencies = joint.frequencies.sum(axis=axes) * joint.n
+    return _table_share(
+        joint, axis, option=option, estimate=estimate, error=error, counts=frequencies, position=None
+    )
 
 
 def share_error(joint: JointReports, axis: int, option: int) -> float:
@@ -100,24 +104,29 @@ def share_error(joint: JointReports, axis: int, option: int) -> float:
 
 def within_group(
     joint: JointReports,
-    places: tuple[int, int],
+    position: tuple[int, int],
     outcome: int,
     option: int,
-    found: tuple[float, float],
+    figures: tuple[float, float],
     note: str,
 ) -> TableShare:
     """Return one answer's share of the outcome within group `places` = (axis, number), from estimate and variance."""
-    group, number = places
-    estimate, error = found[0], math.sqrt(found[1])
+    group, number = position
+    estimate, error = figures[0], math.sqrt(figures[1])
     if note:
         return TableShare(estimate, error, note, joint)
     if joint.variables[group].randomized:
-        ratio = group_ratio(joint, places, outcome, option, found[1])
+        ratio = group_ratio(joint, position, outcome, option, figures[1])
         return TableShare(estimate, error, "", joint, ratio=ratio)
-    others = tuple(axis for axis in range(joint.counts.ndim) if axis not in (group, outcome))
-    table = joint.frequencies.sum(axis=others) * joint.n
-    counts = table[number] if group < outcome else table[:, number]
-    return _table_share(joint, outcome, option, estimate, error, counts, places)
+    axes = tuple(axis for axis in range(joint.counts.ndim) if axis not in (group, outcome))
+    table = joint.frequencies.sum(axis=axes) * joint.n
+    if group < outcome:
+        counts = table[number]
+    else:
+        counts = table[:, number]
+    return _table_share(
+        joint, outcome, option=option, estimate=estimate, error=error, counts=counts, position=position
+    )
 
 
 def _table_share(
@@ -127,21 +136,27 @@ def _table_share(
     estimate: float,
     error: float,
     counts: Floats,
-    places: tuple[int, int] | None,
+    position: tuple[int, int] | None,
 ) -> TableShare:
     """Choose how the interval is made from what carries the estimate."""
     variable = joint.variables[axis]
     view, target, decoy = variable.view, variable.view.unit(option), variable.counted_decoy
-    number = view.alone(counts) if isinstance(view, StackedView) else None
+    number = None
+    if isinstance(view, StackedView):
+        number = view.alone(counts)
     if number is not None and isinstance(view, StackedView) and isinstance(variable.source, RowDesigns):
         # All of them went through one design: its own channel has the better intervals.
         counts, source = view.part(counts, number), variable.source.designs[number]
         view = view.blocks[number]
-        decoy = estimated_decoy(source) if isinstance(source, Mechanism) else None
+        decoy = None
+        if isinstance(source, Mechanism):
+            decoy = estimated_decoy(source)
     if joint.design is None:
-        whole = np.rint(counts).astype(np.int64)
-        wanted = quantity(view, whole, target, view.shares(whole / whole.sum()), decoy)
-        return TableShare(estimate, error, "", joint, wanted)
+        report_counts = np.rint(counts).astype(np.int64)
+        quantity_of_share = quantity(
+            view, report_counts, target, view.shares(report_counts / report_counts.sum()), decoy
+        )
+        return TableShare(estimate, error, "", joint, quantity_of_share)
     frequencies = counts / counts.sum()
     drift = 0.0
     if decoy is not None:
@@ -151,34 +166,36 @@ def _table_share(
     if joint.design.fractions is not None:
         # The same statistic without a finite population, which cannot make an answer worth less.
         weights = view.solution(target)
-        plain = float((weights - weights @ frequencies) ** 2 @ frequencies) / _kish_of(joint, places)
-    wanted = effective_quantity(
+        plain = float((weights - weights @ frequencies) ** 2 @ frequencies) / _kish_of(joint, position)
+    quantity_of_share = effective_quantity(
         view,
         frequencies,
-        target,
-        decoy,
-        variance,
-        _kish(joint, places),
-        float(counts.sum()),
-        plain,
-        joint.design.sampling_fraction,
+        target=target,
+        decoy=decoy,
+        variance=variance,
+        kish=_kish(joint, position),
+        n=float(counts.sum()),
+        plain=plain,
+        sampling_fraction=joint.design.sampling_fraction,
     )
-    return TableShare(estimate, error, "", joint, wanted)
+    return TableShare(estimate, error, "", joint, quantity_of_share)
 
 
-def _kish(joint: JointReports, places: tuple[int, int] | None) -> float:
+def _kish(joint: JointReports, position: tuple[int, int] | None) -> float:
     """Return the most answers that a share can be worth; no limit where the population is finite."""
     assert joint.design is not None
     # The linearised variance, which a finite population makes smaller, then decides alone.
-    return math.inf if joint.design.fractions is not None else _kish_of(joint, places)
+    if joint.design.fractions is not None:
+        return math.inf
+    return _kish_of(joint, position)
 
 
-def _kish_of(joint: JointReports, places: tuple[int, int] | None) -> float:
+def _kish_of(joint: JointReports, position: tuple[int, int] | None) -> float:
     """Return (sum w)^2 / sum w^2 of all respondents, or of one group."""
     assert joint.design is not None
     weights, squared = joint.design.weights, joint.design.squared
-    if places is not None:
+    if position is not None:
         assert joint.codes is not None
-        mine = joint.codes[places[0]] == places[1]
+        mine = joint.codes[position[0]] == position[1]
         weights, squared = weights[mine], squared[mine]
     return float(weights.sum() ** 2 / np.sum(squared))

@@ -20,7 +20,7 @@ from hushpoll_client.messages import msg
 from .profile import largest_excess, profile
 from .wire import Code, Whole, Wire
 
-__all__ = ["SCALE", "Channel", "Draws", "below", "whole"]
+__all__ = ["SCALE", "Channel", "Draws", "below", "read_integer"]
 
 SCALE = 2**53
 
@@ -214,7 +214,7 @@ def below(limit: int, draws: Draws) -> int:
     return draw % limit
 
 
-def whole(value: object, what: str, low: int, below: int | None = None) -> int:
+def read_integer(value: object, what: str, low: int, below: int | None = None) -> int:
     """Read a whole number of any integer type; a bool is not a number."""
     if not is_whole(value):
         raise ChannelError(msg("{what} must be an integer, got {value!r}", what=what, value=value))

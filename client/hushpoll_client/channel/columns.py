@@ -17,7 +17,7 @@ from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_TABLE
 from hushpoll_client.messages import msg
 
-from .base import SCALE, Channel, Draws, whole
+from .base import SCALE, Channel, Draws, read_integer
 from .table import largest_ratio
 from .wire import Code
 
@@ -39,16 +39,16 @@ class ColumnsChannel(Channel):
     @classmethod
     def of(cls, options: int, sets: Sequence[int], low: Sequence[int], high: Sequence[int]) -> ColumnsChannel:
         """Make one; every weight is at least 1, also those of the last report, which has what remains."""
-        options = whole(options, "options", 2, MAX_TABLE + 1)
+        options = read_integer(options, "options", 2, MAX_TABLE + 1)
         if not 1 <= len(sets) < MAX_TABLE or not len(sets) == len(low) == len(high):
             raise ChannelError(
                 msg("sets, low and high need equally many entries, 1 to {most}", most=MAX_TABLE - 1)
             )
         channel = cls(
             options,
-            tuple(whole(weight, "set", 0, 1 << options) for weight in sets),
-            tuple(whole(weight, "low", 1, SCALE) for weight in low),
-            tuple(whole(weight, "high", 1, SCALE) for weight in high),
+            tuple(read_integer(weight, "set", 0, 1 << options) for weight in sets),
+            tuple(read_integer(weight, "low", 1, SCALE) for weight in low),
+            tuple(read_integer(weight, "high", 1, SCALE) for weight in high),
         )
         for number, row in enumerate(channel.rows, 1):
             if row[-1] < 1:
@@ -61,7 +61,7 @@ class ColumnsChannel(Channel):
         for key in ("sets", "low", "high"):
             if not isinstance(value[key], list):
                 raise ChannelError(msg("{key} must be a list", key=key))
-        options = whole(value["options"], "options", 2, MAX_TABLE + 1)
+        options = read_integer(value["options"], "options", 2, MAX_TABLE + 1)
         mask = re.compile(f"[0-9a-f]{{{_digits(options)}}}")
         for text in value["sets"]:
             if not isinstance(text, str) or not mask.fullmatch(text):

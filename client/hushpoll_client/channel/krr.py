@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.messages import msg
 
-from .base import SCALE, Channel, Draws, whole
+from .base import SCALE, Channel, Draws, read_integer
 from .wire import Code
 
 __all__ = ["KaryChannel"]
@@ -30,7 +30,7 @@ class KaryChannel(Channel):
     @classmethod
     def of(cls, options: int, weight: int) -> KaryChannel:
         """Make one, unless the weights leave nothing for the truth."""
-        options, weight = whole(options, "options", 2), whole(weight, "weight", 1)
+        options, weight = read_integer(options, "options", 2), read_integer(weight, "weight", 1)
         if (options - 1) * weight >= SCALE:
             raise ChannelError(
                 msg(

@@ -12,7 +12,7 @@ from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.messages import msg
 
-from .base import SCALE, Channel, Draws, below, whole
+from .base import SCALE, Channel, Draws, below, read_integer
 from .wire import Code
 
 __all__ = ["PaddedChannel"]
@@ -34,9 +34,9 @@ class PaddedChannel(Channel):
     @classmethod
     def of(cls, options: int, at_most: int, weight: int) -> PaddedChannel:
         """Make one."""
-        options = whole(options, "options", 2, MAX_OPTIONS + 1)
-        at_most = whole(at_most, "at_most", 1, options + 1)
-        return cls(options, at_most, whole(weight, "weight", 1, SCALE))
+        options = read_integer(options, "options", 2, MAX_OPTIONS + 1)
+        at_most = read_integer(at_most, "at_most", 1, options + 1)
+        return cls(options, at_most, read_integer(weight, "weight", 1, SCALE))
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> PaddedChannel:

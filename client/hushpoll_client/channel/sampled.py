@@ -19,7 +19,7 @@ from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_TABLE
 from hushpoll_client.messages import msg
 
-from .base import SCALE, Channel, Draws, below, whole
+from .base import SCALE, Channel, Draws, below, read_integer
 from .wire import Code, Ranked, Whole, Wire
 
 __all__ = ["MAX_JOINT", "PAIRED", "SampledChannel", "joint_sizes"]
@@ -47,14 +47,14 @@ class SampledChannel(Channel):
     def of(cls, sizes: Sequence[int], ask: int, weights: Sequence[Sequence[int]]) -> SampledChannel:
         """Make one; there is one weight for each joint size that a draw can give, in increasing order."""
         _check_members(sizes)
-        members = tuple(whole(size, "size", 2, MAX_JOINT + 1) for size in sizes)
-        ask = whole(ask, "ask", 1, len(members) + 1)
+        members = tuple(read_integer(size, "size", 2, MAX_JOINT + 1) for size in sizes)
+        ask = read_integer(ask, "ask", 1, len(members) + 1)
         joint = joint_sizes(members, ask)
         pairs = []
         for pair in weights:
             if len(pair) != 2:
                 raise ChannelError("weights must be pairs of a joint size and a weight")
-            pairs.append((whole(pair[0], "joint size", 2), whole(pair[1], "weight", 1, SCALE)))
+            pairs.append((read_integer(pair[0], "joint size", 2), read_integer(pair[1], "weight", 1, SCALE)))
         if [size for size, _ in pairs] != joint:
             raise ChannelError(
                 msg(
@@ -193,7 +193,7 @@ class SampledChannel(Channel):
         total = sum(counts.values())
         return {start * size: Fraction(count, total) for size, count in sorted(counts.items())}
 
-    def told_apart(self, members: Sequence[int]) -> tuple[int, ...]:
+    def separating_sizes(self, members: Sequence[int]) -> tuple[int, ...]:
         """Return the joint sizes that separate reports about these members; none where nothing does."""
         if len(members) > 1 or len(self.weights) == 1:
             return ()
@@ -209,7 +209,7 @@ class SampledChannel(Channel):
         pairs = combinations(range(self.options), 2) if self.ask > 1 and self.options <= PAIRED else ()
         layout, start = dict[tuple[int, ...], tuple[int, tuple[int, ...]]](), 0
         for members in (*groups, *pairs):
-            apart = self.told_apart(members)
+            apart = self.separating_sizes(members)
             layout[members] = start, apart
             start += prod(self.sizes[member] for member in members) * max(1, len(apart))
         return layout
@@ -265,7 +265,7 @@ class SampledChannel(Channel):
         parts = [
             (chance, weights[size] * (size // joint_size)) for size, chance in self.classes(members).items()
         ]
-        if self.told_apart(members):
+        if self.separating_sizes(members):
             return Channel.from_weights(
                 [
                     [

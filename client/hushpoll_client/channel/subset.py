@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from hushpoll_client.errors import ChannelError
 from hushpoll_client.limits import MAX_OPTIONS
 
-from .base import SCALE, Channel, Draws, below, whole
+from .base import SCALE, Channel, Draws, below, read_integer
 from .wire import Bitmap, Code, Wire
 
 __all__ = ["SubsetChannel"]
@@ -34,8 +34,8 @@ class SubsetChannel(Channel):
     @classmethod
     def of(cls, options: int, size: int, weight: int) -> SubsetChannel:
         """Make one; a set of one option is K-ary response, which has its own form."""
-        options = whole(options, "options", 3, MAX_OPTIONS + 1)
-        return cls(options, whole(size, "size", 2, options), whole(weight, "weight", 1, SCALE))
+        options = read_integer(options, "options", 3, MAX_OPTIONS + 1)
+        return cls(options, read_integer(size, "size", 2, options), read_integer(weight, "weight", 1, SCALE))
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> SubsetChannel:

@@ -13,7 +13,7 @@ from hushpoll_client.exact import Number, read_number
 from hushpoll_client.limits import MAX_TABLE
 from hushpoll_client.messages import msg
 
-from .base import SCALE, Channel, Draws, whole
+from .base import SCALE, Channel, Draws, read_integer
 from .wire import Code
 
 __all__ = ["TableChannel", "largest_ratio"]
@@ -54,7 +54,7 @@ class TableChannel(Channel):
                     )
                 )
             what = msg("weight in row {number}", number=number)
-            weights = tuple(whole(weight, what, 0) for weight in row)
+            weights = tuple(read_integer(weight, what, 0) for weight in row)
             if sum(weights) != SCALE:
                 raise ChannelError(
                     msg(

@@ -111,7 +111,7 @@ def main(args: list[str] | None = None) -> None:
         name = "hushpoll"
         if error.ctx:
             name = error.ctx.command_path
-        _fail(name, _asked_for(error) or error.format_message(), 2)
+        _fail(name, _command_choice(error) or error.format_message(), 2)
     except click.ClickException as error:
         _fail("hushpoll", error.format_message(), error.exit_code if error.exit_code != 1 else 2)
     except HushpollError as error:
@@ -136,7 +136,11 @@ def _fail_of_others(error: Exception) -> None:
         _fail("hushpoll", missing_extra("this", extra).format_message(), 2)
     if not _is_of_database(error):
         raise error
-    _fail("hushpoll", f"the database cannot be used ({_told_by(error)}); check its disk and that it runs", 1)
+    _fail(
+        "hushpoll",
+        f"the database cannot be used ({_database_message(error)}); check its disk and that it runs",
+        1,
+    )
 
 
 def _is_of_database(error: Exception) -> bool:
@@ -149,7 +153,7 @@ def _is_of_database(error: Exception) -> bool:
     return isinstance(error, tuple(kinds))
 
 
-def _told_by(error: Exception) -> str:
+def _database_message(error: Exception) -> str:
     """Return what SQLite says, a fixed sentence; of another database the kind of the error alone."""
     cause = getattr(error, "orig", None) or error
     if type(cause).__module__ == "sqlite3":
@@ -161,7 +165,7 @@ def _told_by(error: Exception) -> str:
 _NO_COMMAND: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
-def _asked_for(error: click.UsageError) -> str:
+def _command_choice(error: click.UsageError) -> str:
     """Name the commands to choose from where none was given: click's whole help does not fit a line."""
     if (
         not isinstance(error, _NO_COMMAND)

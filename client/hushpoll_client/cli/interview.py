@@ -17,7 +17,7 @@ from hushpoll_client.survey.texts import Texts, read_in
 __all__ = ["as_list", "as_number", "ask", "consented", "introduce", "lead", "odds", "tell"]
 
 MOST_LISTED = 20  # options that a terminal shows at once
-MOST_FOUND = 10
+MOST_MATCHES = 10
 
 
 def tell(text: str) -> None:
@@ -65,7 +65,7 @@ def _weak(survey: Survey, promised: Assurance) -> str:
     several = len(survey.questions) > 1 and promised.weakest
     where = ""
     if several:
-        where = f"Question {', '.join(_as_asked(survey, promised.weakest))}: "
+        where = f"Question {', '.join(_question_numbers(survey, promised.weakest))}: "
     factor = at_most(float(promised.factor))
     if promised.kept is not None:
         sentence = f"in at least {promised.kept} of 100 cases what is sent is your answer."
@@ -81,7 +81,7 @@ def _weak(survey: Survey, promised: Assurance) -> str:
     return f"{where}{sentence if where else sentence[0].upper() + sentence[1:]} This protects little."
 
 
-def _as_asked(survey: Survey, weakest: Sequence[int]) -> list[str]:
+def _question_numbers(survey: Survey, weakest: Sequence[int]) -> list[str]:
     """Return the numbers of questions as they are asked: a block has as many as it asks, whichever these are."""
     meant = {
         question.block or question.id for question in (survey.questions[number - 1] for number in weakest)
@@ -123,16 +123,16 @@ def ask(survey: Survey, ranks: Sequence[int] = (), texts: Texts | None = None) -
             if line:
                 tell(f"\n{line}")
         tell(f"\nQuestion {number} of {len(asked_now)}. {odds(question)}")
-        chosen_options[question.id] = chosen = ask_one(question, texts.question(question), texts)
+        chosen_options[question.id] = chosen = ask_question(question, texts.question(question), texts)
         true_answers[question.id] = question.read_answer(chosen)
         second = texts.decoy(question)
         if second is not None:
             tell("Second question, for this machine only.")
-            chosen_options[question.id] = {"answer": chosen, "decoy": ask_one(question, second, texts)}
+            chosen_options[question.id] = {"answer": chosen, "decoy": ask_question(question, second, texts)}
     return chosen_options
 
 
-def ask_one(question: Question, text: str, texts: Texts) -> Any:
+def ask_question(question: Question, text: str, texts: Texts) -> Any:
     """Ask one question in the way that suits its answers."""
     tell(text)
     labels = tuple(texts.option(question, option) for option in question.options)
@@ -185,9 +185,9 @@ def _ask_long(question: Question, labels: tuple[str, ...]) -> str:
             return question.options[labels.index((same or matches)[0])]
         if not matches:
             raise HushpollError("no option holds that", "type less of it, or another part")
-        for label in matches[:MOST_FOUND]:
+        for label in matches[:MOST_MATCHES]:
             tell(f"  {label}")
-        more = len(matches) - MOST_FOUND
+        more = len(matches) - MOST_MATCHES
         raise HushpollError(
             f"{len(matches):,} options hold that{f', {more:,} are not shown' if more > 0 else ''}",
             "type more of yours",

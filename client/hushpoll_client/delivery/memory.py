@@ -64,7 +64,7 @@ class Memory:
         return Kept(report.id, report)
 
     def keep(self, survey: Survey, report: Report) -> Kept:
-        """Keep a fresh report, on the disk before it is sent; give the one that was kept first."""
+        """Keep a fresh report, on the disk before it is sent; return the one that was kept first."""
         group = {}
         if report.group is not None:
             group = {FIELD: report.group}

@@ -58,7 +58,7 @@ class Report:
         name = source(16).hex()
         answer_of = {question.id: answer for question, answer in zip(survey.questions, answers, strict=True)}
 
-        def drawn(entry: Question | Block) -> Code:
+        def report_of(entry: Question | Block) -> Code:
             if isinstance(entry, Block):
                 rank = None
                 if ranks is not None:
@@ -68,7 +68,7 @@ class Report:
                 )
             return entry.randomize(answer_of[entry.id], lambda: draw(source))
 
-        return cls(name, tuple(drawn(entry) for entry in survey.entries), group)
+        return cls(name, tuple(report_of(entry) for entry in survey.entries), group)
 
     @property
     def values(self) -> tuple[Code, ...]:
@@ -147,7 +147,7 @@ def draw_ranks(survey: Survey, source: Source = os.urandom) -> tuple[int, ...]:
 
 def asked_questions(survey: Survey, ranks: Sequence[int]) -> tuple[Question, ...]:
     """Return the questions that are asked where these ranks were drawn: of a block some, the others all."""
-    chosen = {name for block in survey.blocks for name in block.asked(ranks[block.number])}
+    chosen = {name for block in survey.blocks for name in block.questions_at(ranks[block.number])}
     return tuple(question for question in survey.questions if question.block is None or question.id in chosen)
 
 

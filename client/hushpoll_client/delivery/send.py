@@ -102,7 +102,7 @@ def submit(
 
 
 def _attempt(url: str, body: bytes, timeout: float) -> tuple[int, float, str]:
-    """Return one attempt; give the status (0 without an answer), how long to wait, and what was wrong."""
+    """Make one attempt; return the status (0 without an answer), how long to wait, and what was wrong."""
     try:
         return within(timeout, lambda: _post(url, body, timeout))
     except TimeoutError as error:

@@ -11,7 +11,7 @@ function check({ anchor }, questions) {
   const at = ["anchor"];
   const { question, share, answer } = readFields(anchor, at, ["question", "share"], ["answer"]);
   const { kind, after, channel, options } = questions.find(({ id }) => id === question) ?? {};
-  const fits = kind?.choosesRows && !kind.several && !after && channel.listed;
+  const fits = kind?.inBlocks && !after && channel.listed;
   if (!fits || !(kind.yesOrNo || answer)) throw new SurveyError([...at, "question"], "is not for all");
   const sound = kind.yesOrNo ? answer === undefined : options.includes(answer);
   if (!sound) throw new SurveyError([...at, "answer"], "is not an answer to name");

@@ -4,19 +4,19 @@
 import { Channel, draw, FORMS, HushpollError, ReportError, SurveyError, systemSource } from "./channel.js";
 import { below, jointSizes } from "./extra_channels.js";
 import { KIND, KINDS, readFields, readText } from "./kind.js";
-import { ceil, D, expBelow, MECHANISM, positive } from "./mechanism.js";
+import { ceil, D, expBelow, MECHANISM, positiveEpsilon } from "./mechanism.js";
 import { EXTRAS } from "./survey.js";
 
 const SHARED = { name: "block", reportsAnswers: false };
 
-/** One value of the report, in place of the first of its questions; `places` are theirs in the survey. */
+/** One value of the report, in place of the first of its questions; `indices` are theirs in the survey. */
 class Block {
   kind = KIND;
 
   constructor({ number, first }, questions, channel) {
-    const places = questions.map((_, member) => first + member);
+    const indices = questions.map((_, member) => first + member);
     const mechanism = Object.freeze({ ...SHARED, __proto__: MECHANISM, device: channel, analysis: channel });
-    Object.assign(this, { number, id: `block${number + 1}`, places, questions, channel, mechanism });
+    Object.assign(this, { number, id: `block${number + 1}`, indices, questions, channel, mechanism });
     Object.freeze(this);
   }
 
@@ -29,30 +29,30 @@ class Block {
     return Number.isInteger(rank) && rank >= 0 && rank < this.channel.ranks;
   }
 
-  /** The places in the survey of the questions asked at a rank. */
-  asked(rank) {
-    return this.channel.members(rank).map((member) => this.places[member]);
+  /** The indices in the survey of the questions asked at a rank. */
+  questionsAt(rank) {
+    return this.channel.members(rank).map((member) => this.indices[member]);
   }
 
   /** Check the members' answers before anything is drawn; what was not asked may be null. */
-  take(answers, ranks) {
-    const asked = ranks ? this.asked(ranks[this.number]) : this.places;
-    return this.questions.map(({ id, answers: known, options }, member) => {
-      const answer = answers[this.places[member]];
-      if (!asked.includes(this.places[member])) return 0;
-      if (!known.fits(answer, options.length)) throw new ReportError(`question "${id}" has no answer`);
+  trueAnswers(answers, ranks) {
+    const asked = ranks ? this.questionsAt(ranks[this.number]) : this.indices;
+    return this.questions.map(({ id, answers: possible, options }, member) => {
+      const answer = answers[this.indices[member]];
+      if (!asked.includes(this.indices[member])) return 0;
+      if (!possible.fits(answer, options.length)) throw new ReportError(`question "${id}" has no answer`);
       return answer;
     });
   }
 
-  pick(answers, next, ranks) {
+  randomize(answers, next, ranks) {
     return this.channel.pickAt(ranks ? ranks[this.number] : below(this.channel.ranks, next), answers, next);
   }
 
-  /** What a report says of each of the questions that were asked, in their order. */
-  line(report, labels) {
-    const { asked, answers } = this.channel.told(report);
-    return asked.map((member, at) => labels(this.questions[member])[answers[at]]);
+  /** The reported answer to each question that was asked, in their order. */
+  answerLabels(report, labels) {
+    const { members, answers } = this.channel.contents(report);
+    return members.map((member, at) => labels(this.questions[member])[answers[at]]);
   }
 }
 
@@ -75,13 +75,13 @@ class Blocks {
   read(listed, index) {
     const id = listed[index]?.id;
     if (!this.names.includes(id)) return null;
-    const begun = this.outlines.find(({ first }) => first === index);
-    if (!begun) {
+    const outlined = this.outlines.find(({ first }) => first === index);
+    if (!outlined) {
       readWording(listed[index], index);
       throw new SurveyError(["questions", index, "id"], "is used twice");
     }
-    const wordings = begun.names.map((_, member) => readWording(listed[index + member], index + member));
-    const block = new Block(begun, wordings, blockChannel(begun, wordings.map(({ options }) => options.length)));
+    const wordings = outlined.names.map((_, member) => readWording(listed[index + member], index + member));
+    const block = new Block(outlined, wordings, blockChannel(outlined, wordings.map(({ options }) => options.length)));
     this.blocks.push(block);
     const { channel, mechanism } = block;
     return wordings.map((wording) => Object.freeze({ ...wording, mechanism, channel, block }));
@@ -89,30 +89,30 @@ class Blocks {
 
   /** What a report has one value for: each question outside blocks, and each block in place of its first question. */
   entries(questions) {
-    const taken = questions.findIndex(({ id }) => this.blocks.some((block) => block.id === id));
-    if (taken >= 0) throw new SurveyError(["questions", taken, "id"], "is what a block is called");
-    const first = questions.filter(({ block }, index) => !block || block.places[0] === index);
+    const clash = questions.findIndex(({ id }) => this.blocks.some((block) => block.id === id));
+    if (clash >= 0) throw new SurveyError(["questions", clash, "id"], "is what a block is called");
+    const first = questions.filter(({ block }, index) => !block || block.indices[0] === index);
     return first.map((question) => question.block ?? question);
   }
 
-  /** Which questions of each block this device asks: drawn once, and kept by a memory unless told otherwise. */
+  /** Which questions of each block this device asks: drawn once, and stored unless `keeps` is false. */
   ranks(memory, keeps = true) {
     const key = `${memory.key}:drawn`;
-    const stored = memory.drawn ?? attempt(() => JSON.parse(memory.storage().getItem(key)));
+    const stored = memory.ranks ?? attempt(() => JSON.parse(memory.storage().getItem(key)));
     const valid = Array.isArray(stored) && this.blocks.every((block) => block.holds(stored[block.number]));
-    memory.drawn = valid ? stored : this.blocks.map((block) => block.draw());
+    memory.ranks = valid ? stored : this.blocks.map((block) => block.draw());
     const lasts = !valid && keeps && !memory.survey.settings.kiosk;
-    if (lasts) attempt(() => memory.storage().setItem(key, JSON.stringify(memory.drawn)));
-    return memory.drawn;
+    if (lasts) attempt(() => memory.storage().setItem(key, JSON.stringify(memory.ranks)));
+    return memory.ranks;
   }
 
   /** A function from a question's place to whether it is asked when these ranks were drawn. */
   asks(ranks) {
-    const left = this.blocks.flatMap((block) => {
-      const asked = block.asked(ranks[block.number]);
-      return block.places.filter((index) => !asked.includes(index));
+    const omitted = this.blocks.flatMap((block) => {
+      const drawn = block.questionsAt(ranks[block.number]);
+      return block.indices.filter((index) => !drawn.includes(index));
     });
-    return (index) => !left.includes(index);
+    return (index) => !omitted.includes(index);
   }
 }
 
@@ -124,7 +124,7 @@ function readWording(value, index) {
   if (name !== undefined && !kind) throw new SurveyError([...at, "kind"], "is not known");
   const outside = ["mechanism", "channel", "after"].find((key) => Object.hasOwn(value, key));
   // A true answer must be one of the options that are shown.
-  const wrong = outside ?? (kind && (kind.several || !kind.choosesRows) && "kind");
+  const wrong = outside ?? (kind && !kind.inBlocks && "kind");
   if (wrong) throw new SurveyError([...at, wrong], "is nothing for a question of a block");
   const fields = readFields(value, at, ["id", "kind", "text", ...(kind?.keys ?? [])], kind?.optionalKeys ?? []);
   const { id } = fields;
@@ -139,7 +139,7 @@ function attempt(work) {
   try {
     return work();
   } catch {
-    return null; // a private window may keep nothing
+    return null; // a private window may store nothing
   }
 }
 
@@ -152,8 +152,8 @@ function outline(value, number, ids, earlier) {
   names.forEach((name, index) => {
     const isKnown = typeof name === "string" && ids.includes(name);
     if (!isKnown) throw new SurveyError([...here, index], "is not a question of this survey");
-    const taken = [...earlier, ...names.slice(0, index)].includes(name);
-    if (taken) throw new SurveyError([...here, index], "stands in a block already");
+    const clash = [...earlier, ...names.slice(0, index)].includes(name);
+    if (clash) throw new SurveyError([...here, index], "stands in a block already");
   });
   const first = ids.indexOf(names[0]);
   const together = names.every((name, index) => ids[first + index] === name);
@@ -165,8 +165,8 @@ function outline(value, number, ids, earlier) {
 }
 
 function blockChannel({ at, fields: { ask, epsilon, channel } }, sizes) {
-  const inField = (field, work) => named([...at, field], work);
-  const odds = inField("epsilon", () => expBelow(positive(epsilon)));
+  const inField = (field, work) => atPath([...at, field], work);
+  const odds = inField("epsilon", () => expBelow(positiveEpsilon(epsilon)));
   const weight = (size) => Number(ceil(D << 64n, odds + (BigInt(size - 1) << 64n)));
   const computed = inField("ask", () => {
     const joint = jointSizes(sizes, ask);
@@ -179,8 +179,8 @@ function blockChannel({ at, fields: { ask, epsilon, channel } }, sizes) {
   return computed;
 }
 
-// Says where in the document an error is.
-function named(at, work) {
+// Names the place in the document where an error is.
+function atPath(at, work) {
   try {
     return work();
   } catch (error) {

@@ -5,7 +5,7 @@ export const SCALE = 2 ** 53;
 export const MAX_TABLE = 64; // rows and columns of a published table
 
 export class Channel {
-  several = false; // an answer is made of several: ticked items, or one answer of each member
+  several = false; // an answer is a list: ticked items, or one answer of each member
   listed = true; // it can be written as a table, one column for each report
 
   static krr(options, weight) {
@@ -21,20 +21,20 @@ export class Channel {
     return Channel.matrix(count(options).map((x) => count(options).map((z) => (x === z ? SCALE : 0))));
   }
 
-  // Rounds BigInt weights, normalised per row. The ratio never grows: if need be every row is mixed with the average row.
+  // Rounds BigInt weights, normalised per row. So that the ratio never grows, rows are mixed with the average row.
   static fromProbabilities(rows) {
     const totals = rows.map(sum);
     const common = [...new Set(totals)].reduce((a, b) => a * b);
     const exact = rows.map((row, x) => row.map((weight) => (weight * common) / totals[x]));
-    const bound = worst(columns(exact));
+    const bound = largestRatio(columns(exact));
     const mean = columns(exact).map(sum); // times the number of rows
     for (let power = 54n; power > 9n; power--) {
-      // The share of the average row is 2^-power; the first time round it is none.
-      const own = power === 54n || !bound ? 1n : BigInt(rows.length) * (2n ** power - 1n);
-      const total = own === 1n ? common : BigInt(rows.length) * common << power;
-      const table = exact.map((row) => rounded(row.map((w, z) => (own === 1n ? w : own * w + mean[z])), total));
+      // The share of the average row is 2^-power; at first it is 0.
+      const share = power === 54n || !bound ? 1n : BigInt(rows.length) * (2n ** power - 1n);
+      const total = share === 1n ? common : BigInt(rows.length) * common << power;
+      const table = exact.map((row) => rounded(row.map((w, z) => (share === 1n ? w : share * w + mean[z])), total));
       const sameZeros = table.every((row, x) => row.every((weight, z) => !weight === !exact[x][z]));
-      const ratio = worst(columns(table));
+      const ratio = largestRatio(columns(table));
       if (sameZeros && (!bound || (ratio && ratio[0] * bound[1] <= bound[0] * ratio[1]))) {
         return Channel.matrix(table.map((row) => row.map(Number)));
       }
@@ -42,7 +42,7 @@ export class Channel {
     fail("a probability is too small");
   }
 
-  /** Read a published form; anything unexpected is refused. */
+  /** Read a published form. */
   static fromJson(value) {
     const name = value?.form;
     const form = typeof name === "string" && Object.hasOwn(FORMS, name) && FORMS[name];
@@ -74,7 +74,7 @@ export class Channel {
   }
 
   /** What a report consists of if it is no single answer: a set, an item, or answers of some members. */
-  told() {
+  contents() {
     return {};
   }
 
@@ -95,7 +95,7 @@ export class Channel {
 
   /** The report for a true answer and given draws. */
   report(answer, ...draws) {
-    return this.pick(answer, () => whole(draws.shift(), "draw", 0, SCALE - 1));
+    return this.pick(answer, () => readInteger(draws.shift(), "draw", 0, SCALE - 1));
   }
 
   /** Send this channel's reports through another one. */
@@ -106,8 +106,8 @@ export class Channel {
     );
   }
 
-  check(answer) {
-    return whole(answer, "answer", 0, this.options - 1);
+  checkAnswer(answer) {
+    return readInteger(answer, "answer", 0, this.options - 1);
   }
 }
 
@@ -117,15 +117,15 @@ class KaryChannel extends Channel {
   evenly = true; // all options are treated alike
 
   static of(options, weight) {
-    whole(options, "options", 2);
-    whole(weight, "weight", 1);
+    readInteger(options, "options", 2);
+    readInteger(weight, "weight", 1);
     if (BigInt(options - 1) * BigInt(weight) >= BigInt(SCALE)) fail("weight leaves nothing for the true option");
     const truth = SCALE - (options - 1) * weight;
     return Object.freeze(Object.assign(new KaryChannel(), { options, outcomes: options, weight, truth }));
   }
 
   row(answer) {
-    this.check(answer);
+    this.checkAnswer(answer);
     return count(this.options).map((z) => (z === answer ? this.truth : this.weight));
   }
 
@@ -135,14 +135,14 @@ class KaryChannel extends Channel {
 
   // r < T keeps the answer; each next option, around the circle, has a piece of W.
   pick(answer, next) {
-    this.check(answer);
+    this.checkAnswer(answer);
     const r = next();
     const offset = r < this.truth ? 0 : 1 + Math.floor((r - this.truth) / this.weight); // exact below 2^53
     return (answer + offset) % this.options;
   }
 
   get ratio() {
-    return worst([[BigInt(this.truth), BigInt(this.weight)]]);
+    return largestRatio([[BigInt(this.truth), BigInt(this.weight)]]);
   }
 }
 
@@ -157,7 +157,7 @@ export class TableChannel extends Channel {
     }
     const width = rows[0].length;
     rows.forEach((row, x) => {
-      for (const weight of row) whole(weight, `weight in row ${x + 1}`, 0);
+      for (const weight of row) readInteger(weight, `weight in row ${x + 1}`, 0);
       if (sum(row.map(BigInt)) !== BigInt(SCALE)) fail(`row ${x + 1} does not sum to 2^53`);
     });
     const table = Object.freeze(rows.map((row) => Object.freeze([...row])));
@@ -165,7 +165,7 @@ export class TableChannel extends Channel {
   }
 
   row(answer) {
-    return this.table[this.check(answer)];
+    return this.table[this.checkAnswer(answer)];
   }
 
   // The first report whose cumulative weight exceeds r.
@@ -179,7 +179,7 @@ export class TableChannel extends Channel {
 
   /** The exact e^epsilon, the largest ratio in a column, as [BigInt, BigInt]; null when a zero meets a non-zero. */
   get ratio() {
-    return worst(columns(this.table.map((row) => row.map(BigInt))));
+    return largestRatio(columns(this.table.map((row) => row.map(BigInt))));
   }
 }
 
@@ -191,7 +191,7 @@ export const count = (n) => [...Array(n).keys()];
 export const sum = (weights) => weights.reduce((a, b) => a + b, 0n);
 const columns = (rows) => rows[0].map((_, z) => rows.map((row) => row[z]));
 
-export function worst(table) {
+export function largestRatio(table) {
   let [top, bottom] = [1n, 1n];
   for (const column of table) {
     const high = column.reduce((a, b) => (a > b ? a : b));
@@ -214,7 +214,7 @@ function rounded(row, total) {
   return down;
 }
 
-export function whole(value, what, low, high = SCALE) {
+export function readInteger(value, what, low, high = SCALE) {
   // The message never repeats the value: it may be a true answer.
   if (!Number.isInteger(value) || value < low || value > high) fail(`${what} must be an integer from ${low} to ${high}`);
   return value;
@@ -224,7 +224,7 @@ export function fail(problem) {
   throw new ChannelError(problem);
 }
 
-// Drawing: as many numbers as the channel asks for, whatever the answer; none without a safe generator.
+// Drawing. The number of draws never depends on the answer; there is none without a safe generator.
 
 export function systemSource(array) {
   try {
@@ -245,7 +245,7 @@ export function randomize(channel, answer, source = systemSource) {
   return channel.pick(answer, () => draw(source));
 }
 
-// Errors, the twin of errors.py: here, because each module is a request of the page.
+// Errors, the twin of errors.py: here, because a module costs a request.
 
 export class HushpollError extends Error {
   constructor(problem, remedy = "", where = "") {
@@ -284,6 +284,6 @@ export class SurveyError extends HushpollError {
 function spell(path) {
   const [first, index, ...rest] = path;
   if (first !== "questions" || typeof index !== "number") return path.join(".") || "survey";
-  const place = rest.map((part) => (typeof part === "number" ? part + 1 : part)).join(".");
-  return `question ${index + 1}` + (place && `, ${place}`);
+  const inside = rest.map((key) => (typeof key === "number" ? key + 1 : key)).join(".");
+  return `question ${index + 1}` + (inside && `, ${inside}`);
 }

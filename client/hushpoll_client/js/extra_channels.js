@@ -1,9 +1,9 @@
-// Forms of a channel and mechanisms outside the base bundle: twins of the files of these names in channel/ and mechanism/.
+// Channel forms and mechanisms outside the base bundle: the twins of those in channel/ and mechanism/.
 
-import { Channel, count, fail, FORMS, MAX_TABLE, SCALE, sum, TableChannel, whole, worst } from "./channel.js";
+import { Channel, count, fail, FORMS, largestRatio, MAX_TABLE, readInteger, SCALE, sum, TableChannel } from "./channel.js";
 import { MAX_OPTIONS } from "./kind.js";
 import {
-  broken, ceil, D, DECOY, decoyShare, expBelow, flip, inside, MECHANISM, MECHANISMS, named, positive, refuse,
+  broken, ceil, coin, D, DECOY, decoyShareOf, expBelow, inside, MECHANISM, MECHANISMS, named, positiveEpsilon, refuse,
 } from "./mechanism.js";
 
 const MAX_JOINT = 100_000; // joint answers of the members asked
@@ -13,12 +13,12 @@ class ColumnsChannel extends TableChannel {
   static keys = ["options", "sets", "low", "high"];
 
   static of(options, sets, low, high) {
-    whole(options, "options", 2, MAX_TABLE);
+    readInteger(options, "options", 2, MAX_TABLE);
     const lists = [sets, low, high];
     const fits = (list) => Array.isArray(list) && list.length === sets.length;
     if (!lists.every(fits) || sets.length < 1 || sets.length >= MAX_TABLE) fail("sets, low and high must be alike");
     const masks = sets.map((set) => readBits(set, options));
-    for (const weight of [...low, ...high]) whole(weight, "weight", 1, SCALE - 1);
+    for (const weight of [...low, ...high]) readInteger(weight, "weight", 1, SCALE - 1);
     const table = count(options).map((x) => {
       const weights = masks.map((mask, j) => (mask[x] ? high : low)[j]);
       const rest = BigInt(SCALE) - sum(weights.map(BigInt));
@@ -36,9 +36,9 @@ class SubsetChannel extends Channel {
   listed = false;
 
   static of(options, size, weight) {
-    whole(options, "options", 3, MAX_OPTIONS);
-    whole(size, "size", 2, options - 1);
-    whole(weight, "weight", 1, SCALE - 1);
+    readInteger(options, "options", 3, MAX_OPTIONS);
+    readInteger(size, "size", 2, options - 1);
+    readInteger(weight, "weight", 1, SCALE - 1);
     const outcomes = Number(choose(options, size)); // for display only
     return Object.freeze(Object.assign(new SubsetChannel(), { options, size, weight, outcomes }));
   }
@@ -55,14 +55,14 @@ class SubsetChannel extends Channel {
     return { what: "set", n: this.size };
   }
 
-  told(report) {
+  contents(report) {
     const held = bits(report, this.options);
     return { set: count(this.options).filter((option) => held[option]) };
   }
 
   // Whether the truth is in, then always `size` of the others; the last one drawn makes room for the truth.
   pick(answer, next) {
-    this.check(answer);
+    this.checkAnswer(answer);
     const inside = next() < this.weight;
     const others = count(this.options).filter((option) => option !== answer);
     for (let index = 0; index < this.size; index++) {
@@ -77,7 +77,7 @@ class SubsetChannel extends Channel {
 
   get ratio() {
     const [inside, others] = [BigInt(this.weight), BigInt(this.options - this.size)];
-    return worst([[inside * others, (BigInt(SCALE) - inside) * BigInt(this.size)]]);
+    return largestRatio([[inside * others, (BigInt(SCALE) - inside) * BigInt(this.size)]]);
   }
 }
 
@@ -89,13 +89,13 @@ class SampledChannel extends Channel {
 
   static of(sizes, ask, weights) {
     if (!Array.isArray(sizes) || sizes.length < 2 || sizes.length > MAX_OPTIONS) fail("sizes must be those of 2 members or more");
-    for (const size of sizes) whole(size, "size", 2, MAX_JOINT);
-    whole(ask, "ask", 1, sizes.length);
+    for (const size of sizes) readInteger(size, "size", 2, MAX_JOINT);
+    readInteger(ask, "ask", 1, sizes.length);
     const joint = jointSizes(sizes, ask);
     if (!Array.isArray(weights) || weights.length !== joint.length) fail("weights must name every joint size");
     weights.forEach((pair, index) => {
       if (!Array.isArray(pair) || pair.length !== 2 || pair[0] !== joint[index]) fail("weights must name every joint size");
-      whole(pair[1], "weight", 1, SCALE - 1);
+      readInteger(pair[1], "weight", 1, SCALE - 1);
       if (BigInt(pair[0]) * BigInt(pair[1]) >= BigInt(SCALE)) fail("a weight leaves too little for the true joint answer");
     });
     const [ranks, largest] = [choose(sizes.length, ask), joint.at(-1)];
@@ -130,20 +130,20 @@ class SampledChannel extends Channel {
     return { what: "asked", n: this.ask };
   }
 
-  told(report) {
-    const asked = this.members(Math.floor(report / this.largest));
+  contents(report) {
+    const members = this.members(Math.floor(report / this.largest));
     let rest = report % this.largest;
-    const answers = asked.map(() => 0);
-    for (let index = asked.length - 1; index >= 0; index--) {
-      answers[index] = rest % this.sizes[asked[index]];
-      rest = Math.floor(rest / this.sizes[asked[index]]);
+    const answers = members.map(() => 0);
+    for (let index = members.length - 1; index >= 0; index--) {
+      answers[index] = rest % this.sizes[members[index]];
+      rest = Math.floor(rest / this.sizes[members[index]]);
     }
-    return { asked, answers };
+    return { members, answers };
   }
 
-  check(answer) {
+  checkAnswer(answer) {
     if (!Array.isArray(answer) || answer.length !== this.sizes.length) fail("one answer of each member is needed");
-    this.sizes.forEach((size, member) => whole(answer[member], "answer", 0, size - 1));
+    this.sizes.forEach((size, member) => readInteger(answer[member], "answer", 0, size - 1));
     return answer;
   }
 
@@ -153,7 +153,7 @@ class SampledChannel extends Channel {
 
   /** The same at a rank that was drawn before. */
   pickAt(rank, answer, next) {
-    this.check(answer);
+    this.checkAnswer(answer);
     const members = this.members(rank);
     const [size, weight] = this.joint(members);
     const [truth, r] = [SCALE - (size - 1) * weight, next()];
@@ -163,7 +163,7 @@ class SampledChannel extends Channel {
   }
 
   get ratio() {
-    return worst(this.weights.map(([size, weight]) => [BigInt(SCALE - (size - 1) * weight), BigInt(weight)]));
+    return largestRatio(this.weights.map(([size, weight]) => [BigInt(SCALE - (size - 1) * weight), BigInt(weight)]));
   }
 }
 
@@ -174,9 +174,9 @@ class PaddedChannel extends Channel {
   listed = false;
 
   static of(options, atMost, weight) {
-    whole(options, "options", 2, MAX_OPTIONS);
-    whole(atMost, "at_most", 1, options);
-    whole(weight, "weight", 1, SCALE - 1);
+    readInteger(options, "options", 2, MAX_OPTIONS);
+    readInteger(atMost, "at_most", 1, options);
+    readInteger(weight, "weight", 1, SCALE - 1);
     return Object.freeze(Object.assign(new PaddedChannel(), { options, at_most: atMost, weight, outcomes: options + atMost }));
   }
 
@@ -184,18 +184,18 @@ class PaddedChannel extends Channel {
     return { what: "item", n: 1 };
   }
 
-  told(report) {
+  contents(report) {
     return { item: report < this.options ? report : null };
   }
 
-  check(answer) {
+  checkAnswer(answer) {
     const fits = Array.isArray(answer) && answer.length <= this.at_most;
     if (!fits || !isSet(answer, this.options)) fail("answer must be the ticked items in increasing order");
     return answer;
   }
 
   pick(answer, next) {
-    const dummies = count(this.at_most - this.check(answer).length).map((number) => this.options + number);
+    const dummies = count(this.at_most - this.checkAnswer(answer).length).map((number) => this.options + number);
     const chosen = [...answer, ...dummies];
     const others = count(this.outcomes).filter((item) => !chosen.includes(item));
     const from = next() < this.weight ? chosen : others;
@@ -204,7 +204,7 @@ class PaddedChannel extends Channel {
 
   get ratio() {
     const held = BigInt(this.weight);
-    return worst([[held * BigInt(this.options), (BigInt(SCALE) - held) * BigInt(this.at_most)]]);
+    return largestRatio([[held * BigInt(this.options), (BigInt(SCALE) - held) * BigInt(this.at_most)]]);
   }
 }
 
@@ -265,7 +265,7 @@ const CHECKED = {
   declaredParameters: ["epsilon"],
   recompiled: false,
   check({ epsilon }, options, channel) {
-    const bound = expBelow(positive(epsilon));
+    const bound = expBelow(positiveEpsilon(epsilon));
     if (channel.several) broken("takes several answers at once");
     if (channel.options !== options) broken("has another number of answers");
     const { ratio } = channel;
@@ -281,10 +281,10 @@ const ADDED = {
     combine: "pair",
     combined: (answer, decoy) => 2 * answer + decoy,
     compile(parameters) {
-      const [yes, of] = decoyShare(parameters);
+      const [yes, of] = decoyShareOf(parameters);
       const [truth, all] = inside(parameters.truth, "truth");
       let device = Channel.fromProbabilities([[all, 0n], [truth, all - truth], [all - truth, truth], [0n, all]]);
-      if (parameters.epsilon !== undefined) device = device.then(flip(parameters));
+      if (parameters.epsilon !== undefined) device = device.then(coin(parameters));
       const mixed = (no, decoy) => no.map((weight, z) => (of - yes) * BigInt(weight) + yes * BigInt(decoy[z]));
       const rows = [mixed(device.row(0), device.row(1)), mixed(device.row(2), device.row(3))];
       return { device, analysis: Channel.fromProbabilities(rows) };
@@ -297,9 +297,9 @@ const ADDED = {
     reportsAnswers: false,
     combined: (answer, decoy) => Number(answer === decoy),
     compile(parameters) {
-      const [yes, of] = decoyShare(parameters);
+      const [yes, of] = decoyShareOf(parameters);
       if (2n * yes === of) refuse("decoy_share");
-      const device = flip(parameters);
+      const device = coin(parameters);
       return { device, analysis: Channel.fromProbabilities([[yes, of - yes], [of - yes, yes]]).then(device) };
     },
   },
@@ -320,7 +320,7 @@ const ADDED = {
     declaredParameters: ["epsilon", "size"],
     reportsAnswers: false,
     compile({ epsilon, size }, options) {
-      const odds = expBelow(positive(epsilon));
+      const odds = expBelow(positiveEpsilon(epsilon));
       if (options < 3) refuse("options");
       if (!Number.isInteger(size) || size < 2 || size >= options) refuse("size");
       return { device: FORMS.subset.of(options, size, heldWeight(odds, size, options - size)) };
@@ -333,7 +333,7 @@ const ADDED = {
     fits: "set",
     reportsAnswers: false,
     compile({ epsilon, ask }, options) {
-      const odds = expBelow(positive(epsilon));
+      const odds = expBelow(positiveEpsilon(epsilon));
       if (!Number.isInteger(ask) || ask < 1 || ask > options) refuse("ask");
       const joint = 2 ** Math.min(ask, 52);
       const weight = Number(ceil(D << 64n, odds + (BigInt(joint - 1) << 64n)));
@@ -355,7 +355,7 @@ const ADDED = {
     reportsAnswers: false,
     compile({ epsilon }, options, { atMost }) {
       if (atMost === null) refuse("name");
-      const odds = expBelow(positive(epsilon));
+      const odds = expBelow(positiveEpsilon(epsilon));
       return { device: FORMS.padded.of(options, atMost, heldWeight(odds, atMost, options)) };
     },
   },
@@ -368,8 +368,8 @@ const ADDED = {
 };
 Object.assign(MECHANISMS, named(ADDED));
 
-// T = floor(2^53 L held / (others + L held)), with `odds` 2^64 L just below 2^64 e^epsilon.
-function heldWeight(odds, held, others) {
+// T = floor(2^53 L held / (rest + L held)), with `odds` 2^64 L just below 2^64 e^epsilon.
+function heldWeight(odds, held, rest) {
   const inside = odds * BigInt(held);
-  return Number((D * inside) / ((BigInt(others) << 64n) + inside));
+  return Number((D * inside) / ((BigInt(rest) << 64n) + inside));
 }

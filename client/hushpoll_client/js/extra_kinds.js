@@ -40,7 +40,7 @@ function onGrid(answer) {
   return Number.isInteger(answer) && answer >= 0 && answer <= this.steps;
 }
 
-const ASKED = {
+const ADDED = {
   scale: {
     __proto__: KIND,
     keys: ["points"],
@@ -73,7 +73,7 @@ const ASKED = {
     targets: ["mean", "distribution"],
     mechanismFits: ["option", "ordered"],
     widget: "number",
-    choosesRows: false,
+    inBlocks: false,
     read(fields, at) {
       const { min, max, step, unit = "", mechanism } = fields;
       const range = readRange(fields, at);
@@ -100,6 +100,7 @@ const ASKED = {
     optionalKeys: ["at_most"],
     mechanismFits: ["set"],
     several: true,
+    inBlocks: false,
     widget: "ticks",
     read(fields, at) {
       const labels = readOptions(fields.options, [...at, "options"]);
@@ -109,7 +110,7 @@ const ASKED = {
     },
   },
 };
-Object.assign(KINDS, named(ASKED));
+Object.assign(KINDS, named(ADDED));
 
 function readWhole(value, low, high, at) {
   if (!Number.isInteger(value) || value < low || value > high) {
@@ -125,7 +126,7 @@ function readTarget({ targets }, fields, at) {
   return target;
 }
 
-// `stepsTo` gives the steps from min to a rational [numerator, denominator], or null.
+// `stepsTo` returns the steps from min to a rational [numerator, denominator], or null.
 function readRange(fields, at) {
   const [low, high, step] = ["min", "max", "step"].map((key) => {
     try {
@@ -147,8 +148,8 @@ function readRange(fields, at) {
   return {
     steps: Number(steps),
     stepsTo(number) {
-      const taken = divide(minus(number, low));
-      return taken === null || taken < 0n || taken > steps ? null : Number(taken);
+      const position = divide(minus(number, low));
+      return position === null || position < 0n || position > steps ? null : Number(position);
     },
     spell: (at) => String(Number((value(low) + at * value(step)).toPrecision(12))),
   };

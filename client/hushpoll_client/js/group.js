@@ -17,11 +17,11 @@ function check({ groups }, questions) {
   groups.forEach((name, index) => readText(name, [...at, index], "option"));
   groups.forEach((name, index) => {
     const spoken = name.normalize("NFC").toLowerCase().replace(/[\s\ufeff]+/g, "");
-    if (names.has(spoken)) throw new SurveyError([...at, index], "appears twice, or is taken");
+    if (names.has(spoken)) throw new SurveyError([...at, index], "appears twice, or is clash");
     names.add(spoken);
   });
-  const taken = questions.findIndex(({ id }) => id === "group");
-  if (taken >= 0) throw new SurveyError(["questions", taken, "id"], "is what the groups are called");
+  const clash = questions.findIndex(({ id }) => id === "group");
+  if (clash >= 0) throw new SurveyError(["questions", clash, "id"], "is what the groups are called");
   return { groups, groupOf };
 }
 

@@ -7,17 +7,17 @@ export const MAX_OPTIONS = 1000;
 export const LENGTHS = { title: 200, intro: 4000, text: 1000, option: 200, decoy: 1000, unit: 40 }; // code points
 
 export const KIND = {
-  keys: [], // beside those that every question has
-  optionalKeys: [], // keys that stand only where they say something
-  inMechanism: [], // keys of the mechanism's object that are the kind's own
+  keys: [], // in addition to those of every question
+  optionalKeys: [], // never with an empty value
+  inMechanism: [], // keys of the mechanism's object that the kind reads
   targets: [], // what designers may choose to report
-  mechanismFits: ["option"], // the sorts of mechanism that fit it
-  widget: "options", // what the page draws for it
-  fixedWords: false, // the labels are the page's own words
-  yesOrNo: false, // a decoy question can stand beside it
-  maySkip: false, // may be asked only after certain answers, and decide whether a later one is
+  mechanismFits: ["option"], // what its mechanisms take, see MECHANISM.fits
+  widget: "options", // the control on the page
+  fixedWords: false, // the page words the labels
+  yesOrNo: false, // it may have a decoy question
+  mayBeSkipped: false, // may be asked after certain answers only, and decide whether a later one is
   several: false, // an answer is a set of options
-  choosesRows: true, // what people choose is what the channel's rows stand for
+  inBlocks: true, // an answer is a row of the channel; a block may hold it
 
   /** The mechanisms that can carry its answers. */
   get mechanisms() {
@@ -30,27 +30,27 @@ export const KIND = {
 export const ANSWERS = {
   atMost: null,
 
-  /** Whether this is a true answer, of a question whose channel has so many rows. */
+  /** Whether this is a true answer of a question whose channel has `rows` rows. */
   fits: (answer, rows) => Number.isInteger(answer) && answer >= 0 && answer < rows,
 
-  /** What the mechanism takes for a true answer; how many draws that needs never depends on it. */
+  /** What the mechanism takes for a true answer; the number of draws never depends on it. */
   row: (answer) => answer,
 };
 
-/** Every kind, of which extra_kinds.js adds some; `read` gives a question's answers. */
+/** Every kind, of which extra_kinds.js adds some; `read` returns a question's answers. */
 export const KINDS = named({
   yes_no: {
     __proto__: KIND,
     fixedWords: true,
     yesOrNo: true,
-    maySkip: true,
+    mayBeSkipped: true,
     read: () => ({ __proto__: ANSWERS, labels: ["No", "Yes"] }),
   },
 
   choice: {
     __proto__: KIND,
     keys: ["options"],
-    maySkip: true,
+    mayBeSkipped: true,
     read: ({ options }, at) => ({ __proto__: ANSWERS, labels: readOptions(options, [...at, "options"]) }),
   },
 });
@@ -72,7 +72,7 @@ export function readDifferent(texts, at) {
   return texts;
 }
 
-/** Check an object's keys: all of them, and no other; those of `omittable` only where they say something. */
+/** Check an object's keys: all that are required, no other; the `omittable` ones never with an empty value. */
 export function readFields(value, at, required, omittable = []) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new SurveyError(at, "must be an object");

@@ -1,5 +1,5 @@
-// The mechanisms, the twin of mechanism/ and exact.py. A published channel counts only if it is what its mechanism
-// compiles to or, where nothing is compiled, if its exact ratio keeps the epsilon stated.
+// Mechanisms. A published channel must be what its mechanism compiles to or, where nothing is compiled, have an exact
+// ratio within the stated epsilon. The twin of mechanism/ and exact.py.
 
 import { BrokenPromise, Channel, count, MAX_TABLE, MechanismError, SCALE } from "./channel.js";
 
@@ -14,9 +14,9 @@ export const MECHANISM = {
   reportsAnswers: true, // a report says one of the answers
   takesCombined: true, // the combined answer alone will do
   recompiled: true, // the integers are computed anew
-  tellsOnly: null, // the one target that its reports can tell of more than two answers
+  tellsOnly: null, // the only target of its reports on more than two answers
 
-  /** Make it from published parameters and integers; `about` is what the question says of itself. */
+  /** Make it from published parameters and integers; `about` are the question's answers. */
   check(parameters, options, channel, about) {
     const { device, analysis = device } = this.compile(parameters, options, about);
     if (JSON.stringify(device.toJson()) !== JSON.stringify(channel.toJson())) broken("is not the channel of this mechanism");
@@ -28,7 +28,7 @@ export const MECHANISM = {
     return this.reportsAnswers && this.device.listed && this.device.outcomes === this.analysis.options;
   },
 
-  /** What reports give away for certain: the answers that one `leaves` possible, and the decoy's or null. */
+  /** What reports reveal for certain: the answers that one `leaves` possible, and the decoy's or null. */
   get facts() {
     const { analysis } = this;
     const answers = count(analysis.options);
@@ -36,17 +36,17 @@ export const MECHANISM = {
     return count(analysis.outcomes)
       .map((report) => {
         const leaves = answers.filter((x) => analysis.row(x)[report]);
-        return { report, leaves, decoy: this.decoyTold(report) };
+        return { report, leaves, decoy: this.revealedDecoy(report) };
       })
       .filter(({ leaves }) => leaves.length && leaves.length < answers.length);
   },
 
-  /** Whether somebody who knows the decoy's answer can learn more than the odds allow. */
+  /** Whether a person who knows the decoy's answer can learn more than the odds allow. */
   get knownDecoyTells() {
     return this.hasDecoy && !this.device.ratio;
   },
 
-  decoyTold(report) {
+  revealedDecoy(report) {
     const fits = (decoy) => [0, 1].some((answer) => this.device.row(this.combined(answer, decoy))[report]);
     const possible = this.hasDecoy ? [0, 1].filter(fits) : [];
     return possible.length === 1 ? possible[0] : null;
@@ -115,14 +115,14 @@ export const MECHANISMS = named({
     takesCombined: true,
     combined: (answer, decoy) => answer | decoy,
     compile(parameters) {
-      const [yes, of] = decoyShare(parameters);
-      const device = flip(parameters);
+      const [yes, of] = decoyShareOf(parameters);
+      const device = coin(parameters);
       return { device, analysis: Channel.fromProbabilities([[of - yes, yes], [0n, of]]).then(device) };
     },
   },
 });
 
-/** Let objects carry their own names. */
+/** Add its name to each object. */
 export function named(mechanisms) {
   for (const [name, mechanism] of Object.entries(mechanisms)) Object.assign(mechanism, { name });
   return mechanisms;
@@ -141,22 +141,22 @@ export function resolve(fitting, options, { name, ...parameters }, channel, abou
 
 // W = ceil(2^53 / (L + K - 1)) with L just below e^epsilon, so that T/W <= L <= e^epsilon exactly.
 function krrChannel(options, epsilon) {
-  const others = BigInt(options - 1);
-  const weight = ceil(D << 64n, expBelow(positive(epsilon)) + (others << 64n));
-  if (D - others * weight <= weight) refuse("options");
+  const rest = BigInt(options - 1);
+  const weight = ceil(D << 64n, expBelow(positiveEpsilon(epsilon)) + (rest << 64n));
+  if (D - rest * weight <= weight) refuse("options");
   return Channel.krr(options, Number(weight));
 }
 
-export function positive(epsilon) {
+export function positiveEpsilon(epsilon) {
   const exponent = readDecimal(epsilon, "epsilon");
   if (!exponent[0] || exponent[0] > BigInt(MAX_EPSILON) * exponent[1]) refuse("epsilon");
   return exponent;
 }
 
 // A coin on the combined bit.
-export const flip = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
+export const coin = ({ epsilon }) => (epsilon === undefined ? Channel.identity(2) : krrChannel(2, epsilon));
 
-export function decoyShare({ decoy_share: share, decoy_counts: counts }) {
+export function decoyShareOf({ decoy_share: share, decoy_counts: counts }) {
   if ((share === undefined) === (counts === undefined)) refuse("decoy_share");
   if (counts === undefined) return inside(share, "decoy_share");
   const valid = Array.isArray(counts) && counts.length === 2 && counts.every(Number.isInteger);
@@ -195,7 +195,7 @@ export function readShare(text, field) {
   return share;
 }
 
-/** Give floor(2^64 e^epsilon) by the series of e^x: what rounding loses stays far below 2^200 in 2^384, which is checked. */
+/** Return floor(2^64 e^epsilon) by the series of e^x: what rounding loses stays far below 2^200 in 2^384, which is checked. */
 export function expBelow([top, bottom]) {
   if (top === 0n) return 1n << 64n;
   if (top > 100n * bottom) refuse("epsilon");

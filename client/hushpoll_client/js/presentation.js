@@ -131,25 +131,25 @@ function readTranslations(value, document) {
   const tags = Object.keys(readFields(value, at, Object.keys(value ?? {})));
   if (tags.length > MAX_LANGUAGES - 1) throw new SurveyError(at, "has too many languages");
   for (const tag of tags) {
-    const own = readTag(tag, [...at, tag]) === document.language;
-    if (own) throw new SurveyError([...at, tag], "is the language of the survey itself");
-    readTexts(value[tag], [...at, tag], wanted(document));
+    const isOwn = readTag(tag, [...at, tag]) === document.language;
+    if (isOwn) throw new SurveyError([...at, tag], "is the language of the survey itself");
+    readTexts(value[tag], [...at, tag], translatable(document));
   }
   return value;
 }
 
 // The texts that every translation must have, in the shape of a translation.
-function wanted(document) {
+function translatable(document) {
   const original = { title: document.title };
   for (const key of ["intro", "consent", "thanks", "help"]) if (document[key]) original[key] = document[key];
   if (document.sections) original.sections = document.sections.map(({ before, ...texts }) => texts);
-  original.questions = Object.fromEntries(document.questions.map((question) => [question.id, wantedOf(question)]));
+  original.questions = Object.fromEntries(document.questions.map((question) => [question.id, translatableTexts(question)]));
   return original;
 }
 
-function wantedOf({ text, options, labels, unit, mechanism }) {
+function translatableTexts({ text, options, labels, unit, mechanism }) {
   const texts = { text, options, labels, unit, decoy: mechanism?.decoy };
-  return Object.fromEntries(Object.entries(texts).filter(([, own]) => own));
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text));
 }
 
 function readTexts(value, at, original) {
@@ -158,12 +158,14 @@ function readTexts(value, at, original) {
   for (const [key, read] of Object.entries({ intro: readLines, thanks: readLines, help: readHelp, consent: readLine })) {
     if (fields[key] !== undefined) read(fields[key], [...at, key]);
   }
-  if (original.sections) readParts(fields.sections, [...at, "sections"], original.sections);
+  if (original.sections) readSectionTexts(fields.sections, [...at, "sections"], original.sections);
   const questions = readFields(fields.questions, [...at, "questions"], Object.keys(original.questions));
-  for (const [id, source] of Object.entries(original.questions)) readAsked(questions[id], [...at, "questions", id], source);
+  for (const [id, source] of Object.entries(original.questions)) {
+    readQuestionTexts(questions[id], [...at, "questions", id], source);
+  };
 }
 
-function readParts(value, at, original) {
+function readSectionTexts(value, at, original) {
   if (!Array.isArray(value) || value.length !== original.length) throw new SurveyError(at, "must be as many as the survey has");
   value.forEach((section, index) => {
     const { title, text } = readFields(section, [...at, index], Object.keys(original[index]));
@@ -172,7 +174,7 @@ function readParts(value, at, original) {
   });
 }
 
-function readAsked(value, at, original) {
+function readQuestionTexts(value, at, original) {
   const fields = readFields(value, at, Object.keys(original));
   for (const [key, source] of Object.entries(original)) {
     const here = [...at, key];

@@ -1,5 +1,5 @@
-// The report: all that leaves the device; no field of it could hold a true answer. The twin of report.py,
-// memory.py and send.py: drawn once, kept, then sent, always the same bytes.
+// The report: all that leaves the device. No field of it could hold a true answer. It is drawn once, stored, then sent,
+// always as the same bytes. The twin of report, memory and send in delivery/.
 
 import { draw, RandomnessError, ReportError, systemSource } from "./channel.js";
 import { canonical } from "./survey.js";
@@ -19,7 +19,7 @@ export function newReport(survey, answers, source = systemSource, ranks = null, 
   if (!isGroup(survey, group)) throw new ReportError("has no such group");
   const { questions, entries } = survey;
   const trueAnswers = entries.map(
-    (entry) => entry.take?.(answers, ranks) ?? trueAnswer(entry, answers[questions.indexOf(entry)]),
+    (entry) => entry.trueAnswers?.(answers, ranks) ?? trueAnswer(entry, answers[questions.indexOf(entry)]),
   );
   const bytes = new Uint8Array(16);
   source(bytes);
@@ -28,7 +28,7 @@ export function newReport(survey, answers, source = systemSource, ranks = null, 
   const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const next = () => draw(source);
   const reports = entries.map((entry, index) => {
-    if (entry.take) return entry.pick(trueAnswers[index], next, ranks);
+    if (entry.trueAnswers) return entry.randomize(trueAnswers[index], next, ranks);
     const { answers: possible, mechanism, channel } = entry;
     const row = possible.row(trueAnswers[index], next);
     return channel.pick(mechanism.hasDecoy ? row : mechanism.deviceAnswer(row), next);
@@ -36,15 +36,15 @@ export function newReport(survey, answers, source = systemSource, ranks = null, 
   return { id, reports, group };
 }
 
-/** Whether this is one of a survey's groups, by its place. */
+/** Whether this is the index of one of a survey's groups. */
 export const isGroup = ({ groups }, group) => (groups ? Number.isInteger(group) && group in groups : group === undefined);
 
-/** Whether a question is shown to somebody who gave these answers to the earlier ones. */
+/** Whether a question is shown after these answers to the earlier ones. */
 export function isShown({ after }, answers) {
   return !after || after.answers.includes(answers[after.question]);
 }
 
-/** The bytes to send: the same ones each time, with spaces as many as of any other report of the survey. */
+/** The bytes to send, padded with spaces to the length of the survey's longest report. */
 export function reportBytes({ groups, entries }, { id, reports, group }, invitation = null) {
   const written = (values, index) =>
     canonical({ id, reports: values, ...(groups && { group: index }), ...(invitation && { invitation }) });
@@ -52,7 +52,7 @@ export function reportBytes({ groups, entries }, { id, reports, group }, invitat
   return new TextEncoder().encode(written(reports, group).padEnd(longest.length));
 }
 
-// Checks every answer before anything is drawn, so that a refusal costs no randomness and reveals nothing.
+// Called for every answer before anything is drawn, so that a refusal reveals nothing.
 function trueAnswer({ id, answers, mechanism, channel }, answer) {
   if (mechanism.hasDecoy && typeof answer === "object" && answer !== null) {
     return mechanism.deviceAnswer(answer.answer, answer.decoy);
@@ -68,9 +68,9 @@ function trueAnswer({ id, answers, mechanism, channel }, answer) {
  * until the tab is closed.
  */
 export class Memory {
-  #volatile = null; // the record, where the browser keeps nothing
-  drawn = null; // see block.js
-  traceless = false; // keep nothing of a report that has arrived, not even that it has
+  #volatile = null; // the record, if the browser stores nothing
+  ranks = null; // see block.js
+  traceless = false; // store nothing once a report has arrived
 
   constructor(survey, storage = () => localStorage, session = () => sessionStorage) {
     Object.assign(this, { survey, storage, session, key: `hushpoll:${survey.hash}` });
@@ -84,14 +84,14 @@ export class Memory {
     return this.#volatile !== null;
   }
 
-  /** Give {id, reports, group, state: "waiting" or "sent"}, or null; without reports where another tab sent it. */
+  /** Return {id, reports, group, state: "waiting" or "sent"}, or null; without reports where another tab sent it. */
   recall() {
-    const read = (storage) => JSON.parse(storage.getItem(this.key));
-    const { id, reports, group, state } = this.#volatile ?? this.#attempt(read) ?? {};
+    const stored = (storage) => JSON.parse(storage.getItem(this.key));
+    const { id, reports, group, state } = this.#volatile ?? this.#attempt(stored) ?? {};
     if (!/^[0-9a-f]{32}$/.test(id) || !/^(waiting|sent)$/.test(state)) return null;
     if (this.#isComplete(reports, group)) return { id, reports, group, state };
     if (state === "waiting" || reports !== undefined) return null;
-    const here = this.#attempt(read, this.session);
+    const here = this.#attempt(stored, this.session);
     return here?.id === id && this.#isComplete(here.reports, here.group) ? { ...here, state } : { id, reports: null, state };
   }
 
@@ -111,12 +111,12 @@ export class Memory {
     this.#attempt((storage) => {
       storage.setItem(this.key, JSON.stringify(state === "sent" ? { id, state } : record));
       this.#volatile = null;
-      if (state === "sent") storage.removeItem(`${this.key}:drawn`); // nobody is asked again
+      if (state === "sent") storage.removeItem(`${this.key}:drawn`);
     });
   }
 
   forget(...more) {
-    this.#volatile = this.drawn = null;
+    this.#volatile = this.ranks = null;
     const clear = (storage) => [this.key, `${this.key}:drawn`, ...more].forEach((key) => storage.removeItem(key));
     for (const area of [this.storage, this.session]) this.#attempt(clear, area);
   }
@@ -125,12 +125,12 @@ export class Memory {
     try {
       return work(area());
     } catch {
-      return null; // a private window may keep nothing
+      return null; // a private window may store nothing
     }
   }
 }
 
-/** Sends what is kept, as it is; `retry` is called when it is time for another attempt. */
+/** Sends the stored report; `retry` is called when it is time for another attempt. */
 export class Sender {
   #attempts = 0;
   #flight = null; // the attempt under way
@@ -152,8 +152,8 @@ export class Sender {
   }
 
   /**
-   * Make one attempt. Gives {sent: the record}, or {reason, again (makes sense by hand), seconds until the next}; null
-   * where there was nothing to send, or where this device was cleared meanwhile.
+   * Make one attempt. Returns {sent: the record}, or {reason, again (trying by hand makes sense), seconds until the next};
+   * null if there was nothing to send, or if this device was cleared meanwhile.
    */
   async send() {
     const record = this.memory.recall();
@@ -174,11 +174,11 @@ export class Sender {
         redirect: "error",
         signal: attempt.signal,
       });
-      // The sign-in page of a hotel's network also says 200: only this server's answers count, and they are no pages.
+      // A hotel's sign-in page is HTML with status 200: this server answers with none.
       status = response.headers.get("Content-Type")?.startsWith("text/html") ? 0 : response.status;
       wait = Number(response.headers.get("Retry-After")) || 0;
     } catch {
-      // Lost, refused or too slow: the report may or may not have arrived. Sending it again is harmless.
+      // The report may have arrived: sending it again is harmless.
     }
     clearTimeout(limit);
     if (this.#flight !== attempt) return null;
@@ -196,7 +196,7 @@ export class Sender {
   #refused({ id }, status, wait) {
     if (REFUSED[status]) return { reason: REFUSED[status], again: status < 409 };
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) return { reason: "refused", again: true };
-    // A whole classroom must not come back in the same second: the random id spreads them.
+    // The random id spreads a classroom's attempts over time.
     const spread = 1 + parseInt(id.slice(0, 2), 16) / 512;
     const seconds = Math.ceil(Math.max(wait, WAITS[Math.min(this.#attempts++, WAITS.length - 1)]) * spread);
     this.#timer = setTimeout(this.retry, 1000 * seconds);

@@ -19,7 +19,7 @@ const ROUND = PRIMES.map((p) => rootBits(p, 3));
 
 const turn = (x, n) => (x >>> n) | (x << (32 - n));
 
-/** Give the SHA-256 of a Uint8Array in lower-case hexadecimal. */
+/** Return the SHA-256 of a Uint8Array in lower-case hexadecimal. */
 export function sha256(bytes) {
   // Padding: a one bit, zeros, and the length in bits as 64 bits.
   const padded = new Uint8Array(((bytes.length + 8) >> 6 << 6) + 64);

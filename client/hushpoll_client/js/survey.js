@@ -1,5 +1,5 @@
-// Reading a published survey: the twin of survey.py and strict_json.py. Nothing that the server states is believed:
-// the hash is recomputed, every channel is held against its mechanism, the total epsilon against this client's own cap.
+// Reading a published survey. The server is not trusted: the hash is recomputed, every channel compared with its
+// mechanism, the total epsilon with this client's cap. The twin of survey/ and strict_json.py.
 
 import { BrokenPromise, Channel, DocumentError, HushpollError, SurveyError } from "./channel.js";
 import { KINDS, readFields, readText } from "./kind.js";
@@ -41,12 +41,12 @@ export function loadSurvey(bytes, expectedHash = null, { cap = CAP } = {}) {
   return Object.freeze({ ...survey, hash, ratio, epsilonTotal, assurance: assurance(survey, ratio) });
 }
 
-// How much what is sent may show of what was chosen: the twin of assurance.py, from the same integers.
+// How much a report may show of the answer. The twin of assurance.py, from the same integers.
 const TIERS = ["strong", "fair", "weak"];
 const passed = ([top, bottom], limits) => limits.filter((limit) => top << 64n > bottom * limit).length;
 const ODDS = [3n << 64n, 10n << 64n];
 
-/** The tier of one question by what it may do to anybody's odds; null where there is no limit. */
+/** The tier of one question, by its ratio; null if that has no limit. */
 export const tierOf = (ratio) => ratio && TIERS[passed(ratio, ODDS)];
 
 function assurance({ entries, questions }, total) {
@@ -59,14 +59,14 @@ function assurance({ entries, questions }, total) {
   return {
     tier: TIERS[Math.max(passed(worst, ODDS), passed(total, ["5", "10"].map((epsilon) => expBelow(readDecimal(epsilon)))))],
     oneSided: limited.length < entries.length,
-    weakest: atFault.flatMap((entry) => entry.places?.map((index) => index + 1) ?? [questions.indexOf(entry) + 1]),
+    weakest: atFault.flatMap((entry) => entry.indices?.map((index) => index + 1) ?? [questions.indexOf(entry) + 1]),
     factor: atFault.length ? worst : total,
     kept: percentages.length === 1 ? percentages[0] : null,
   };
 }
 
 function keptOf100({ kind, mechanism, channel }) {
-  if (!kind.choosesRows || mechanism.hasDecoy || !mechanism.reportsAreAnswers || !channel.evenly) return null;
+  if (!kind.inBlocks || mechanism.hasDecoy || !mechanism.reportsAreAnswers || !channel.evenly) return null;
   const of100 = Number((100n * BigInt(channel.truth)) >> 53n);
   return of100 >= 50 ? of100 : null;
 }
@@ -104,8 +104,8 @@ function readSurvey(value) {
   const twice = ids.findIndex((id, index) => ids.indexOf(id) < index);
   if (twice >= 0) throw new SurveyError(["questions", twice, "id"], "is used twice");
   const entries = blocks?.entries(questions) ?? questions;
-  const more = Object.values(EXTRAS).map(({ check }) => check(fields, questions));
-  return Object.assign({ title, intro, questions, entries, blocks, settings }, ...more);
+  const extras = Object.values(EXTRAS).map(({ check }) => check(fields, questions));
+  return Object.assign({ title, intro, questions, entries, blocks, settings }, ...extras);
 }
 
 function readQuestion(value, earlier) {
@@ -125,13 +125,13 @@ function readQuestion(value, earlier) {
   return Object.freeze({ id, kind, text, answers, options, after, mechanism, decoy, channel: mechanism.device });
 }
 
-// A skip rule points back to a question whose answer the device knows; kept as indices.
+// A skip rule points back to a question whose answer the device knows; as indices.
 function readAfter(value, at, kind, earlier) {
-  if (!kind.maySkip) throw new SurveyError(at, "a question of this kind is always asked");
+  if (!kind.mayBeSkipped) throw new SurveyError(at, "a question of this kind is always asked");
   const { question: id, answers } = readFields(value, at, ["question", "answers"]);
   const question = earlier.findIndex((other) => other.id === id);
   const decider = earlier[question];
-  if (!decider?.kind.maySkip || decider.decoy !== null || decider.block) {
+  if (!decider?.kind.mayBeSkipped || decider.decoy !== null || decider.block) {
     throw new SurveyError([...at, "question"], "is not an earlier question that can decide this");
   }
   const here = [...at, "answers"];
@@ -149,18 +149,18 @@ function readMechanism({ mechanism: value, channel }, at, kind, answers, after) 
   const { decoy = null, ...parameters } = readFields(value, here, Object.keys(value ?? {}));
   if (decoy !== null || Object.hasOwn(value, "decoy")) readText(decoy, [...here, "decoy"], "decoy");
   for (const key of kind.inMechanism) delete parameters[key];
-  const published = placed(() => Channel.fromJson(channel), at);
+  const published = atPath(() => Channel.fromJson(channel), at);
   const rows = answers.labels.length + (after ? 1 : 0);
-  const mechanism = placed(() => resolve(kind.mechanisms, rows, parameters, published, answers), at, here);
+  const mechanism = atPath(() => resolve(kind.mechanisms, rows, parameters, published, answers), at, here);
   if (mechanism.tellsOnly && mechanism.tellsOnly !== value.target && rows > 2) {
-    throw new SurveyError([...here, "target"], "cannot be told by these reports");
+    throw new SurveyError([...here, "target"], "is nothing that these reports can show");
   }
   if (mechanism.hasDecoy !== (decoy !== null)) throw new SurveyError([...here, "decoy"], "is missing, or out of place");
   return { mechanism, decoy };
 }
 
-// Says where in the document an error is.
-function placed(work, at, here = null) {
+// Names the place in the document where an error is.
+function atPath(work, at, here = null) {
   try {
     return work();
   } catch (error) {
@@ -188,12 +188,12 @@ export function canonical(value, depth = MAX_DEPTH) {
 }
 
 function canonicalText(value) {
-  // Under the u flag only halves that stand alone match.
-  if (/[\ud800-\udfff]/u.test(value)) throw new DocumentError("holds half of a character");
+  // With the u flag this matches unpaired surrogates only.
+  if (/[\ud800-\udfff]/u.test(value)) throw new DocumentError("has an unpaired surrogate");
   return JSON.stringify(value); // escapes as Python's json does
 }
 
-// What was read must give the same text again: that catches duplicate and unsorted keys, spaces, escapes, 1.0, 2^53 + 1.
+// Writing what was read must give the same text: that catches duplicate and unsorted keys, spaces, escapes, 1.0, 2^53 + 1.
 function parseDocument(bytes) {
   let text, value;
   try {

@@ -34,8 +34,8 @@ class Choice(Kind):
 
     name = "choice"
     in_base_bundle = True
-    label = "One choice out of several"
-    help = "Two or more options, one of them chosen."
+    label = msg("One choice out of several")
+    help = msg("Two or more options, one of them chosen.")
     widget = "options"
     keys = ("options",)
     may_be_skipped = True

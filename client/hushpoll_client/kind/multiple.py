@@ -99,8 +99,8 @@ class Multiple(Kind):
     """Several options, any of them ticked."""
 
     name = "multiple"
-    label = "Tick all that apply"
-    help = "Two or more options; people tick as many as apply, or at most so many."
+    label = msg("Tick all that apply")
+    help = msg("Two or more options; people tick as many as apply, or at most so many.")
     widget = "ticks"
     keys = ("options",)
     optional_keys = ("at_most",)

@@ -186,8 +186,8 @@ class Number(Kind):
     """A number between two others, in steps."""
 
     name = "number"
-    label = "A number"
-    help = "A number in a range, such as hours a week: its average, or how it is distributed."
+    label = msg("A number")
+    help = msg("A number in a range, such as hours a week: its average, or how it is distributed.")
     widget = "number"
     keys = ("min", "max", "step")
     optional_keys = ("unit",)

@@ -86,8 +86,8 @@ class Scale(Kind):
     """Points in their order, one of them chosen."""
 
     name = "scale"
-    label = "A point on a scale"
-    help = "2 to 11 points in their order, such as never to always or 1 to 10."
+    label = msg("A point on a scale")
+    help = msg("2 to 11 points in their order, such as never to always or 1 to 10.")
     widget = "scale"
     keys = ("points",)
     optional_keys = ("labels",)

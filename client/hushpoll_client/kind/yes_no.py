@@ -20,8 +20,8 @@ class YesNo(Kind):
 
     name = "yes_no"
     in_base_bundle = True
-    label = "Yes or no"
-    help = "Two answers. The most precise kind."
+    label = msg("Yes or no")
+    help = msg("Two answers. The most precise kind.")
     widget = "options"
     fixed_words = True
     yes_or_no = True

@@ -213,7 +213,7 @@ class Mechanism(ABC):
         for report, column in enumerate(zip(*self.analysis.rows, strict=True)):
             leaves = tuple(answer for answer, weight in enumerate(column) if weight)
             if 0 < len(leaves) < len(column):
-                facts.append(Fact(report, leaves, self._decoy_told(report)))
+                facts.append(Fact(report, leaves, self._revealed_decoy(report)))
         return tuple(facts)
 
     @property
@@ -245,7 +245,7 @@ class Mechanism(ABC):
         parameters = {key: value for key, value in self.parameters.items() if key != "epsilon"}
         return self.compile(self.options, {**parameters, "epsilon": epsilon})
 
-    def _decoy_told(self, report: int) -> int | None:
+    def _revealed_decoy(self, report: int) -> int | None:
         return None
 
 

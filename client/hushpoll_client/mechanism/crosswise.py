@@ -21,14 +21,16 @@ class Crosswise(DecoyMechanism):
     """Report only whether the two answers are the same (1) or different (0)."""
 
     name = "crosswise"
-    label = "Crosswise: same or different"
-    help = (
+    label = msg("Crosswise: same or different")
+    help = msg(
         "The device reports only whether the two answers are the same. Private only from people who do not know the"
         " harmless answer, unless you also give an epsilon."
     )
-    design = "the crosswise design (the device reports only whether the sensitive and the decoy answer agree)"
+    design = msg(
+        "the crosswise design (the device reports only whether the sensitive and the decoy answer agree)"
+    )
     formula = "p̂ = (f − (1 − q)) / (2q − 1)"
-    symbols = "f: reported frequency of “same”; q: share of Yes to the decoy question"
+    symbols = msg("f: reported frequency of “same”; q: share of Yes to the decoy question")
     citation = (
         "Yu, J.-W., Tian, G.-L., Tang, M.-L. (2008). Two new models for survey sampling with sensitive "
         "characteristic: design and analysis. Metrika 67, 251–263."

@@ -100,7 +100,7 @@ class DecoyMechanism(Mechanism):
             return None
         return Instruction()
 
-    def _decoy_told(self, report: int) -> int | None:
+    def _revealed_decoy(self, report: int) -> int | None:
         possible = {decoy for decoy in (0, 1) if any(row[report] for row in self.given_decoy(decoy))}
         if len(possible) == 1:
             return possible.pop()

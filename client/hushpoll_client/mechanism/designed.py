@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_decimal, spell
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, positive_epsilon
 from .matrix import check_bound
@@ -20,14 +21,14 @@ class Designed(Mechanism):
     """A channel that was computed for what shall be reported: its integers are checked against the epsilon stated."""
 
     name = "designed"
-    label = "Designed for what you report"
-    help = "The device draws from the table that gives the least variance for what you want to report."
-    design = (
+    label = msg("Designed for what you report")
+    help = msg("The device draws from the table that gives the least variance for what you want to report.")
+    design = msg(
         "a channel computed for the target (among all channels with this ε the one with the least variance at the "
         "planning truth)"
     )
-    formula = "ĥ = B f with C B′ = I on the target"
-    symbols = "f: reported frequencies; C: randomization table, row = true answer"
+    formula = msg("ĥ = B f with C B′ = I on the target")
+    symbols = msg("f: reported frequencies; C: randomization table, row = true answer")
     citation = (
         "Kairouz, P., Oh, S., Viswanath, P. (2016). Extremal mechanisms for local differential privacy. Journal of "
         "Machine Learning Research 17(17), 1–51."

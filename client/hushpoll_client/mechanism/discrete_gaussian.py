@@ -26,14 +26,14 @@ class DiscreteGaussian(Mechanism):
     """Add discrete Gaussian noise to the answer's place and clamp it; `device.profile` gives its epsilon and delta."""
 
     name = "discrete_gaussian"
-    label = "Discrete Gaussian noise"
-    help = "The device moves the answer along the scale by normally distributed steps."
-    design = (
+    label = msg("Discrete Gaussian noise")
+    help = msg("The device moves the answer along the scale by normally distributed steps.")
+    design = msg(
         "discrete Gaussian noise (the device adds noise with weights e^(−k² / 2σ²) to the answer's place on the scale "
         "and clamps it to the ends)"
     )
-    formula = "ĥ = B f with C B′ = I,   C(x, z) ∝ e^(−(x − z)² / 2σ²)"
-    symbols = "f: reported frequencies; σ: in steps of the scale; at the ends the tails are added"
+    formula = msg("ĥ = B f with C B′ = I,   C(x, z) ∝ e^(−(x − z)² / 2σ²)")
+    symbols = msg("f: reported frequencies; σ: in steps of the scale; at the ends the tails are added")
     citation = (
         "Canonne, C. L., Kamath, G., Steinke, T. (2022). The discrete Gaussian for differential privacy. Journal of "
         "Privacy and Confidentiality 12(1)."
@@ -73,7 +73,7 @@ def discrete_gaussian(options: int, sigma: Number) -> Mechanism:
     total = weights[0] + 2 * sum(weights[1:], Fraction(0))
     tails = [sum(weights[k:], Fraction(0)) for k in range(last + 1)]
     rows = [
-        [_kept((tails if z in (0, last) else weights)[abs(x - z)] / total) for z in range(last + 1)]
+        [_truncated((tails if z in (0, last) else weights)[abs(x - z)] / total) for z in range(last + 1)]
         for x in range(last + 1)
     ]
     channel = Channel.from_weights(rows)
@@ -92,7 +92,7 @@ def _weights(width: Fraction, last: int) -> list[Fraction]:
     return weights
 
 
-def _kept(chance: Fraction) -> Fraction:
+def _truncated(chance: Fraction) -> Fraction:
     """Leave out what is too small for an integer out of 2^53, and more digits than that needs."""
     if chance * SCALE >= 1:
         return Fraction(int(chance * 2**90), 2**90)

@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from hushpoll_client.exact import Number
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .ordered import PRECISE, Ordered, rational
@@ -17,14 +18,16 @@ class Exponential(Ordered):
     """Report a point with a chance that falls exponentially with its distance from the answer."""
 
     name = "exponential"
-    label = "Exponential mechanism"
-    help = "The device reports a point of the scale; points near the answer are likelier than distant ones."
-    design = (
+    label = msg("Exponential mechanism")
+    help = msg(
+        "The device reports a point of the scale; points near the answer are likelier than distant ones."
+    )
+    design = msg(
         "the exponential mechanism (the device reports a point of the scale with a chance that falls exponentially "
         "with its distance from the answer)"
     )
-    formula = "ĥ = B f with C B′ = I,   C(x, z) = e^(−ε |x − z| / m) / Σ"
-    symbols = "f: reported frequencies; m: steps from one end to the other; Σ: the sum over the row"
+    formula = msg("ĥ = B f with C B′ = I,   C(x, z) = e^(−ε |x − z| / m) / Σ")
+    symbols = msg("f: reported frequencies; m: steps from one end to the other; Σ: the sum over the row")
     citation = (
         "McSherry, F., Talwar, K. (2007). Mechanism design via differential privacy. 48th IEEE Symposium on "
         "Foundations of Computer Science, 94–103."

@@ -24,16 +24,16 @@ class Forced(Mechanism):
 
     name = "forced"
     in_base_bundle = True
-    label = "Forced response"
-    help = (
+    label = msg("Forced response")
+    help = msg(
         "With known shares the device reports a fixed option whatever the truth. A share of 0 for an option makes a"
         " report of it a proof: its privacy is then unbounded."
     )
-    design = (
+    design = msg(
         "forced response (with fixed probabilities the device reports a given option whatever was chosen)"
     )
     formula = "ĥₖ = (fₖ − uₖ) / (1 − Σ u)"
-    symbols = "fₖ: reported frequency of option k; uₖ: forced share of option k"
+    symbols = msg("fₖ: reported frequency of option k; uₖ: forced share of option k")
     citation = (
         "Boruch, R. F. (1971). Assuring confidentiality of responses in social research: a note on strategies. "
         "The American Sociologist 6, 308–311."

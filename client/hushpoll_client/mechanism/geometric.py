@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from hushpoll_client.exact import Number
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .ordered import PRECISE, Ordered, rational
@@ -17,14 +18,18 @@ class Geometric(Ordered):
     """Add two-sided geometric noise to the answer's place and clamp it to the ends."""
 
     name = "geometric"
-    label = "Geometric noise"
-    help = "The device moves the answer along the scale by random steps; few steps are likelier than many."
-    design = (
+    label = msg("Geometric noise")
+    help = msg(
+        "The device moves the answer along the scale by random steps; few steps are likelier than many."
+    )
+    design = msg(
         "the geometric mechanism (the device adds two-sided geometric noise to the answer's place on the scale and "
         "clamps it to the ends; the chance falls by e^(−ε/m) with each of the scale's m steps)"
     )
-    formula = "ĥ = B f with C B′ = I,   C(x, z) ∝ α^|x − z|,   α = e^(−ε/m)"
-    symbols = "f: reported frequencies; m: steps from one end to the other; at the ends the tails are added"
+    formula = msg("ĥ = B f with C B′ = I,   C(x, z) ∝ α^|x − z|,   α = e^(−ε/m)")
+    symbols = msg(
+        "f: reported frequencies; m: steps from one end to the other; at the ends the tails are added"
+    )
     citation = (
         "Ghosh, A., Roughgarden, T., Sundararajan, M. (2012). Universally utility-maximizing privacy mechanisms. SIAM "
         "Journal on Computing 41, 1673–1693."

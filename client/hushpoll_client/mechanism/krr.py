@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hushpoll_client.exact import Number, read_decimal, spell
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, krr_channel
 from .parameters import EPSILON, Parameter
@@ -18,13 +19,15 @@ class Krr(Mechanism):
 
     name = "krr"
     in_base_bundle = True
-    label = "K-ary randomized response"
-    help = "The device reports the chosen option with a known probability, else one of the others, all alike."
-    design = (
+    label = msg("K-ary randomized response")
+    help = msg(
+        "The device reports the chosen option with a known probability, else one of the others, all alike."
+    )
+    design = msg(
         "K-ary randomized response (the chosen option is e^ε times as likely to be reported as any other)"
     )
     formula = "ĥₖ = (fₖ − p₀) / (p₀ (e^ε − 1)),   p₀ = 1 / (K − 1 + e^ε)"
-    symbols = "fₖ: reported frequency of option k; K: number of options"
+    symbols = msg("fₖ: reported frequency of option k; K: number of options")
     citation = (
         "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
         "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444."

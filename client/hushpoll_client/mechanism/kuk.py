@@ -22,11 +22,11 @@ class Kuk(Mechanism):
     """Report how many of some cards are red, from a deck that depends on the true answer."""
 
     name = "kuk"
-    label = "Kuk's decks of cards"
-    help = "The device reports how many cards drawn from one of two decks are red."
-    design = "Kuk's design (the device reports how many cards drawn from one of two decks are red)"
-    formula = "p̂ = (r̄ / draws − ρ₀) / (ρ₁ − ρ₀)"
-    symbols = "r̄: mean number of red cards; ρ₁, ρ₀: share of red cards in the decks for Yes and No"
+    label = msg("Kuk's decks of cards")
+    help = msg("The device reports how many cards drawn from one of two decks are red.")
+    design = msg("Kuk's design (the device reports how many cards drawn from one of two decks are red)")
+    formula = msg("p̂ = (r̄ / draws − ρ₀) / (ρ₁ − ρ₀)")
+    symbols = msg("r̄: mean number of red cards; ρ₁, ρ₀: share of red cards in the decks for Yes and No")
     citation = "Kuk, A. Y. C. (1990). Asking sensitive questions indirectly. Biometrika 77, 436–438."
     declared_parameters: ClassVar[tuple[Parameter, ...]] = (RED, DRAWS)
     two_answers = True

@@ -22,22 +22,24 @@ class Mangat(Mechanism):
     """A Yes is reported as it is; a No is reported as No with a known probability, else as Yes."""
 
     name = "mangat"
-    label = "Mangat's design"
-    help = (
+    label = msg("Mangat's design")
+    help = msg(
         "A Yes is reported as Yes; a No is reported as No with a known probability, else as Yes. A No reveals a true"
         " No, so its epsilon is unbounded."
     )
-    design = "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)"
+    design = msg(
+        "Mangat's design (a Yes is reported as Yes; a No is reported as No with a fixed probability)"
+    )
     formula = "p̂ = (f − (1 − t)) / t"
-    symbols = "f: reported frequency of Yes; t: probability that a No is reported as No"
+    symbols = msg("f: reported frequency of Yes; t: probability that a No is reported as No")
     citation = (
         "Mangat, N. S. (1994). An improved randomized response strategy. Journal of the Royal Statistical "
         "Society B 56, 93–95."
     )
     declared_parameters: ClassVar[tuple[Parameter, ...]] = (
         truth_of(
-            "Mangat's t, the probability that a No is reported as No.",
-            "add the probability that a No is reported as No, such as 0.6",
+            msg("Mangat's t, the probability that a No is reported as No."),
+            msg("add the probability that a No is reported as No, such as 0.6"),
             alone=True,
         ),
     )

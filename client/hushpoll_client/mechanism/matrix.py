@@ -22,11 +22,11 @@ class Matrix(Mechanism):
     """A table made elsewhere: its integers are checked against the epsilon it states, nothing more."""
 
     name = "matrix"
-    label = "A table of your own"
-    help = "The device draws from a table that you give, one row of probabilities for each answer."
-    design = "a custom randomization table (its rows give the chance of each report for each answer)"
-    formula = "ĥ = B f with C B′ = I"
-    symbols = "f: reported frequencies; C: randomization table, row = true answer"
+    label = msg("A table of your own")
+    help = msg("The device draws from a table that you give, one row of probabilities for each answer.")
+    design = msg("a custom randomization table (its rows give the chance of each report for each answer)")
+    formula = msg("ĥ = B f with C B′ = I")
+    symbols = msg("f: reported frequencies; C: randomization table, row = true answer")
     citation = (
         "Chaudhuri, A., Mukerjee, R. (1988). Randomized Response: Theory and Techniques. Marcel Dekker."
     )

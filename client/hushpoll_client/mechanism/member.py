@@ -24,17 +24,17 @@ class Member(Mechanism):
     """A question of a block: its channels lead from its own answer to what a report that asked it says of it."""
 
     name: ClassVar[str] = "block"
-    label: ClassVar[str] = "Asked in a block"
-    help: ClassVar[str] = (
+    label: ClassVar[str] = msg("Asked in a block")
+    help: ClassVar[str] = msg(
         "The device draws some of the block's questions by an open coin, asks these, and sends their answers together:"
         " right with a known probability, else one of the other combinations."
     )
-    design: ClassVar[str] = (
+    design: ClassVar[str] = msg(
         "open sampling of questions with joint randomization (the device draws s of a block's questions at random, "
         "says which, and reports their joint answer by K-ary randomized response, K the number of joint answers)"
     )
     formula: ClassVar[str] = "p̂ᵢ = (fᵢ − w) / (1 − k·w),   w = (N/k) / (e^ε + N − 1)"
-    symbols: ClassVar[str] = (
+    symbols: ClassVar[str] = msg(
         "fᵢ: frequency of answer i among the reports that asked the question; k: its number of answers; N: number of "
         "joint answers of the questions asked together"
     )

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from hushpoll_client.exact import Number, exp_below
 from hushpoll_client.limits import MAX_OPTIONS
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .ordered import Ordered
@@ -17,14 +18,16 @@ class OneBit(Ordered):
     """Round the answer to an end of the scale at random, then flip that bit: the mean alone can be estimated."""
 
     name = "one_bit"
-    label = "One bit for the mean"
-    help = "The device rounds the answer to one end of the scale at random and flips that. Only the mean is learnt."
-    design = (
+    label = msg("One bit for the mean")
+    help = msg(
+        "The device rounds the answer to one end of the scale at random and flips that. Only the mean is learnt."
+    )
+    design = msg(
         "one-bit mean estimation (the device rounds the answer to one end of the scale at random so that the mean is "
         "right, then randomizes that bit)"
     )
-    formula = "mean = (e^ε + 1) / (e^ε − 1) · (2 f₁ − 1)"
-    symbols = "f₁: frequency of the upper end; the mean of points spread over [−1, 1]"
+    formula = msg("mean = (e^ε + 1) / (e^ε − 1) · (2 f₁ − 1)")
+    symbols = msg("f₁: frequency of the upper end; the mean of points spread over [−1, 1]")
     citation = (
         "Duchi, J. C., Jordan, M. I., Wainwright, M. J. (2018). Minimax optimal procedures for locally private "
         "estimation. Journal of the American Statistical Association 113, 182–201."

@@ -21,14 +21,16 @@ class OrPoll(DecoyMechanism):
 
     name = "or_poll"
     in_base_bundle = True
-    label = "OR-poll: an extra, harmless question"
-    help = (
+    label = msg("OR-poll: an extra, harmless question")
+    help = msg(
         "The device reports Yes if either answer is Yes. A No reveals two true Noes, so its epsilon is unbounded"
         " unless you also give an epsilon: then a coin on the device flips the result and the privacy is finite."
     )
-    design = "an OR-poll (the device reports Yes if the sensitive or the decoy question was answered Yes)"
+    design = msg(
+        "an OR-poll (the device reports Yes if the sensitive or the decoy question was answered Yes)"
+    )
     formula = "p̂ = (f − q) / (1 − q)"
-    symbols = "f: reported frequency of Yes; q: share of Yes to the decoy question"
+    symbols = msg("f: reported frequency of Yes; q: share of Yes to the decoy question")
     citation = (
         "Yu, J.-W., Tian, G.-L., Tang, M.-L. (2008). Two new models for survey sampling with sensitive "
         "characteristic: design and analysis. Metrika 67, 251–263."

@@ -23,17 +23,17 @@ class Padded(Mechanism):
     """Pad the ticked items with dummies to a fixed number; report one of them, or one of the others."""
 
     name = "padded"
-    label = "One of the ticked items, or another"
-    help = (
+    label = msg("One of the ticked items, or another")
+    help = msg(
         "The device fills up the ticked options with dummies to the largest number allowed, and reports one of these"
         " with a known probability, else one of the others."
     )
-    design = (
+    design = msg(
         "padding and sampling (the ticked items are padded with dummies to c; the device reports an item of that set, "
         "each e^ε times as likely as each other item)"
     )
     formula = "p̂ᵢ = (fᵢ − q) / (p − q),   p = e^ε / (m + c e^ε),   q = 1 / (m + c e^ε)"
-    symbols = "fᵢ: frequency of item i among the reports; m: items; c: most items that may be ticked"
+    symbols = msg("fᵢ: frequency of item i among the reports; m: items; c: most items that may be ticked")
     citation = (
         "Wang, T., Li, N., Jha, S. (2018). Locally differentially private frequent itemset mining. IEEE Symposium on "
         "Security and Privacy, 127–143."

@@ -96,67 +96,67 @@ class Parameter:
 
 _NUMBER = Shape("E")
 _SHARE = Shape("P")
-_OWN_EPSILON = "Epsilon of this question", "A positive number such as 1."
-_BEST = "A whole number; leave it empty for the best one."
+_OWN_EPSILON = msg("Epsilon of this question"), msg("A positive number such as 1.")
+_BEST = msg("A whole number; leave it empty for the best one.")
 
 EPSILON = Parameter(
     "epsilon",
     _NUMBER,
-    "Privacy parameter of one answer.",
-    "add a number such as 1.0",
+    msg("Privacy parameter of one answer."),
+    msg("add a number such as 1.0"),
     False,
     *_OWN_EPSILON,
 )
 FORCED = Parameter(
     "forced",
     Shape("U0,U1,...", listed=True),
-    "Forced share of each option.",
+    msg("Forced share of each option."),
     alone=True,
-    label="Forced share per option",
-    hint="One share per option, in their order (No, Yes), separated by commas: 1/6, 1/6.",
+    label=msg("Forced share per option"),
+    hint=msg("One share per option, in their order (No, Yes), separated by commas: 1/6, 1/6."),
 )
 DECOY_SHARE = Parameter(
     "decoy_share",
     Shape("Q"),
-    "Known share of Yes to the decoy question.",
-    label="Share",
-    hint="Such as 0.25 or 1/4; treated as known exactly.",
+    msg("Known share of Yes to the decoy question."),
+    label=msg("Share"),
+    hint=msg("Such as 0.25 or 1/4; treated as known exactly."),
 )
 DECOY_COUNTS = Parameter(
     "decoy_counts",
     Shape("YES,OF", listed=True, integer=True, length=2, example="412,1000"),
-    "The decoy share, estimated: Yes answers, of so many.",
+    msg("The decoy share, estimated: Yes answers, of so many."),
 )
 RED = Parameter(
     "red",
     Shape("P1,P0", listed=True, length=2, example="4/5,1/5"),
-    "Kuk: share of red cards if the truth is Yes, and if it is No.",
-    "give the shares of red cards as P1,P0",
+    msg("Kuk: share of red cards if the truth is Yes, and if it is No."),
+    msg("give the shares of red cards as P1,P0"),
 )
 DRAWS = Parameter(
-    "draws", Shape("R", integer=True), "Kuk: cards drawn per respondent (1 unless said otherwise)."
+    "draws", Shape("R", integer=True), msg("Kuk: cards drawn per respondent (1 unless said otherwise).")
 )
 SIZE = Parameter(
     "size",
     Shape("D", integer=True),
-    "Options in a reported set, 2 or more (the best number unless said otherwise).",
-    label="Options in a reported set",
+    msg("Options in a reported set, 2 or more (the best number unless said otherwise)."),
+    label=msg("Options in a reported set"),
     hint=_BEST,
     chosen=True,
 )
 ASK = Parameter(
     "ask",
     Shape("S", integer=True),
-    "Items that each device reports on (the best number unless said otherwise).",
-    label="Items that each device reports on",
+    msg("Items that each device reports on (the best number unless said otherwise)."),
+    label=msg("Items that each device reports on"),
     hint=_BEST,
     chosen=True,
 )
 SIGMA = Parameter(
     "sigma",
     Shape("W"),
-    "Width of Gaussian noise, in steps of the scale.",
-    "give a number of steps such as 2",
+    msg("Width of Gaussian noise, in steps of the scale."),
+    msg("give a number of steps such as 2"),
     alone=True,
 )
 CHANNEL = Parameter(
@@ -170,13 +170,14 @@ CHANNEL = Parameter(
 
 def flip_epsilon() -> Parameter:
     """Return the optional epsilon of a coin on the device after a decoy."""
-    coin = "Privacy parameter of a coin on the device after the decoy."
+    coin = msg("Privacy parameter of a coin on the device after the decoy.")
     return Parameter("epsilon", _NUMBER, coin, "", False, *_OWN_EPSILON)
 
 
 def truth_of(help: str, missing: str = "", alone: bool = False) -> Parameter:
     """Return the probability of the truth, which means something else in each mechanism."""
-    label, hint = "Probability of the truth", "A share or fraction, such as 0.75 or 3/4."
+    label = msg("Probability of the truth")
+    hint = msg("A share or fraction, such as 0.75 or 3/4.")
     return Parameter("truth", _SHARE, help, missing, alone, label, hint)
 
 

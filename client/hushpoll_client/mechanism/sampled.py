@@ -24,17 +24,19 @@ class Sampled(Mechanism):
     """Draw some of the items by an open coin; report whether they are ticked, jointly through K-ary response."""
 
     name = "sampled"
-    label = "Some items, drawn openly, reported together"
-    help = (
+    label = msg("Some items, drawn openly, reported together")
+    help = msg(
         "The device draws some of the options by an open coin and reports which of them are ticked, all together:"
         " right with a known probability, else one of the other combinations."
     )
-    design = (
+    design = msg(
         "open sampling with joint randomization (the device draws s of the m items at random, says which, and reports "
         "their joint answer by K-ary randomized response with K = 2^s)"
     )
     formula = "p̂ᵢ = (fᵢ − w) / (1 − 2w),   w = 2^(s−1) / (e^ε + 2^s − 1)"
-    symbols = "fᵢ: frequency of item i as ticked among the reports that asked it; s: items asked of a person"
+    symbols = msg(
+        "fᵢ: frequency of item i as ticked among the reports that asked it; s: items asked of a person"
+    )
     citation = (
         "Kairouz, P., Bonawitz, K., Ramage, D. (2016). Discrete distribution estimation under local privacy. "
         "Proceedings of the 33rd International Conference on Machine Learning, 2436–2444."

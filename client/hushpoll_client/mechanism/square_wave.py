@@ -7,6 +7,7 @@ from math import exp, expm1
 
 from hushpoll_client.exact import Number, exp_below
 from hushpoll_client.limits import MAX_TABLE
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .ordered import Ordered
@@ -18,14 +19,16 @@ class SquareWave(Ordered):
     """Report a place within some bins of the answer e^epsilon times as likely as one farther off."""
 
     name = "square_wave"
-    label = "Square wave"
-    help = "The device reports a place on a longer scale; places within some bins of the answer are likelier."
-    design = (
+    label = msg("Square wave")
+    help = msg(
+        "The device reports a place on a longer scale; places within some bins of the answer are likelier."
+    )
+    design = msg(
         "the square wave mechanism (the device reports a place on a scale that is longer by b bins at each end; places "
         "within b bins of the answer are e^ε times as likely as others)"
     )
-    formula = "ĥ = B f with C B′ = I,   C(x, z) ∝ e^ε if |x − z| ≤ b, else 1"
-    symbols = "f: reported frequencies; b: half the width of the wave, in bins"
+    formula = msg("ĥ = B f with C B′ = I,   C(x, z) ∝ e^ε if |x − z| ≤ b, else 1")
+    symbols = msg("f: reported frequencies; b: half the width of the wave, in bins")
     citation = (
         "Li, Z., Wang, T., Lopuhaä-Zwakenberg, M., Li, N., Škoric, B. (2020). Estimating numerical distributions under "
         "local differential privacy. ACM SIGMOD, 621–635."

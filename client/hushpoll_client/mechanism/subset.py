@@ -22,19 +22,19 @@ class Subset(Mechanism):
     """Report a random set of options that holds the chosen one with a known probability."""
 
     name = "subset"
-    label = "Subset selection"
-    help = (
+    label = msg("Subset selection")
+    help = msg(
         "The device reports a random set of options, which holds the chosen one with a known probability. The best for"
         " single shares where there are many options."
     )
-    design = (
+    design = msg(
         "subset selection (the device reports a random set of d options; a set that holds the chosen one is e^ε times "
         "as likely as one that does not)"
     )
     formula = (
         "ĥₖ = (fₖ − q) / (p − q),   p = d e^ε / (d e^ε + K − d),   q = (p (d − 1) + (1 − p) d) / (K − 1)"
     )
-    symbols = "fₖ: frequency of sets that hold option k; d: options in a set; K: number of options"
+    symbols = msg("fₖ: frequency of sets that hold option k; d: options in a set; K: number of options")
     citation = (
         "Ye, M., Barg, A. (2018). Optimal schemes for discrete distribution estimation under locally differential "
         "privacy. IEEE Transactions on Information Theory 64, 5662–5676."
@@ -73,9 +73,9 @@ def subset(options: int, epsilon: Number, size: int | None = None) -> Mechanism:
     if size is None:
         size = max(2, best_size(options, float(exponent)))
     if not is_whole(size) or not 2 <= size < options:
-        remedy = "leave it out for the best size"
+        remedy = msg("leave it out for the best size")
         if size == 1:
-            remedy = "use krr for sets of one option"
+            remedy = msg("use krr for sets of one option")
         problem = msg(
             "size must be a whole number from 2 to {most}, got {size!r}", most=options - 1, size=size
         )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from hushpoll_client.exact import Number
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .or_poll import OrPoll, or_poll
@@ -18,8 +19,8 @@ class Triangular(OrPoll):
     """Report Yes if either answer is, always without a coin."""
 
     name = "triangular"
-    label = "Triangular model"
-    design = "the triangular design (the device reports Yes if the sensitive or the decoy answer is Yes)"
+    label = msg("Triangular model")
+    design = msg("the triangular design (the device reports Yes if the sensitive or the decoy answer is Yes)")
     declared_parameters: ClassVar[tuple[Parameter, ...]] = (DECOY_SHARE, DECOY_COUNTS)
     in_surveys = False
 

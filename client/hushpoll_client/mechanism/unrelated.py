@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_share, spell
+from hushpoll_client.messages import msg
 
 from .base import Mechanism
 from .by_hand import Instruction, dice
@@ -22,13 +23,13 @@ class Unrelated(DecoyMechanism):
     """Answer the sensitive question with probability theta, else the decoy."""
 
     name = "unrelated"
-    label = "Unrelated question"
-    help = "Chance on the device decides whether the sensitive or the harmless question is answered."
-    design = (
+    label = msg("Unrelated question")
+    help = msg("Chance on the device decides whether the sensitive or the harmless question is answered.")
+    design = msg(
         "the unrelated-question design (with probability θ the sensitive question counts, else the decoy)"
     )
     formula = "p̂ = (f − (1 − θ) q) / θ"
-    symbols = (
+    symbols = msg(
         "f: reported frequency of Yes; θ: probability of the sensitive question; q: the decoy's share of Yes"
     )
     citation = (
@@ -37,8 +38,8 @@ class Unrelated(DecoyMechanism):
     )
     declared_parameters: ClassVar[tuple[Parameter, ...]] = (
         truth_of(
-            "Unrelated's theta, the chance of the sensitive question.",
-            "add the chance of the sensitive question, such as 0.7",
+            msg("Unrelated's theta, the chance of the sensitive question."),
+            msg("add the chance of the sensitive question, such as 0.7"),
         ),
         *DecoyMechanism.declared_parameters,
     )

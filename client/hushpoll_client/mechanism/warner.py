@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from hushpoll_client.channel import SCALE, Channel
 from hushpoll_client.errors import MechanismError
 from hushpoll_client.exact import Number, read_decimal, read_share, spell
+from hushpoll_client.messages import msg
 
 from .base import Mechanism, krr_channel
 from .by_hand import Instruction, coins_or_dice
@@ -25,18 +26,18 @@ class Warner(Mechanism):
 
     name = "warner"
     in_base_bundle = True
-    label = "Warner's randomized response"
-    help = "The device reports the true answer with a known probability, else the opposite."
-    design = "Warner's design (with probability φ the device reports the answer, otherwise the opposite)"
+    label = msg("Warner's randomized response")
+    help = msg("The device reports the true answer with a known probability, else the opposite.")
+    design = msg("Warner's design (with probability φ the device reports the answer, otherwise the opposite)")
     formula = "p̂ = (f − (1 − φ)) / (2φ − 1)"
-    symbols = "f: reported frequency of Yes; φ: probability that the answer is reported as it is"
+    symbols = msg("f: reported frequency of Yes; φ: probability that the answer is reported as it is")
     citation = (
         "Warner, S. L. (1965). Randomized response: a survey technique for eliminating evasive answer bias. "
         "Journal of the American Statistical Association 60, 63–69."
     )
     declared_parameters: ClassVar[tuple[Parameter, ...]] = (
         replace(EPSILON, missing=""),
-        truth_of("Warner's phi, the probability that the truth is reported (3/4 works).", alone=True),
+        truth_of(msg("Warner's phi, the probability that the truth is reported (3/4 works)."), alone=True),
     )
     one_of = (("epsilon", "truth"),)
     two_answers = True

@@ -51,8 +51,8 @@ def assurance(survey: Any) -> Assurance:
     at_fault = []
     if worst > _ODDS[-1]:
         at_fault = [entry for entry, ratio in entries if ratio == worst]
-    numbers = sorted(number for entry in at_fault for number in _places(survey, entry))
-    percentages = {_kept(entry) for entry in at_fault}
+    numbers = sorted(number for entry in at_fault for number in _numbers(survey, entry))
+    percentages = {_unchanged_of_100(entry) for entry in at_fault}
     return Assurance(
         TIERS[tier],
         len(entries) < len(survey.entries),
@@ -62,12 +62,12 @@ def assurance(survey: Any) -> Assurance:
     )
 
 
-def _places(survey: Any, entry: Any) -> list[int]:
+def _numbers(survey: Any, entry: Any) -> list[int]:
     names = getattr(entry, "questions", (entry.id,))
     return [number for number, question in enumerate(survey.questions, 1) if question.id in names]
 
 
-def _kept(entry: Any) -> int | None:
+def _unchanged_of_100(entry: Any) -> int | None:
     """Return how many of 100 reports are the answer; None unless that is one number for all answers, and most."""
     kind, mechanism = getattr(entry, "kind", None), entry.mechanism
     plain = kind is not None and kind.in_blocks and not mechanism.has_decoy and mechanism.reports_are_answers

@@ -18,8 +18,8 @@ from .question import Question, Wording
 
 __all__ = ["Block", "Outline", "read_outlines"]
 
-_PUBLISH_AGAIN = "ask the owner to publish it again"
-_FRESH_LINK = "do not answer; ask for a fresh link"
+_PUBLISH_AGAIN = msg("ask the owner to publish it again")
+_FRESH_LINK = msg("do not answer; ask for a fresh link")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Block:
         """Return a random rank: which questions are asked, for all to see."""
         return below(self.channel.ranks, draws)  # type: ignore[attr-defined]
 
-    def asked(self, rank: int) -> tuple[str, ...]:
+    def questions_at(self, rank: int) -> tuple[str, ...]:
         """Return the ids of the questions asked at a rank."""
         members: tuple[int, ...] = self.channel.members(rank)  # type: ignore[attr-defined]
         return tuple(self.questions[member] for member in members)
@@ -101,7 +101,7 @@ class Block:
         """Return the report for the members' answers; an answer that was not asked may be None."""
         if rank is None:
             rank = self.draw(draws)
-        asked_ids = self.asked(rank)
+        asked_ids = self.questions_at(rank)
         for question_id, answer in zip(self.questions, answers, strict=True):
             if question_id in asked_ids and answer is None:
                 raise ReportError(

@@ -114,7 +114,7 @@ def named_group(groups: Sequence[str], name: str | None) -> int | None:
 
 
 def check_sizes(groups: Sequence[str], sizes: Mapping[str, object]) -> list[int]:
-    """Check how many people each group has; give the numbers in the order of the groups."""
+    """Check how many people each group has; return the numbers in the order of the groups."""
     if not groups:
         raise SurveyError(("groups",), "this survey has none", "leave the sizes out")
     unknown = [name for name in sizes if name not in groups]

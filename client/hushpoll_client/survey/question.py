@@ -22,9 +22,9 @@ NOT_APPLICABLE = msg("does not apply")
 
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _COMMON = ("id", "kind", "text")
-_OUTSIDE = "remove it, or take the question out of its block"
-_FRESH_LINK = "do not answer; ask for a fresh link"
-_PUBLISH_AGAIN = "ask the owner to publish it again"
+_OUTSIDE = msg("remove it, or take the question out of its block")
+_FRESH_LINK = msg("do not answer; ask for a fresh link")
+_PUBLISH_AGAIN = msg("ask the owner to publish it again")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Question(Wording):
 def read_question(value: object, earlier: Sequence[Question], published: bool) -> Question:
     """Return the question that a document describes, with its mechanism; raise SurveyError if it breaks a rule."""
     try:
-        return _read_alone(value, earlier, published)
+        return _read_outside_blocks(value, earlier, published)
     except SurveyError as error:
         raise SurveyError(error.path, error.problem, error.remedy, _valid_id(value)) from None
 
@@ -175,7 +175,7 @@ def _valid_id(value: object) -> str | None:
     return None
 
 
-def _read_alone(value: object, earlier: Sequence[Question], published: bool) -> Question:
+def _read_outside_blocks(value: object, earlier: Sequence[Question], published: bool) -> Question:
     at = ("questions", len(earlier))
     required = ("mechanism", "channel") if published else ("mechanism",)
     optional = () if published else ("channel",)

@@ -55,7 +55,7 @@ def changed_question(before: Any, after: Any) -> str:
     """Return what a survey asks otherwise than the one of the wave before; nothing where only the privacy changed."""
     old, new = before.questions, after.questions
     for number, (earlier, later) in enumerate(zip(old, new, strict=False), 1):
-        if _asked(earlier) != _asked(later):
+        if _without_mechanism(earlier) != _without_mechanism(later):
             return msg(
                 'question {place} ("{other}") {how}', place=number, other=later.id, how=_how(earlier, later)
             )
@@ -83,12 +83,15 @@ def changed_groups(before: Any, after: Any) -> str:
 def _how(earlier: Any, later: Any) -> str:
     """Return how a question differs from that of the wave before: by what is reported of it alone, or by more."""
     was, now = (question.answers.target for question in (earlier, later))
-    if {**_asked(earlier), "own": None} == {**_asked(later), "own": None} and was != now:
+    if {**_without_mechanism(earlier), "own": None} == {
+        **_without_mechanism(later),
+        "own": None,
+    } and was != now:
         return msg('reports another target ("{now}") than in the wave before ("{was}")', now=now, was=was)
     return msg("is not the one of the wave before")
 
 
-def _asked(question: Any) -> dict[str, Any]:
+def _without_mechanism(question: Any) -> dict[str, Any]:
     """Return what is asked, without how the answer is randomized."""
     written = question.document(published=False)
     kind_keys = set(question.kind.in_mechanism)

@@ -12,7 +12,7 @@ from hushpoll_client.messages import msg
 
 from .presentation import read_help, read_lines
 
-__all__ = ["MAX_LANGUAGES", "read_language", "read_translations", "wanted"]
+__all__ = ["MAX_LANGUAGES", "read_language", "read_translations", "translatable"]
 
 MAX_LANGUAGES = 12
 """Languages of one survey, its own among them."""
@@ -30,7 +30,7 @@ def read_language(value: object, at: Place) -> str:
     return value
 
 
-def wanted(document: Mapping[str, Any]) -> dict[str, Any]:
+def translatable(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a document that every translation must have, in the shape of a translation."""
     texts: dict[str, Any] = {"title": document["title"]}
     for key in ("intro", "consent", "thanks", "help"):
@@ -75,7 +75,7 @@ def read_translations(value: object, document: Mapping[str, Any], published: boo
         here = (*at, str(tag))
         if read_language(tag, here) == document["language"]:
             raise SurveyError(here, "is the language of the survey itself", "remove it here")
-        translations[str(tag)] = _texts(texts, here, wanted(document), published)
+        translations[str(tag)] = _texts(texts, here, translatable(document), published)
     return translations
 
 
@@ -95,7 +95,7 @@ def _texts(value: object, at: Place, original: Mapping[str, Any], published: boo
         fields["questions"], (*at, "questions"), tuple(original["questions"]), published=published
     )
     translation["questions"] = {
-        name: _asked(texts, (*at, "questions", name), original["questions"][name], published)
+        name: _question_texts(texts, (*at, "questions", name), original["questions"][name], published)
         for name, texts in questions.items()
     }
     return translation
@@ -119,7 +119,7 @@ def _sections(value: object, at: Place, original: list[Any], published: bool) ->
     return sections
 
 
-def _asked(value: object, at: Place, original: Mapping[str, Any], published: bool) -> dict[str, Any]:
+def _question_texts(value: object, at: Place, original: Mapping[str, Any], published: bool) -> dict[str, Any]:
     fields = read_fields(value, at, tuple(original), published=published)
     translation: dict[str, Any] = {}
     for key, source in original.items():

@@ -36,10 +36,10 @@ def _progress() -> Iterator[Progress]:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
 def backup(file: Path, as_json: bool) -> None:
-    """Write all that the server keeps, as it is at this moment, into the new FILE (mode 0600), and read it back.
+    """Write everything the server stores into the new FILE (mode 0600), as of this moment, and read it back.
 
-    The server may go on running. If it is interrupted, the same command goes on. The secret key is not in the file;
-    reports that wait stay encrypted. Keep the key somewhere else.
+    The server can stay running. To resume an interrupted backup, run the same command again. The secret key is not in
+    the file, and waiting reports stay encrypted. Keep the key in another place.
 
     \b
     Example:
@@ -68,8 +68,8 @@ def backup(file: Path, as_json: bool) -> None:
 def restore(file: Path, as_json: bool) -> None:
     """Put the backup FILE into an empty database (DATA or DATABASE_URL, of either kind) and read it back.
 
-    The database's secret key must be in its place first. If it is interrupted, the same command goes on. Where root
-    runs it, the database and the key in DATA are given to the owner of that folder.
+    Put the database's secret key in its place first. To resume an interrupted restore, run the same command again. If
+    root runs it, the database and the key in DATA are given to the owner of that folder.
 
     \b
     Example:

@@ -30,11 +30,11 @@ class _Found(NamedTuple):
     """What a recount of one survey shows."""
 
     state: SurveyState
-    made: Recount
+    recount: Recount
     differences: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"hash": self.state.hash, "n": self.made.n, "differences": self.differences}
+        return {"hash": self.state.hash, "n": self.recount.n, "differences": self.differences}
 
 
 @click.command()
@@ -79,12 +79,15 @@ def _wanted(store: Store, hashes: tuple[str, ...]) -> list[SurveyState]:
 def _print(check: _Found, repair: bool) -> None:
     name = f"{check.state.hash[:12]}  {check.state.title}"
     if not check.differences:
-        click.echo(f"{name}: {check.made.n:,} reports, the counts are right.")
+        click.echo(f"{name}: {check.recount.n:,} reports, the counts are right.")
         return
-    click.echo(f"{name}: {check.made.n:,} reports, {len(check.differences)} counts are DIFFERENT:")
+    click.echo(f"{name}: {check.recount.n:,} reports, {len(check.differences)} counts are DIFFERENT:")
     for difference in check.differences:
         click.echo(f"  {difference}")
-    click.echo("  They were written again." if repair else "  Write them again with --repair.")
+    if repair:
+        click.echo("  They were written again.")
+    else:
+        click.echo("  Write them again with --repair.")
 
 
 def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
@@ -98,9 +101,9 @@ def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
                 before = recount.n
                 recount.add(chunk)
                 bar.update(recount.n - before)
-    differences = (
-        [] if recount.n == sealed else [f"{recount.n:,} reports are sealed, {sealed:,} are said to be"]
-    )
+    differences = []
+    if recount.n != sealed:
+        differences = [f"{recount.n:,} reports are sealed, {sealed:,} are said to be"]
     for key in sorted({*stored, *recount.cells}):
         wrong = _wrong(stored.get(key), recount.cells.get(key))
         if wrong:
@@ -112,22 +115,25 @@ def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
 
 def _wrong(stored: Any, recounted: Any) -> str:
     if stored is None or recounted is None:
-        return (
-            ""
-            if not any(stored or recounted)
-            else "is not kept"
-            if stored is None
-            else "is kept, but has no reports"
-        )
+        if not any(stored or recounted):
+            return ""
+        if stored is None:
+            return "is not kept"
+        return "is kept, but has no reports"
     if len(stored) != len(recounted):
         return f"{len(stored)} counts are kept, there are {len(recounted)}"
     off = sum(first != second for first, second in zip(stored, recounted, strict=True))
-    return f"{off} of {len(recounted)} counts differ" if off else ""
+    if off:
+        return f"{off} of {len(recounted)} counts differ"
+    return ""
 
 
 def _named(survey: Survey, key: Place) -> str:
-    group = f" of {survey.groups[key.grp]}" if survey.groups and not key.by else ""
-    return f"{key.part}{f' by {key.by}' if key.by else ''}{group}"
+    if key.by:
+        return f"{key.part} by {key.by}"
+    if survey.groups:
+        return f"{key.part} of {survey.groups[key.grp]}"
+    return str(key.part)
 
 
 def _repair(store: Store, number: int, recount: Recount) -> None:

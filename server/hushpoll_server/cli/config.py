@@ -42,7 +42,9 @@ def config(as_json: bool) -> int:
 
 def _document(settings: Settings, configuration: Config, checks: list[Check]) -> dict[str, object]:
     rows = {name: {"value": _value(configuration, name), "source": settings.source(name)} for name in NAMES}
-    file = None if settings.file is None else str(settings.file)
+    file = None
+    if settings.file is not None:
+        file = str(settings.file)
     return {"file": file, "settings": rows, "checks": [check._asdict() for check in checks]}
 
 
@@ -50,11 +52,16 @@ def _print(settings: Settings, configuration: Config, checks: list[Check]) -> No
     click.echo(f"Settings file: {settings.file or 'none'}")
     for name in NAMES:
         value = _value(configuration, name)
-        text = " ".join(value) if isinstance(value, list) else str(value)
+        if isinstance(value, list):
+            text = " ".join(value)
+        else:
+            text = str(value)
         click.echo(f"{name:20} {text or '-':30} {settings.source(name)}")
     click.echo("")
     for check in checks:
-        remedy = f"; {check.remedy}" if check.remedy and check.status != OK else ""
+        remedy = ""
+        if check.remedy and check.status != OK:
+            remedy = f"; {check.remedy}"
         click.echo(f"{check.status:8} {check.name}: {check.detail}{remedy}")
 
 
@@ -68,6 +75,8 @@ def _value(configuration: Config, name: str) -> str | int | float | list[str]:
     if name == "oidc_client_secret":
         return "***" if value else ""
     if isinstance(value, str):
-        return _PASSWORD.sub(r"\1\2***", value) if name in ("database_url", "smtp_url") else value
+        if name in ("database_url", "smtp_url"):
+            return _PASSWORD.sub(r"\1\2***", value)
+        return value
     assert isinstance(value, (int, float))
     return value

@@ -126,10 +126,10 @@ def own_server(folder: Path, port: int) -> Iterator[str]:
         with contextlib.suppress(SubmitError, IndexError):  # it ended before it named an address
             address = Link.parse(process.stdout.readline().decode().split()[-1]).server
         if address is None or not _answers(address, process):
-            log_lines = (folder / "server.log").read_text("utf-8").strip().splitlines()
-            raise HushpollError(
-                f"the server did not start: {log_lines[-1] if log_lines else 'it log_lines nothing'}"
-            )
+            reason = "it printed nothing"
+            if lines := (folder / "server.log").read_text("utf-8").strip().splitlines():
+                reason = lines[-1]
+            raise HushpollError(f"the server did not start: {reason}")
         yield address
     finally:
         process.terminate()

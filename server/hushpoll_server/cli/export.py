@@ -69,12 +69,14 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
             state = store.state(survey_hash)
             assert state is not None
             refuse_small_export(state)
-            apart = state.seen_apart
+            apart = state.min_distinguishable_batch
             if parts is None:
-                files = write_export(survey, records, folder, level, state.fewest, apart)
+                files = write_export(survey, records, folder, level, state.display_threshold, apart)
             else:
                 # Groups only grow: what is large enough before the first part is so after the last.
-                groups = CountsCache().get(store, survey, FIELD).groups if survey.groups else None
+                groups = None
+                if survey.groups:
+                    groups = CountsCache().get(store, survey, FIELD).groups
                 total = store.sealed_count(survey_hash)
                 files = write_large_export(
                     survey, records, folder, level, rows=parts, n=total, shown_groups=groups, batch=apart

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +12,19 @@ from hushpoll_analysis.results.formats import (
     by_file_name,
     format_by_name,
 )
-from hushpoll_client import HushpollError, Survey
+from hushpoll_client import HushpollError
 from hushpoll_client.cli.output import read_survey
 from hushpoll_client.delivery.report import FEWEST_REPORTS
-from tqdm import tqdm
 
 from hushpoll_server.collect.seal import read_sealed
-from hushpoll_server.results.planned_margins import planned_margins
 
-from .group_sizes import read_sizes
+from .report_request import ENGINES, ReplicateOptions, ReportRequest, read_sample
 from .stored import find_survey, opened_store, say_what_is_left
 
 if TYPE_CHECKING:
     from hushpoll_analysis.results.survey import SurveyResults
 
     from hushpoll_server.store.surveys import Store
-
-ENGINES = ("duckdb", "spark")
 
 
 @click.command()
@@ -52,7 +43,7 @@ ENGINES = ("duckdb", "spark")
 @click.option(
     "--format",
     "form",
-    type=click.Choice([known.name for known in RESULTS_FORMATS]),
+    type=click.Choice([results_format.name for results_format in RESULTS_FORMATS]),
     help="Default: by the name of --out, or text.",
 )
 @click.option("--out", type=click.Path(), metavar="F", help="Write to this file.")
@@ -127,19 +118,12 @@ ENGINES = ("duckdb", "spark")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def report(
     survey: str,
-    data: str | None,
-    by: str | None,
-    form: str | None,
     out: str | None,
-    level: float,
-    minimum: int,
+    form: str | None,
     as_json: bool,
-    needed: tuple[str, ...],
     figures: str | None,
-    engine: str | None,
-    master: str | None,
     group_size: tuple[str, ...],
-    **sample: str | None,
+    **options: Any,
 ) -> None:
     """Estimate every question of a survey, with intervals, privacy, and the method in words.
 
@@ -156,46 +140,91 @@ def report(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other; give one of them")
-    name = "json" if as_json else form
-    chosen = by_file_name(out) if name is None else format_by_name(name)
-    keys = _sample_keys(data, sample)
-    _check_engine(data, engine, master)
-    if needed:
-        keys["needed"] = _margins(needed)
-    document = read_survey(survey) if Path(survey).is_file() else None
-    if document is not None and data is not None:
-        keys |= _sizes(document, group_size)
-        keys["batch"] = _released(document, data)
-        with _source(document, data, by, engine, master, keys) as source:
-            results = _make(document, source, by, level, minimum, None, keys)
+    if as_json:
+        chosen = format_by_name("json")
+    elif form is not None:
+        chosen = format_by_name(form)
     else:
-        with opened_store() as store:
-            survey_hash = document.hash if document is not None else find_survey(store, survey)
-            published = store.get_survey(survey_hash)
-            if published is None:
-                raise HushpollError(
-                    f"{survey}: this survey is not published here",
-                    "publish it, or give its reports with --data",
-                )
-            total = store.sealed_count(survey_hash) if data is None else None
-            keys.setdefault("needed", planned_margins(store, published))
-            keys |= _sizes(published, group_size)
-            keys |= _kept_sizes(store, published, keys)
-            if data is None:
-                _check_minimum(minimum)
-                sealed = read_sealed(store, survey_hash)
-                results = _make(published, sealed, by, level, minimum, total, keys)
-                _say_what_waits(store, survey_hash)
-            else:
-                with _source(published, data, by, engine, master, keys) as source:
-                    results = _make(published, source, by, level, minimum, total, keys)
+        chosen = by_file_name(out)
+    results = _results(survey, _request(**options), group_size)
     if figures is not None:
         _draw(results, figures)
     _write(results, chosen, out)
 
 
+def _request(
+    *,
+    data: str | None,
+    by: str | None,
+    level: float,
+    minimum: int,
+    needed: tuple[str, ...],
+    engine: str | None,
+    master: str | None,
+    **sample: str | None,
+) -> ReportRequest:
+    """Return the request of the command's options; raise UsageError if two of them contradict each other."""
+    anchor = sample.pop("anchor")
+    if anchor is not None and "=" not in anchor:
+        raise click.UsageError(f"--anchor {anchor}: write QUESTION=SHARE, as in --anchor never_born=0")
+    replicates = None
+    if sample["replicates"] is not None:
+        replicates = ReplicateOptions(
+            sample["replicates"],
+            str(sample["replicates_kind"]),
+            rho=sample["replicates_rho"],
+            scales=sample["replicates_scales"],
+        )
+    columns = {name: sample[name] for name in ("weights", "strata", "clusters")}
+    design = read_sample(data, columns, sample["population"], sample["na_action"], replicates)
+    if master is not None and engine != "spark":
+        raise click.UsageError("--master is Spark's address; give --engine spark with it")
+    if engine is not None and data is None:
+        raise click.UsageError("--engine counts files; name them with --data")
+    return ReportRequest(
+        by=by,
+        level=level,
+        minimum=minimum,
+        sample=design,
+        data=data,
+        engine=engine,
+        master=master,
+        anchor=anchor,
+        needed=_margins(needed),
+    )
+
+
+def _results(survey: str, request: ReportRequest, sizes: tuple[str, ...]) -> SurveyResults:
+    """Return the results of a survey's file and a file of reports, or of a survey in the store."""
+    document = None
+    if Path(survey).is_file():
+        document = read_survey(survey)
+    if document is not None and request.data is not None:
+        return request.for_file(document, sizes).estimate_from_files(document)
+    with opened_store() as store:
+        if document is not None:
+            survey_hash = document.hash
+        else:
+            survey_hash = find_survey(store, survey)
+        published = store.get_survey(survey_hash)
+        if published is None:
+            raise HushpollError(
+                f"{survey}: this survey is not published here",
+                "publish it, or give its reports with --data",
+            )
+        request = request.for_stored(store, published, sizes)
+        if request.data is not None:
+            return request.estimate_from_files(published)
+        _check_minimum(request.minimum)
+        results = request.estimate(
+            published, read_sealed(store, survey_hash), total=store.sealed_count(survey_hash)
+        )
+        _say_what_waits(store, survey_hash)
+        return results
+
+
 def _check_minimum(minimum: int) -> None:
-    """Raise UsageError where a report of the store would show what its pages do not."""
+    """Raise UsageError if a report of the store would show what its pages do not."""
     if minimum < FEWEST_REPORTS:
         raise click.UsageError(
             f"--minimum {minimum}: reports of this server are shown from {FEWEST_REPORTS} on;"
@@ -203,93 +232,10 @@ def _check_minimum(minimum: int) -> None:
         )
 
 
-def _check_engine(data: str | None, engine: str | None, master: str | None) -> None:
-    if master is not None and engine != "spark":
-        raise click.UsageError("--master is Spark's address; give --engine spark with it")
-    if engine is not None and data is None:
-        raise click.UsageError("--engine counts files; name them with --data")
-
-
-@contextmanager
-def _source(
-    survey: Survey,
-    data: str,
-    by: str | None,
-    engine: str | None,
-    master: str | None,
-    keys: dict[str, Any],
-) -> Iterator[Any]:
-    """Yield what the report is made of: counts of many files by a query engine, its table, or where the reports are."""
-    from hushpoll_analysis.data.arrow import are_many
-    from hushpoll_analysis.data.parts import engine_table
-
-    if engine is None and not (are_many(data) and find_spec("duckdb") and find_spec("ibis")):
-        yield data
-    elif not _needs_rows(keys, by):
-        yield _counts(survey, data, by, engine, master, keys)
-    elif engine != "spark":
-        yield data
-    elif "replicates" in keys:
-        raise click.UsageError(
-            "--replicates needs a row for each respondent, and Spark puts those together that are alike; leave --engine"
-            " out: at most a million reports are then read here"
-        )
-    else:
-        with engine_table(survey, data, engine, master) as table:
-            yield table
-
-
-def _counts(
-    survey: Survey,
-    data: str,
-    by: str | None,
-    engine: str | None,
-    master: str | None,
-    keys: dict[str, Any],
-) -> Any:
-    """Count many files by a query engine, jointly with the anchor too where there is one."""
-    from hushpoll_analysis.data.parts import tally_parts
-    from hushpoll_analysis.results.validity import anchor_of
-
-    count = partial(tally_parts, survey, data, engine=engine or ENGINES[0], master=master)
-    anchor = keys.get("anchor", survey.anchor and survey.anchor.question)
-    if anchor is not None:
-        question_id = anchor if "anchor" not in keys else anchor_of(survey, anchor)[0].id
-        keys["anchor_counts"] = count(question_id)
-    with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-        return count(by, progress=bar.update)
-
-
-def _needs_rows(keys: dict[str, Any], by: str | None) -> bool:
-    """Return whether something is asked for that counts do not tell."""
-    counted = by is None and isinstance(keys.get("population"), float)
-    named = ["weights", "strata", "clusters", "replicates", "na_action", *([] if counted else ["population"])]
-    return any(key in keys for key in named)
-
-
-def _sizes(survey: Survey, sizes: tuple[str, ...]) -> dict[str, Any]:
-    return {"population": read_sizes(survey.groups, sizes, "--group-size")} if sizes else {}
-
-
-def _released(survey: Survey, data: str) -> float | None:
-    from hushpoll_analysis.data.released import released_together
-
-    return released_together(survey, data)
-
-
-def _kept_sizes(store: Store, survey: Survey, keys: dict[str, Any]) -> dict[str, Any]:
-    """Return what the store knows of the groups: how few are shown together, and how many people each has."""
-    state = store.state(survey.hash)
-    assert state is not None
-    options: dict[str, Any] = {"fewest": state.fewest, "batch": state.seen_apart}
-    sizes = state.group_sizes(survey)
-    if sizes and not set(keys) & {"population", "strata", "weights", "margins", "replicates"}:
-        options["population"] = sizes
-    return options
-
-
-def _margins(texts: tuple[str, ...]) -> dict[str, float] | float:
-    """Read the margins: one for all questions, or one each."""
+def _margins(texts: tuple[str, ...]) -> dict[str, float] | float | None:
+    """Return the margin for all questions, or one for each, or None if none is given."""
+    if not texts:
+        return None
     if len(texts) == 1 and "=" not in texts[0]:
         return _margin(texts[0])
     return {name: _margin(value, name) for name, _, value in (text.rpartition("=") for text in texts)}
@@ -322,7 +268,9 @@ def _draw(results: SurveyResults, folder: str) -> None:
 def _say_what_waits(store: Store, survey_hash: str) -> None:
     """Print to stderr why some reports that have arrived are not in the report."""
     state = store.state(survey_hash)
-    waiting = store.count(survey_hash) - state.sealed_n if state else 0
+    waiting = 0
+    if state:
+        waiting = store.count(survey_hash) - state.sealed_n
     if state and state.was_closed:
         say_what_is_left(store, survey_hash)
     elif state and waiting > 0:
@@ -331,67 +279,6 @@ def _say_what_waits(store: Store, survey_hash: str) -> None:
             f" at a time, when {2 * state.minimum_batch:,} wait; closing it counts the rest.",
             err=True,
         )
-
-
-def _make(
-    survey: Survey,
-    source: Any,
-    by: str | None,
-    level: float,
-    minimum: int,
-    total: int | None,
-    keys: dict[str, Any],
-) -> SurveyResults:
-    from hushpoll_analysis import report as make_report
-
-    with tqdm(total=total, unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
-        return make_report(survey, source, by=by, level=level, minimum=minimum, progress=bar.update, **keys)
-
-
-def _sample_keys(data: str | None, options: dict[str, str | None]) -> dict[str, Any]:
-    """Read how the respondents were sampled; columns belong to a file of reports."""
-    kind, anchor, na_action = (options.pop(key) for key in ("replicates_kind", "anchor", "na_action"))
-    prefix = options.pop("replicates")
-    factors = {key: options.pop(f"replicates_{key}") for key in ("rho", "scales")}
-    keys: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-    if anchor is not None:
-        if "=" not in anchor:
-            raise click.UsageError(f"--anchor {anchor}: write QUESTION=SHARE, as in --anchor never_born=0")
-        keys["anchor"] = anchor
-    if "population" in keys:
-        with contextlib.suppress(ValueError):
-            keys["population"] = float(keys["population"])
-    columns = [key for key, value in keys.items() if isinstance(value, str)]
-    if prefix is not None:
-        columns.append("replicates")
-    if columns and data is None:
-        raise click.UsageError(f"--{columns[0]} names a column; give the file that has it with --data")
-    if na_action is not None:
-        if data is None:
-            raise click.UsageError("--na-action is about the rows of a file; name it with --data")
-        keys["na_action"] = na_action
-    if prefix is not None and data is not None:
-        keys["replicates"] = _replicates(data, prefix, str(kind), **factors)
-    return keys
-
-
-def _replicates(data: str, prefix: str, kind: str, rho: str | None, scales: str | None) -> Any:
-    from hushpoll_analysis.data.arrow import files_at
-    from hushpoll_analysis.data.files import column_names
-    from hushpoll_analysis.sampling.replicates import Replicates
-
-    first = next(iter(files_at(data)), Path(data))
-    names = [name for name in column_names(first) if name.startswith(prefix)]
-    if not names:
-        raise click.UsageError(f"--replicates {prefix}: no column of {data} begins so")
-    try:
-        factor = None if rho is None else float(rho)
-        scale_list = None if scales is None else [float(number) for number in scales.split(",")]
-    except ValueError:
-        raise click.UsageError(
-            "--replicates-rho and --replicates-scales take numbers, such as 0.5 and 0.5,0.5"
-        ) from None
-    return Replicates(names, kind=kind, rho=factor, rscales=scale_list)
 
 
 def _write(results: SurveyResults, chosen: ResultsFormat, out: str | None) -> None:

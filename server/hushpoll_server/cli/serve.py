@@ -64,7 +64,9 @@ def _prepare(config: Config, new_key: bool) -> list[str]:
             click.echo(f"Warning: {warning}", err=True)
         demo, password = first_start(store)
         surveys = store.list_surveys()
-    survey_hash = demo if any(state.hash == demo for state in surveys) else surveys[0].hash
+    survey_hash = demo
+    if not any(state.hash == demo for state in surveys):
+        survey_hash = surveys[0].hash
     return _addresses(config, survey_hash, password)
 
 
@@ -80,7 +82,10 @@ def _become_gunicorn() -> None:
 
 def _listen(config: Config) -> socket.socket:
     """Take the port before anything else, to say in one line when it is taken."""
-    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    if ":" in config.host:
+        family = socket.AF_INET6
+    else:
+        family = socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

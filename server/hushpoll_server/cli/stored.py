@@ -78,7 +78,9 @@ def find_survey(store: Store, text: str) -> str:
     """Return the whole hash for its first signs."""
     hashes = [state.hash for state in store.list_surveys() if state.hash.startswith(text)]
     if len(text) < SHORTEST_PREFIX or len(hashes) != 1:
-        problem = "fits several surveys" if len(text) >= SHORTEST_PREFIX and hashes else "is not known here"
+        problem = "is not known here"
+        if len(text) >= SHORTEST_PREFIX and hashes:
+            problem = "fits several surveys"
         raise HushpollError(f"survey {text[:64]!r} {problem}", "see `hushpoll survey list`")
     return hashes[0]
 
@@ -86,7 +88,9 @@ def find_survey(store: Store, text: str) -> str:
 def say_what_is_left(store: Store, survey_hash: str) -> None:
     """Warn that reports of a closed survey still wait, where a backup or another node was in the way."""
     state = store.state(survey_hash)
-    waiting = store.count(survey_hash) - state.sealed_n if state and state.was_closed else 0
+    waiting = 0
+    if state and state.was_closed:
+        waiting = store.count(survey_hash) - state.sealed_n
     if waiting > 0:
         click.echo(
             f"{waiting:,} more waiting to be counted: something else, a backup perhaps, keeps them;"

@@ -59,9 +59,11 @@ def publish(
     """
     document = read_survey(file)
     with opened_store() as store:
+        if owner is not None:
+            owner = check_owner(store, owner)
         new = store.publish(
             document,
-            None if owner is None else check_owner(store, owner),
+            owner,
             target_n=target,
             results_public=public_results,
             results_live=live_results,
@@ -78,7 +80,8 @@ def publish(
         extra = {key: value for key, value in more.items() if value}
         print_json({"hash": document.hash, "url": url, "new": new, **extra})
         return
-    click.echo(f"{'Published' if new else 'Published before'}: {document.title}")
+    event = "Published" if new else "Published before"
+    click.echo(f"{event}: {document.title}")
     click.echo(f"hash  {document.hash}\nurl   {url}")
     for group, link in links.items():
         click.echo(f"      {link}  for {group}")
@@ -125,7 +128,10 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
     """
     with opened_store() as store:
         survey_hash = find_survey(store, hash_)
-        closing.close(store, survey_hash, on.date() if on else None, at, actor=COMMAND_LINE)
+        last_day = None
+        if on:
+            last_day = on.date()
+        closing.close(store, survey_hash, last_day, at, actor=COMMAND_LINE)
         if on or at:
             record(store, COMMAND_LINE, "closing planned", survey_hash)
         say_what_is_left(store, survey_hash)
@@ -137,8 +143,11 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
     elif item["state"] == "closed":
         click.echo(f"Closed: {item['title']}, {item['received']} reports")
     else:
-        ends = [f"after {item['closes_on']}"] if item["closes_on"] else []
-        ends += [f"at {item['closes_at']} reports"] if item["closes_at"] else []
+        ends = []
+        if item["closes_on"]:
+            ends.append(f"after {item['closes_on']}")
+        if item["closes_at"]:
+            ends.append(f"at {item['closes_at']} reports")
         click.echo(f"Closes {' or '.join(ends)}: {item['title']}, {item['received']} reports so far")
 
 
@@ -165,8 +174,10 @@ def reopen(hash_: str, as_json: bool) -> None:
         item = _describe(store, state)
     if as_json:
         print_json(item)
+    elif opened:
+        click.echo("Reports are accepted again.")
     else:
-        click.echo("Reports are taken again." if opened else "The survey is open.")
+        click.echo("The survey is open.")
 
 
 @click.command()
@@ -186,17 +197,17 @@ def sizes(hash_: str, sizes: tuple[str, ...], as_json: bool) -> None:
         survey_hash = find_survey(store, hash_)
         survey = store.get_survey(survey_hash)
         assert survey is not None
-        group_sizes = read_sizes(survey.groups, sizes, "sizes") if sizes else None
+        group_sizes = None
+        if sizes:
+            group_sizes = read_sizes(survey.groups, sizes, "sizes")
         store.set_group_sizes(survey_hash, group_sizes)
-        record(
-            store, COMMAND_LINE, "group sizes", survey_hash, "" if group_sizes is None else ", ".join(sizes)
-        )
+        record(store, COMMAND_LINE, "group sizes", survey_hash, ", ".join(sizes))
     if as_json:
         print_json({"hash": survey_hash, "sizes": group_sizes})
+    elif sizes:
+        click.echo("Results are weighted by group.")
     else:
-        click.echo(
-            "Results are not weighted by group." if group_sizes is None else "Results are weighted by group."
-        )
+        click.echo("Results are not weighted by group.")
 
 
 @click.command()
@@ -225,14 +236,12 @@ def invite(hash_: str, number: int, group: str | None, as_json: bool) -> None:
         record(store, COMMAND_LINE, "invitations made", survey_hash, detail)
         links = [survey_link(store.config.address, survey_hash, code, group_index) for code in codes]
     if as_json:
-        print_json(
-            {
-                "hash": survey_hash,
-                "fingerprint": fingerprint(survey_hash),
-                **({} if group is None else {"group": group}),
-                "invitations": [{"code": code, "url": url} for code, url in zip(codes, links, strict=True)],
-            }
-        )
+        document: dict[str, Any] = {"hash": survey_hash, "fingerprint": fingerprint(survey_hash)}
+        if group is not None:
+            document["group"] = group
+        pairs = zip(codes, links, strict=True)
+        document["invitations"] = [{"code": code, "url": url} for code, url in pairs]
+        print_json(document)
         return
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(["code", "url", "fingerprint"])
@@ -247,6 +256,12 @@ def _group(survey: Survey, name: str | None) -> int | None:
         raise click.UsageError(f"--group: {error.problem}; {error.remedy}") from None
 
 
+def _day(date: datetime.date | None) -> str | None:
+    if date is None:
+        return None
+    return date.isoformat()
+
+
 def _describe(store: Store, state: SurveyState) -> dict[str, Any]:
     return {
         "hash": state.hash,
@@ -255,9 +270,9 @@ def _describe(store: Store, state: SurveyState) -> dict[str, Any]:
         "received": store.count(state.hash),
         "sealed": state.sealed_n,
         "published_on": str(state.published_on),
-        "closes_on": str(state.closes_on) if state.closes_on else None,
+        "closes_on": _day(state.closes_on),
         "closes_at": state.closes_at,
-        "closed_on": str(state.closed_on) if state.closed_on else None,
+        "closed_on": _day(state.closed_on),
         "results_public": state.results_public,
         "results_live": state.results_live,
         "url": survey_link(store.config.address, state.hash),

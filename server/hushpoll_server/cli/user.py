@@ -38,10 +38,14 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
       hushpoll user add ada --role designer
       hushpoll user add karl --role analyst --generate
     """
-    chosen = None if generate or as_json else _ask()
+    chosen = None
+    if not (generate or as_json):
+        chosen = _ask()
     with opened_store() as store:
-        password = accounts.add_user(store, name, role, chosen)
-    _tell(name, role, None if chosen else password, as_json, "Added")
+        password: str | None = accounts.add_user(store, name, role, chosen)
+    if chosen:
+        password = None
+    _print_account("Added", name, role=role, password=password, as_json=as_json)
 
 
 @user.command(short_help="Set a new password; ends the account's sessions.")
@@ -50,11 +54,16 @@ def add(name: str, role: str, generate: bool, as_json: bool) -> None:
 @json_option
 def password(name: str, generate: bool, as_json: bool) -> None:
     """Set a new password for the account NAME and sign it out everywhere."""
-    chosen = None if generate or as_json else _ask()
+    chosen = None
+    if not (generate or as_json):
+        chosen = _ask()
     with opened_store() as store:
         new_password = chosen or passwords.new_password()
         accounts.set_password(store, name, new_password, actor=COMMAND_LINE)
-    _tell(name, None, None if chosen else new_password, as_json, "New password for")
+    printed = None
+    if not chosen:
+        printed = new_password
+    _print_account("New password for", name, password=printed, as_json=as_json)
 
 
 @user.command(short_help="Change a role, lock or unlock; ends the account's sessions.")
@@ -75,7 +84,9 @@ def change(name: str, role: str | None, lock: bool | None, second_factor_off: bo
         if second_factor_off:
             second_factor.turn_off(store, name, actor=COMMAND_LINE)
         if role is not None or lock is not None:
-            active = None if lock is None else not lock
+            active = None
+            if lock is not None:
+                active = not lock
             accounts.change_account(store, name, actor=COMMAND_LINE, role=role, active=active)
         (changed,) = [account for account in accounts.all_users(store) if account.name == name]
         guarded = second_factor.accounts_with(store)
@@ -96,9 +107,15 @@ def list_users(as_json: bool) -> None:
         print_json({"users": [_described(person, person.name in guarded) for person in people]})
         return
     for account in people:
-        notes = ["second factor"] if account.name in guarded else []
-        notes += [] if account.active else ["locked"]
-        click.echo(f"{account.role:8}  {account.name}" + (f"  ({', '.join(notes)})" if notes else ""))
+        notes = []
+        if account.name in guarded:
+            notes.append("second factor")
+        if not account.active:
+            notes.append("locked")
+        line = f"{account.role:8}  {account.name}"
+        if notes:
+            line += f"  ({', '.join(notes)})"
+        click.echo(line)
 
 
 def _described(user: accounts.User, guarded: bool) -> dict[str, object]:
@@ -195,10 +212,17 @@ def _ask() -> str | None:
     return password
 
 
-def _tell(name: str, role: str | None, password: str | None, as_json: bool, event: str) -> None:
+def _print_account(
+    event: str, name: str, *, role: str | None = None, password: str | None, as_json: bool
+) -> None:
+    document: dict[str, str | None] = {"name": name}
+    line = f"{event}: {name}"
+    if role:
+        document["role"] = role
+        line += f" ({role})"
     if as_json:
-        print_json({"name": name, **({"role": role} if role else {}), "password": password})
+        print_json({**document, "password": password})
         return
-    click.echo(f"{event}: {name}" + (f" ({role})" if role else ""))
+    click.echo(line)
     if password is not None:
         click.echo(f"Password, shown only now: {password}")

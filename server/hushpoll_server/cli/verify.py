@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from http.client import HTTPException
 from importlib.util import find_spec
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -60,9 +59,14 @@ def verify(url: str, as_json: bool) -> None:
             f"{url[:80]}: is not an address", "give one like https://survey.example.org/s/..."
         )
     check_pins()
-    link = Link.parse(url) if "/s/" in parts.path else None
+    link = None
+    if "/s/" in parts.path:
+        link = Link.parse(url)
     # All of the address before /s/: a server may answer otherwise below another path.
-    base = link.server if link else f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+    if link:
+        base = link.server
+    else:
+        base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
     opened = parts._replace(fragment="").geturl().removeprefix(base)
     says: list[str] = []
     compared = list(_compare(base, link, opened, says))
@@ -83,7 +87,10 @@ def _tell(compared: int, different: dict[str, list[str]], says: list[str]) -> No
     for line in says:
         click.echo(line)
     for address, headers in different.items():
-        click.echo(f"DIFFERENT  {address}" + (f"  (headers: {', '.join(headers)})" if headers else ""))
+        line = f"DIFFERENT  {address}"
+        if headers:
+            line += f"  (headers: {', '.join(headers)})"
+        click.echo(line)
     if different:
         click.echo(f"{len(different)} of {compared} files are not those of this release.")
     else:
@@ -104,8 +111,11 @@ def _compare(base: str, link: Link | None, opened: str, says: list[str]) -> Iter
         owned = read_back(server.get(opened).body.decode(errors="replace"))
         says += owned.lines()
     if find_spec("flask") is None:
-        yield from _compare_files(server, None if link is None else opened)
-        says += [] if link is None else [_PARTLY]
+        if link is None:
+            yield from _compare_files(server, None)
+        else:
+            yield from _compare_files(server, opened)
+            says.append(_PARTLY)
         return
     if link is not None and survey is not None:
         paths += [f"/api/surveys/{link.hash}", *_addresses(survey, opened)]
@@ -141,7 +151,9 @@ def page_difference(page: _Answer, static: str) -> list[str] | None:
     if scripts.run != [expected]:
         return []
     policy = dict(page.headers).get("content-security-policy", "")
-    return None if "script-src'self';" in policy else ["content-security-policy"]
+    if "script-src'self';" in policy:
+        return None
+    return ["content-security-policy"]
 
 
 class _Scripts(HTMLParser):
@@ -164,12 +176,14 @@ def _difference(answer: _Answer, expected: list[_Answer]) -> list[str] | None:
     if answer in expected:
         return None
     same = [candidate for candidate in expected if candidate.body == answer.body]
-    return sorted({name for name, _ in set(answer.headers) ^ set(same[0].headers)}) if same else []
+    if same:
+        return sorted({name for name, _ in set(answer.headers) ^ set(same[0].headers)})
+    return []
 
 
 def _addresses(survey: Survey, opened: str) -> list[str]:
+    from hushpoll_server.i18n.languages import LANGUAGES
     from hushpoll_server.respond.manifest import release
-    from hushpoll_server.spoken import LANGUAGES
 
     # The one that people open first: most links have a shorter address than the page's own.
     pages = [opened, *(f"/s/{survey.hash}?lang={name}" for name in LANGUAGES)]
@@ -201,7 +215,10 @@ def _rendered(
             set_day(store, survey.hash, owned.delete_on, "verify")
         app = create_app(config)
         answers: dict[str, list[_Answer]] = {path: [] for path in paths}
-        for is_closed, is_public in product((False, True), repeat=2) if survey else [(False, False)]:
+        states = [(False, False)]
+        if survey is not None:
+            states = [(False, False), (False, True), (True, False), (True, True)]
+        for is_closed, is_public in states:
             # Which of these a server should show is the owner's choice; that its page is one of them, the release's.
             if survey is not None:
                 if is_closed:

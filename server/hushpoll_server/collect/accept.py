@@ -77,7 +77,7 @@ class _New(NamedTuple):
     """A report to store, with the place of the invitation that it spends."""
 
     report: Incoming
-    place: int | None
+    position: int | None
 
 
 # All reports of one survey in one statement, whatever their number: digests and boxes are each one string of bytes, cut
@@ -104,11 +104,11 @@ _WAIT_FOR_STORING = text("LOCK TABLE inbox IN SHARE MODE")
 
 
 def wait_for_storing(tx: Connection) -> None:
-    """Let the reports that are being stored get to the disk, and all others wait, until this transaction is over.
+    """Wait for reports that are being stored, and make new ones wait until this transaction ends.
 
-    Whoever closes a survey asks for it first. On PostgreSQL a report whose statement began before the closing could
-    otherwise come to the inbox after it was read for the last time, to be released alone. Those who waited take their
-    snapshot afterwards and find the survey closed. A dump only reads and blocks nothing.
+    Closing a survey calls it first. On PostgreSQL a report whose statement began before the closing could otherwise
+    reach the inbox after its last reading, and be released alone. Reports that waited take their snapshot afterwards
+    and find the survey closed. A dump only reads and blocks nothing.
     """
     if tx.dialect.name == "postgresql":
         tx.execute(_WAIT_FOR_STORING)
@@ -179,7 +179,9 @@ def _judge(report: Incoming, snapshot: _Snapshot) -> Outcome:
     # The contract's order: a known id comes before closing and before a spent invitation.
     name = (report.survey, report.digest)
     if name in snapshot.waiting:
-        return Outcome.KNOWN if snapshot.waiting[name] == report.record else Outcome.OTHER_CONTENT
+        if snapshot.waiting[name] == report.record:
+            return Outcome.KNOWN
+        return Outcome.OTHER_CONTENT
     if name in snapshot.seen:
         return Outcome.KNOWN
     if not snapshot.states[report.survey].is_open or snapshot.room.get(report.survey, 1) <= 0:

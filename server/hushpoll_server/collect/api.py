@@ -95,7 +95,9 @@ def _invitation(survey: Survey) -> tuple[str, int | None]:
         value = strict_json.loads(body)
     except HushpollError:
         value = None
-    fields = dict(value) if isinstance(value, dict) else {}
+    fields = {}
+    if isinstance(value, dict):
+        fields = dict(value)
     code = fields.pop("invitation", None)
     group = fields.pop("group", None)
     if fields or not isinstance(code, str) or not 0 < len(code) <= LONGEST_CODE:

@@ -74,7 +74,9 @@ def plan(store: Store, survey_hash: str, on: datetime.date | None = None, at: in
                 msg("survey {survey!r} is not open", survey=survey_hash[:64]),
                 "only whoever runs the server can open it again (hushpoll survey reopen)",
             )
-        closed_on = today() if _is_reached(tx, row, at) else None
+        closed_on = None
+        if _is_reached(tx, row, at):
+            closed_on = today()
         values = {"closes_on": on, "closes_at": at, "closed_on": closed_on}
         tx.execute(update(surveys).where(surveys.c.number == row.number).values(**values))
     seal_due(store, wait=False)

@@ -113,7 +113,9 @@ class Intake:
         if lines[-1] == b"":
             lines.pop()
         if not 1 <= len(lines) <= MOST_IN_BATCH:
-            line = MOST_IN_BATCH + 1 if lines else 1
+            line = 1
+            if lines:
+                line = MOST_IN_BATCH + 1
             detail = (
                 f"line {line}: the body holds {len(lines)} reports; send 1 to {MOST_IN_BATCH}, one per line"
             )
@@ -154,7 +156,9 @@ class Intake:
     ) -> Incoming:
         """Check a report strictly and pack it; 422 says which item is wrong."""
         # The bytes that our own clients send need no JSON parser; every other spelling gets the strict one.
-        plain = None if published.asks_invitation else published.format.read_body(body, parsed_bodies)
+        plain = None
+        if not published.asks_invitation:
+            plain = published.format.read_body(body, parsed_bodies)
         if plain is not None:
             return self._incoming(published, bytes.fromhex(plain[0].decode()), plain[1])
         try:
@@ -194,7 +198,9 @@ def read_body(environ: Environ, mimetype: str, largest: int, drop_up_to: int) ->
     length = environ.get("CONTENT_LENGTH", "")
     if not length and not environ.get("wsgi.input_terminated"):
         return b""
-    expected = int(length) if length else None
+    expected = None
+    if length:
+        expected = int(length)
     body = _read(stream, largest + 1 if expected is None else min(expected, largest + 1))
     if len(body) <= largest and (expected is None or expected <= largest):
         if expected is not None and len(body) < expected:

@@ -26,7 +26,9 @@ def digest(survey_hash: str, code: str, group: int | None = None) -> bytes:
 
     The group that it belongs to is part of it: with another group a code is unknown, and no column says whose it is.
     """
-    named = code if group is None else f"g{group}.{code}"
+    named = code
+    if group is not None:
+        named = f"g{group}.{code}"
     return hashlib.sha256(b"invitation:" + bytes.fromhex(survey_hash) + named.encode()).digest()
 
 

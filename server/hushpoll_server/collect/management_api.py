@@ -82,9 +82,13 @@ def _wanted() -> tuple[int, str | None]:
         document = strict_json.loads(body)
     except HushpollError:
         document = None
-    rest = dict(document) if isinstance(document, dict) else {}
+    rest = {}
+    if isinstance(document, dict):
+        rest = dict(document)
     group = rest.pop("group", None)
-    number = rest.get("number") if len(rest) == 1 else None
+    number = None
+    if len(rest) == 1:
+        number = rest.get("number")
     if type(number) is not int:
         raise Problem(422, 'the body must be like {"number": 500}; correct it', item="number")
     if not isinstance(group, str | None):

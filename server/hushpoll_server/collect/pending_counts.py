@@ -1,4 +1,4 @@
-"""Counts that somebody read and that are worth storing: pages hand them over, and the maintenance thread writes them.
+"""Counts that a page has computed and that are worth storing; the maintenance thread writes them.
 
 Reading a page writes nothing. A table of two questions that no counts exist for is made by a scan of every report; it
 waits here until the next round of maintenance.

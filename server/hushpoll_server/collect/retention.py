@@ -1,8 +1,8 @@
 """Retention: on its day every report of a survey is deleted, and the audit log keeps a receipt.
 
-The survey's text stays, so that its links say what has become of it, and so do the keyed hashes of report ids, which
-hold nothing of a report: a device that sends again is told the truth. Addresses that invitations were sent to are
-deleted as soon as a survey is closed.
+The survey's text stays, so that its links can say what became of it. The keyed hashes of report ids stay too: they
+hold nothing of a report, and a device that sends again gets the right answer. Addresses that invitations were sent to
+are deleted when a survey closes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def keeping_of(store: Store, survey_hash: str) -> Keeping:
     columns = (keeping.c.embeddable, keeping.c.delete_on, keeping.c.deleted_on)
     with store.read() as tx:
         row = tx.execute(select(*columns).where(keeping.c.hash == survey_hash)).one_or_none()
-    return Keeping() if row is None else Keeping(*row)
+    if row is None:
+        return Keeping()
+    return Keeping(*row)
 
 
 def _say(store: Store, survey_hash: str, actor: str, action: str, detail: Detail, **values: object) -> None:
@@ -78,7 +80,10 @@ def set_day(store: Store, survey_hash: str, day: datetime.date | None, actor: st
         raise HushpollError(msg("{day} is not in the future", day=day), "choose a later day")
     if keeping_of(store, survey_hash).deleted_on is not None:
         raise HushpollError("the reports of this survey are deleted already", "there is nothing to plan")
-    detail = Detail("never") if day is None else Detail("on", day=day.isoformat())
+    if day is None:
+        detail = Detail("never")
+    else:
+        detail = Detail("on", day=day.isoformat())
     _say(store, survey_hash, actor, "deletion planned", detail, delete_on=day)
 
 
@@ -129,19 +134,19 @@ def _left(tx: object, state: SurveyState) -> int:
 
 
 def is_day_believed(store: Store, steady_seconds: float) -> bool:
-    """Return whether the clock may be believed so far that dates are kept by it, and keep the day where it may.
+    """Return whether the clock is trusted enough to act on planned dates; if so, store its day.
 
-    A server that starts with a clock that is ahead sees no jump. Its day is believed where it is close to the last
-    one that was believed, or after the clock has gone on steadily for a day, in which somebody can mend it.
+    A server that starts with a clock that is ahead sees no jump. Its day is trusted if it is close to the last trusted
+    day, or after the clock has run steadily for a day, in which an operator can correct it.
     """
     return _is_believed(store, _DAY, BELIEVED, steady_seconds)
 
 
 def may_delete(store: Store, steady_seconds: float) -> bool:
-    """Return whether the clock may be believed so far that reports are deleted by it, which nobody can undo.
+    """Return whether the clock is trusted enough to delete reports, which cannot be undone.
 
-    It has to have gone on steadily for an hour, in which a machine that booted with a wrong clock sets it. Where the
-    day is more than one later than the last on which this was true, for a day.
+    It must have run steadily for an hour, in which a machine that booted with a wrong clock sets it; for a day if its
+    day is more than one later than the last trusted day.
     """
     if steady_seconds < DELETION_SECONDS and not _is_kept(store, _DELETION_DAY):
         return False
@@ -160,7 +165,9 @@ def _is_believed(store: Store, name: str, at_once: datetime.timedelta, steady_se
     with store.read() as tx:
         stored_day = tx.execute(select(server_state.c.value).where(server_state.c.name == name)).scalar()
         # An older version kept none; whoever planned a deletion is in the log.
-        noted = None if stored_day else tx.execute(select(func.max(audit_log.c.at))).scalar()
+        noted = None
+        if not stored_day:
+            noted = tx.execute(select(func.max(audit_log.c.at))).scalar()
     if stored_day == str(day):
         return True
     last = day

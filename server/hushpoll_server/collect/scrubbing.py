@@ -1,7 +1,7 @@
 """What sealing and deleting leave behind in the files, and its removal.
 
-What is left behind is marked in the database, by the transaction that leaves it: whichever process comes next removes
-it, also where a command sealed, somebody read the table just then, and the command is over.
+The transaction that leaves something behind marks it in the database, and the next process removes it: also when a
+command sealed while another connection read the table, and the command has ended.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ _MARK = text(
     "INSERT INTO server_state (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
 )
 _INSERT_WAITING = {
-    asked: text(
+    with_invitations: text(
         f"INSERT INTO inbox (survey, digest, tag, box) {PLACES} SELECT :survey, substr(:digests, i * 16 + 1, 16),"  # noqa: S608
         f" {tag}, substr(:boxes, i * :width + 1, :width) FROM place"
-    ).bindparams(*binary("digests", "boxes", *(["tags"] if asked else [])), *whole("n", "survey", "width"))
-    for asked, tag in ((False, "NULL"), (True, "substr(:tags, i * 16 + 1, 16)"))
+    ).bindparams(
+        *binary("digests", "boxes", *(["tags"] if with_invitations else [])), *whole("n", "survey", "width")
+    )
+    for with_invitations, tag in ((False, "NULL"), (True, "substr(:tags, i * 16 + 1, 16)"))
 }
 
 
@@ -107,7 +109,9 @@ def lock_inbox(store: Store, tx: Connection, wait: bool) -> bool:
 def tidy(store: Store) -> None:
     """Remove what sealing or deleting left behind: also what an earlier one, or another process, could not."""
     for what, value in _left(store).items():
-        remove = _write_inbox_again if what == INBOX else partial(_remove_dead_rows, tables=_DEAD_IN[what])
+        remove = _write_inbox_again
+        if what != INBOX:
+            remove = partial(_remove_dead_rows, tables=_DEAD_IN[what])
         if _try(store, what, partial(remove, store)):
             with store.write() as tx:
                 mine = (server_state.c.name == what, server_state.c.value == value)
@@ -134,7 +138,7 @@ def _try(store: Store, what: str, remove: Callable[[], bool]) -> bool:
 
 
 def _write_inbox_again(store: Store) -> bool:
-    """Write what still waits again as a whole and in no order; False where another node is sealing or somebody reads.
+    """Rewrite the waiting reports as a whole and in no order; return False if another node is sealing or reading.
 
     On PostgreSQL deleted rows would stay in the file, in order of arrival, until a vacuum; TRUNCATE gives the file back
     at once. In SQLite's pages the rows that stay lie in the order in which they came.
@@ -186,7 +190,7 @@ def _empty(tx: Connection, table: Table) -> None:
 
 
 def _remove_dead_rows(store: Store, tables: tuple[Table, ...]) -> bool:
-    """Write PostgreSQL's tables anew without the dead rows; False where some have to stay, or somebody reads for long.
+    """Rewrite PostgreSQL's tables without the dead rows; return False if some must stay or a reader takes long.
 
     PostgreSQL keeps what an older reader, a backup perhaps, may still look at, and would copy it: a vacuum first tells
     whether there is such a thing. A vacuum alone gives the room of dead rows away and leaves their bytes in the pages.

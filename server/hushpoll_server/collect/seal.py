@@ -52,12 +52,12 @@ _PUT_OFF = 10.0
 
 
 def seal_due(store: Store, wait: bool = True, over: Event | None = None, by_day: bool = True) -> int:
-    """Seal every survey that has twice the minimum waiting in a group, or was closed; give the number sealed.
+    """Seal every survey that has twice the minimum waiting in a group, or was closed; return the number sealed.
 
-    Reports are opened and drawn before anybody has to wait, then sealed in parts: whoever sends one meanwhile waits
-    for one part, not for all. `wait` some seconds for another node that is sealing just now, or for a backup;
-    otherwise, and where that lasts, leave it to the server, which looks again. Ends after the part at hand where `over`
-    is set. Not `by_day`: nothing that is released once a day, because nobody knows which day it is.
+    Reports are opened and drawn before any sender has to wait, then sealed in parts: a report that arrives meanwhile
+    waits for one part, not for all. With `wait`, wait some seconds for a backup or for another node that is sealing;
+    otherwise, and if that takes longer, leave it to the server, which looks again. Stop after the present part if
+    `over` is set. Without `by_day`, release nothing that is released once a day: the day is not certain.
     """
     # What waits is opened once, however many people open a page of results at that moment.
     state = sealing_state(store)
@@ -121,7 +121,9 @@ def read_sealed(store: Store, survey_hash: str, wait: bool = True) -> Iterator[b
 
 def _state(tx: Connection, number: int) -> SurveyState | None:
     row = tx.execute(select(*SURVEY_STATE).where(surveys.c.number == number)).one_or_none()
-    return None if row is None else SurveyState.of(row)
+    if row is None:
+        return None
+    return SurveyState.of(row)
 
 
 def _due(tx: Connection, by_day: bool) -> list[SurveyState]:
@@ -189,7 +191,7 @@ class _Opened(NamedTuple):
 
     digest: bytes
     record: bytes
-    place: int | None
+    position: int | None
 
 
 class _Part(NamedTuple):
@@ -201,9 +203,7 @@ class _Part(NamedTuple):
 
 
 def may_release(state: SurveyState, by_day: bool) -> bool:
-    """Return whether an open survey's reports may be added today: where everybody reads results meanwhile, once a
-    day.
-    """
+    """Return whether an open survey's reports may be added today: once a day if its results are public."""
     return not state.results_live or (by_day and state.released_on != today())
 
 
@@ -225,7 +225,7 @@ def _seal_part(store: Store, tx: Connection, batch: _Part) -> None:
     assert published is not None
     # Companions are counted already.
     add_counts(tx, number, published.survey, [report.record for report in batch.reports])
-    positions = [report.place for report in batch.reports if report.place is not None]
+    positions = [report.position for report in batch.reports if report.position is not None]
     if positions:
         bits = {row.survey: bytes(row.bits) for row in tx.execute(select(spent))}
         bits[number] = marked(bits.get(number, b""), positions)
@@ -280,7 +280,9 @@ def _drawn(state: SurveyState, reports: list[_Opened], width: int) -> list[list[
 def _by_group(reports: list[_Opened], width: int) -> dict[bytes, list[_Opened]]:
     """Put reports together by the group that their records begin with."""
     if not width:
-        return {b"": reports} if reports else {}
+        if reports:
+            return {b"": reports}
+        return {}
     groups: dict[bytes, list[_Opened]] = {}
     for report in reports:
         groups.setdefault(report.record[:width], []).append(report)

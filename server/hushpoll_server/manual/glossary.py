@@ -9,7 +9,7 @@ from flask_babel import LazyString
 from flask_babel import lazy_gettext as later
 from markupsafe import Markup
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 __all__ = ["TERMS", "Term", "init_app", "term"]
 

@@ -30,7 +30,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer a scrape."""
         is_known = self.path == "/metrics"
-        body = self.exposition.text if is_known else b"see /metrics\n"
+        body = b"see /metrics\n"
+        if is_known:
+            body = self.exposition.text
         self.send_response(200 if is_known else 404)
         self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))

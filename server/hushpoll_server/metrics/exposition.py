@@ -68,17 +68,24 @@ class Exposition:
 
     def _inbox(self, readings: Readings, now: float) -> Iterator[Metric]:
         count = self._counts["inbox", ""]
-        waiting = count.published if readings.waiting is None else count.update(readings.waiting)
+        if readings.waiting is None:
+            waiting = count.published
+        else:
+            waiting = count.update(readings.waiting)
         yield _gauge("hushpoll_inbox_reports", "Reports that wait to be sealed, in fifties.", waiting)
         if not waiting:
             self._occupied_since = None
         elif self._occupied_since is None:
             self._occupied_since = now
-        age = 0.0 if self._occupied_since is None else now - self._occupied_since
+        age = 0.0
+        if self._occupied_since is not None:
+            age = now - self._occupied_since
         yield _gauge(
             "hushpoll_inbox_age_seconds", f"How long reports have waited: {_listed(AGES)}.", bucket(age, AGES)
         )
-        lag = now - readings.looked if readings.looked else 0.0
+        lag = 0.0
+        if readings.looked:
+            lag = now - readings.looked
         yield _gauge(
             "hushpoll_sealing_lag_seconds",
             f"Since all that was due was sealed: {_listed(LAGS)}.",

@@ -87,7 +87,9 @@ class InboxCount:
             self._thread = threading.Thread(target=self._look, daemon=True)
             self._thread.start()
         self._thread.join(_PATIENCE)
-        return None if self._thread.is_alive() else self._count
+        if self._thread.is_alive():
+            return None
+        return self._count
 
     def _look(self) -> None:
         # Opened for each look, once a minute: nothing is kept open to a database that went away.

@@ -19,9 +19,10 @@ from werkzeug.local import LocalProxy
 
 from hushpoll_server.compression import compress
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.translation import language
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
-from hushpoll_server.spoken import WORKSPACE_LANGUAGES, language
 
 from . import audit_log, sharing, tokens
 from .accounts import ROLES, User
@@ -41,15 +42,19 @@ _OPEN_TO_TOKENS = {"results.results": "results", "results.export": "export"}
 def signed_in() -> User | None:
     """Return the account of this request's session, or of its token where a token will do; asked once per request."""
     if "user" not in g:
-        token = None if unencrypted_from_elsewhere() else session.get("token")
-        g.user = session_user(get_store(), token) if isinstance(token, str) else None
+        token = None
+        if not unencrypted_from_elsewhere():
+            token = session.get("token")
+        g.user = None
+        if isinstance(token, str):
+            g.user = session_user(get_store(), token)
         if g.user is None and request.endpoint in _OPEN_TO_TOKENS:
             g.user = _bearer(_OPEN_TO_TOKENS[request.endpoint])
     return cast("User | None", g.user)
 
 
 def needed_account(scope: str) -> User:
-    """Return the account of this request's session, or of a token with that scope; 401 for everybody else."""
+    """Return the account of this request's session, or of a token with that scope; else raise a 401."""
     user = signed_in() or _bearer(scope)
     if user is None:
         detail = f"this needs an account's session, or a token with the scope {scope}; send it as Authorization: Bearer"
@@ -59,14 +64,16 @@ def needed_account(scope: str) -> User:
 
 
 def _bearer(scope: str) -> User | None:
-    # What crossed a network in the clear, a token or a session, may be somebody else's by now.
-    given = None if unencrypted_from_elsewhere() else request.authorization
-    if given is None or given.type != "bearer" or not given.token:
+    # A token or session that crossed a network unencrypted may have been copied.
+    authorization = None
+    if not unencrypted_from_elsewhere():
+        authorization = request.authorization
+    if authorization is None or authorization.type != "bearer" or not authorization.token:
         return None
-    found = tokens.bearer(get_store(), given.token, scope)
-    if found is None:
+    account = tokens.bearer(get_store(), authorization.token, scope)
+    if account is None:
         return None
-    user, g.token = found
+    user, g.token = account
     return user
 
 
@@ -86,9 +93,9 @@ def role_required(*roles: str) -> Callable[[View], View]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             user = signed_in()
             if user is None:
-                back = (
-                    (request.script_root + request.full_path).rstrip("?") if request.method == "GET" else None
-                )
+                back = None
+                if request.method == "GET":
+                    back = (request.script_root + request.full_path).rstrip("?")
                 return redirect(url_for("accounts.sign_in", next=back))
             if user.role not in roles:
                 abort(403)
@@ -116,7 +123,10 @@ def audit(action: str, subject: str, detail: str | Detail = "", tx: Connection |
         if isinstance(detail, str):
             detail = Detail("text", text=detail)
         detail = Detail(detail.key, **detail.values, token=g.token.label)
-    actor = user.name if user else audit_log.NOBODY
+    if user:
+        actor = user.name
+    else:
+        actor = audit_log.NOBODY
     if tx is None:
         audit_log.record(get_store(), actor, action, subject, detail)
     else:

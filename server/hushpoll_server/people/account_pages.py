@@ -17,8 +17,8 @@ from wtforms.widgets import CheckboxInput
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 
 from . import accounts, identities, passkeys, resetting, second_factor, sessions, tokens
 from .access import current_user, login_required
@@ -53,7 +53,7 @@ class PresentForm(FlaskForm):  # type: ignore[misc]
 
 
 def confirmed(view: View) -> View:
-    """Let nobody without a password in whose session is old: a fresh one stands for the password typed again."""
+    """Turn away an account without a password whose session is old: a new sign-in replaces typing it again."""
 
     @wraps(view)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -160,11 +160,12 @@ def change_email() -> Page:
 
 def _account_page(form: PasswordForm, email_form: EmailForm | None = None) -> str:
     store, name = get_store(), current_user.name
-    kept = email_form or EmailForm(formdata=None, email=resetting.email_of(store, name))
+    if email_form is None:
+        email_form = EmailForm(formdata=None, email=resetting.email_of(store, name))
     return render_template(
         "accounts/account.html",
         form=form,
-        email_form=kept,
+        email_form=email_form,
         has_password=identities.has_password(store, name),
         institution=store.config.oidc_name or _("your institution") if store.config.oidc_issuer else "",
         connected=identities.is_connected(store, name),
@@ -225,7 +226,7 @@ def set_up_second_factor() -> Page:
 @login_required
 @confirmed
 def turn_second_factor_off() -> Page:
-    """Ask for the password only, from now on."""
+    """Turn the second factor off."""
     form = PresentForm()
     status = status_of(form)
     if status is not None:
@@ -260,19 +261,20 @@ def renew_recovery_codes() -> Page:
 @confirmed
 def own_tokens() -> Page:
     """List, make and show (once) the tokens of one's own account."""
-    form, made = TokenForm(), None
+    form = TokenForm()
+    new_token = None
     status = status_of(form)
     if status is None:
         status = 200
         try:
-            made = tokens.make(
+            new_token = tokens.make(
                 get_store(), current_user.name, form.label.data, form.scopes.data, actor=current_user.name
             )
             form = TokenForm(formdata=None)
         except AccountError as error:
             form[error.field].errors, status = [sentence(error)], 422
     listed = tokens.of_account(get_store(), current_user.name)
-    return render_template("accounts/tokens.html", form=form, made=made, tokens=listed), status
+    return render_template("accounts/tokens.html", form=form, new_token=new_token, tokens=listed), status
 
 
 @bp.post("/account/tokens/revoke")

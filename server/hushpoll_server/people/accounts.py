@@ -22,7 +22,7 @@ ROLES = ("designer", "analyst", "admin")
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who may sign in."""
+    """An account that can sign in."""
 
     name: str
     role: str
@@ -144,5 +144,7 @@ def is_last_admin(tx: Connection, row: Row[Any]) -> bool:
     """Return whether an account is the only active admin's."""
     if row.role != "admin" or not row.active:
         return False
-    others = select(users.c.name).where(users.c.role == "admin", users.c.active, users.c.name != row.name)
-    return tx.execute(others).first() is None
+    other_admins = select(users.c.name).where(
+        users.c.role == "admin", users.c.active, users.c.name != row.name
+    )
+    return tx.execute(other_admins).first() is None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from flask_babel import lazy_gettext as later
 
-from hushpoll_server.spoken import day, gettext, in_digits, in_words, ngettext
+from hushpoll_server.i18n.translation import day, gettext, in_digits, in_words, ngettext
 
 from .audit_log import Entry
 

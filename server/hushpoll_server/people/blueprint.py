@@ -8,7 +8,8 @@ from typing import cast
 from flask import Blueprint, Flask, abort, redirect, request, url_for
 from werkzeug.wrappers import Response
 
-from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES, day
+from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.translation import CHOSEN, day
 
 from .access import cookies_are_secure, guard_forms, init_app, keep_private, local_path
 from .audit_text import detail_text
@@ -23,7 +24,7 @@ bp.after_request(keep_private)
 
 @bp.get("/language/<chosen>")
 def choose_language(chosen: str) -> Response:
-    """Speak this language in the workspace from now on, on this device, and go back to where it was chosen."""
+    """Set the language of the workspace on this device, and return to the page it was chosen on."""
     if chosen not in WORKSPACE_LANGUAGES:
         abort(404, "the workspace does not speak this language; choose one at the foot of a page")
     response = redirect(local_path(request.args.get("next")) or url_for("workspace.survey_list.home"))

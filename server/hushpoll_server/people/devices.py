@@ -1,8 +1,7 @@
-"""Devices on which an account has been used: tries from them are counted apart from everybody else's.
+"""Devices on which an account has been used: failed sign-ins from them are counted separately.
 
-Without this, anybody could lock an account out by failing on purpose. After signing in a device gets a cookie that
-says so ("device cookies", OWASP); it is worth nothing but a count of its own, and nothing at all once the password has
-changed.
+Without this, anyone could lock an account by failing on purpose. A device that has signed in gets a cookie ("device
+cookies", OWASP). The cookie gives a separate count and nothing else, and expires when the password changes.
 """
 
 from __future__ import annotations

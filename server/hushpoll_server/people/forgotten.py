@@ -15,7 +15,7 @@ from wtforms.validators import EqualTo, InputRequired, Length
 from hushpoll_server import mail
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 from . import resetting
 from .access import unencrypted_from_elsewhere

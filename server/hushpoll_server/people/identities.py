@@ -28,10 +28,10 @@ _STRENGTH = {"analyst": 0, "designer": 1, "admin": 2}
 
 
 def account_for(store: Store, issuer: str, claims: Mapping[str, Any]) -> Row[Any]:
-    """Return the account of somebody who signed in at the institution; make one for a newcomer.
+    """Return the account of a person who signed in at the institution; create one for a newcomer.
 
-    Roles come from the claim that the settings name, at each sign-in. Where they name none a newcomer is a locked
-    analyst, until an admin unlocks the account. Raises AccountError for whoever may not sign in.
+    Roles come at each sign-in from the claim that the settings name. If they name none, a newcomer is a locked analyst
+    until an admin unlocks the account. Raise AccountError if the person may not sign in.
     """
     subject = str(claims["sub"])
     role = _role(store.config, claims)
@@ -63,9 +63,9 @@ def _found_or_made(
         elif role and role != row.role and not is_last_admin(tx, row):
             tx.execute(update(users).where(users.c.name == row.name).values(role=role))
             note(tx, row.name, "account changed", row.name, Detail("account", role=role))
-        made = user_row(tx, row.name)
-        assert made is not None
-        return made
+        account = user_row(tx, row.name)
+        assert account is not None
+        return account
 
 
 def _row_of(tx: Connection, issuer: str, subject: str) -> Row[Any] | None:
@@ -78,7 +78,10 @@ def _make(tx: Connection, issuer: str, subject: str, name: str, role: str | None
     values = {"name": name, "role": role or "analyst", "password_hash": _NO_PASSWORD}
     tx.execute(insert(users).values(**values, created_at=now(), active=role is not None))
     tx.execute(insert(identities).values(issuer=issuer, subject=subject, user_name=name))
-    detail = Detail("account", role=role) if role else Detail("account", role="analyst", active=False)
+    if role:
+        detail = Detail("account", role=role)
+    else:
+        detail = Detail("account", role="analyst", active=False)
     note(tx, name, "account added", name, detail)
     row = user_row(tx, name)
     assert row is not None
@@ -91,11 +94,16 @@ def _role(config: Config, claims: Mapping[str, Any]) -> str | None:
         return None
     value: Any = claims
     # Some providers nest: realm_access.roles
-    for part in (
-        (config.oidc_role_claim,) if config.oidc_role_claim in claims else config.oidc_role_claim.split(".")
-    ):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    values = [value] if isinstance(value, str) else value
+    keys = [config.oidc_role_claim]
+    if config.oidc_role_claim not in claims:
+        keys = config.oidc_role_claim.split(".")
+    for key in keys:
+        if not isinstance(value, Mapping):
+            return ""
+        value = value.get(key)
+    values = value
+    if isinstance(value, str):
+        values = [value]
     if not isinstance(values, list):
         return ""
     roles = [role for text, role in config.oidc_roles if text in values]
@@ -106,7 +114,9 @@ def _free_name(tx: Connection, claims: Mapping[str, Any]) -> str:
     """Return a name that no account has, made from what the institution calls the person."""
     for claim in ("preferred_username", "name", "sub"):
         text = claims.get(claim)
-        name = _readable(text) if isinstance(text, str) else ""
+        name = ""
+        if isinstance(text, str):
+            name = _readable(text)
         if name:
             break
     else:
@@ -130,7 +140,7 @@ def _no_role() -> AccountError:
 
 
 def connect(store: Store, name: str, issuer: str, subject: str) -> None:
-    """Let somebody with an account sign in at the institution, too."""
+    """Connect an account to a sign-in at the institution."""
     with store.write() as tx:
         row = _row_of(tx, issuer, subject)
         if row is not None and row.name != name:

@@ -13,9 +13,9 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.security import Throttle
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
 
 from . import identities, openid, sessions
 from . import sign_in as signing_in
@@ -67,7 +67,7 @@ def sign_in_at_institution() -> Page:
 
 @bp.get("/sign-in/institution/return")
 def return_from_institution() -> Page:
-    """Take somebody who comes back from the provider."""
+    """Handle the return from the provider."""
     if unencrypted_from_elsewhere():
         return render_template("accounts/unencrypted.html"), 403
     _provider()
@@ -117,7 +117,7 @@ def disconnect_institution() -> Page:
 
 
 def _taken(journey: _Journey) -> Response:
-    """Sign somebody in, or connect their account."""
+    """Sign in, or connect the signed-in account."""
     store, provider = get_store(), _provider()
     if "error" in request.args or "code" not in request.args:
         raise AccountError("the institution did not sign you in", "try again, or use a password")

@@ -63,7 +63,9 @@ class Provider:
     def authorization_address(self, attempt: Attempt, *, again: bool = False) -> str:
         """Return where to send the browser; `again` asks for the password also where a session lasts there."""
         metadata = self.metadata()
-        more = {"prompt": "login"} if again else {}
+        more = {}
+        if again:
+            more = {"prompt": "login"}
         with self._session() as session:
             address, _ = session.create_authorization_url(
                 metadata["authorization_endpoint"],
@@ -134,16 +136,18 @@ class Provider:
 
         answer = requests.get(address, timeout=SECONDS)
         answer.raise_for_status()
-        found = answer.json()
-        if not isinstance(found, dict):
+        document = answer.json()
+        if not isinstance(document, dict):
             raise TypeError
-        return found
+        return document
 
     def _session(self) -> OAuth2Session:
         from authlib.integrations.requests_client import OAuth2Session
 
         methods = self._metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        method = "client_secret_basic" if "client_secret_basic" in methods else "client_secret_post"
+        method = "client_secret_post"
+        if "client_secret_basic" in methods:
+            method = "client_secret_basic"
         return OAuth2Session(
             self._config.oidc_client_id,
             self._config.oidc_client_secret or None,
@@ -199,8 +203,8 @@ class Provider:
             return self._keys
 
     def _lacks_something(self, claims: Mapping[str, Any]) -> bool:
-        needed = ["preferred_username", *filter(None, [self._config.oidc_role_claim])]
-        return any(name not in claims for name in needed)
+        required = ["preferred_username", *filter(None, [self._config.oidc_role_claim])]
+        return any(name not in claims for name in required)
 
 
 def _joined(claims: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

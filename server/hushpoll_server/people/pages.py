@@ -12,8 +12,8 @@ from wtforms.validators import InputRequired, Length, ValidationError
 from hushpoll_server import mail
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 
 from . import (
     account_pages,
@@ -138,26 +138,26 @@ def _sign_in_page(form: SignInForm) -> str:
 
 @bp.route("/sign-in/code", methods=["GET", "POST"])
 def sign_in_code() -> str | Response | tuple[str, int]:
-    """Ask for the second factor of somebody whose password was right."""
-    kept = session.get("half_way")
-    if kept is None or signing_in.half_way_row(get_store(), HalfWay(*kept[:3])) is None:
+    """Ask for the second factor after a correct password."""
+    half_way = session.get("half_way")
+    if half_way is None or signing_in.half_way_row(get_store(), HalfWay(*half_way[:3])) is None:
         session.pop("half_way", None)
         return redirect(url_for("accounts.sign_in"))
     form = CodeForm()
     status = 422 if form.is_submitted() else 200
     if form.validate_on_submit():
-        half, device = HalfWay(*kept[:3]), request.cookies.get(devices.COOKIE)
+        half, device = HalfWay(*half_way[:3]), request.cookies.get(devices.COOKIE)
         try:
             if form.credential.data:
                 begun = signing_in.finish_with_passkey(get_store(), half, form.credential.data, device)
             else:
                 begun = signing_in.finish_with_code(get_store(), half, form.code.data, device)
             if begun is not None:
-                return _enter(begun, kept[3])
+                return _enter(begun, half_way[3])
             form.code.errors = [_refused(form)]
         except AccountError as error:
             form.code.errors, status = [sentence(error)], 429
-    return _code_page(form, kept[0]), status
+    return _code_page(form, half_way[0]), status
 
 
 def _refused(form: CodeForm) -> str:
@@ -177,8 +177,8 @@ def _code_page(form: CodeForm, name: str) -> str:
 
 
 def _enter(begun: SignedIn, back: str | None) -> Response:
-    """Let somebody in, and remember the device."""
-    # A session made before signing in may be known to somebody else: begin a new one.
+    """Start the session, and remember the device."""
+    # A session new_password before signing in may be known to somebody else: begin a new one.
     session.clear()
     session["token"] = begun.token
     response = redirect(local_path(back) or url_for("workspace.survey_list.home"))
@@ -209,19 +209,19 @@ def sign_out() -> Response:
 def list_accounts() -> str | Response | tuple[str, int]:
     """List and add accounts."""
     form = AddAccountForm()
-    made: tuple[str, str] | None = None
+    new_password: tuple[str, str] | None = None
     status = 200
     if form.validate_on_submit():
         try:
             name = form.name.data.strip()
-            made = (name, _add(name, form))
+            new_password = (name, _add(name, form))
             form = AddAccountForm(formdata=None)
         except AccountError as error:
             form[error.field].errors = [sentence(error)]
             status = 422
     elif form.errors:
         status = 422
-    return _accounts_page(form, made), status
+    return _accounts_page(form, new_password), status
 
 
 def _add(name: str, form: AddAccountForm) -> str:
@@ -235,7 +235,7 @@ def _add(name: str, form: AddAccountForm) -> str:
     return password
 
 
-def _accounts_page(form: AddAccountForm, made: tuple[str, str] | None) -> str:
+def _accounts_page(form: AddAccountForm, new_password: tuple[str, str] | None) -> str:
     store = get_store()
     return render_template(
         "accounts/accounts.html",
@@ -243,7 +243,7 @@ def _accounts_page(form: AddAccountForm, made: tuple[str, str] | None) -> str:
         people=accounts.all_users(store),
         guarded=second_factor.accounts_with(store),
         connected=identities.accounts_with(store),
-        made=made,
+        new_password=new_password,
         roles=accounts.ROLES,
     )
 
@@ -254,10 +254,10 @@ def change_account() -> str | Response | tuple[str, int]:
     """Change a role, lock, unlock, or set a new password, which is shown once."""
     form = ChangeAccountForm()
     name, change = form.name.data or "", form.change.data or ""
-    made = None
+    new_password = None
     try:
         if change == "password":
-            made = (name, _reset_password(name))
+            new_password = (name, _reset_password(name))
         elif change == "second-factor":
             second_factor.turn_off(get_store(), name, actor=current_user.name)
         elif change in ("lock", "unlock"):
@@ -267,10 +267,10 @@ def change_account() -> str | Response | tuple[str, int]:
     except AccountError as error:
         flash(_("Nothing changed: %(problem)s.", problem=in_words(error)), "problem")
         return redirect(url_for("accounts.list_accounts"))
-    if made is None:
+    if new_password is None:
         flash(f"{name}: {_CHANGED.get(change, change)}.", "done")
         return redirect(url_for("accounts.list_accounts"))
-    return _accounts_page(AddAccountForm(formdata=None), made)
+    return _accounts_page(AddAccountForm(formdata=None), new_password)
 
 
 def _reset_password(name: str) -> str:

@@ -9,8 +9,8 @@ from wtforms.validators import InputRequired, Length
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 
 from . import passkeys
 from .access import current_user, login_required
@@ -51,7 +51,10 @@ def add_passkey() -> Page:
             flash(_("The passkey is added. Your other sessions have ended."), "done")
             return redirect(url_for("accounts.account") + "#second-factor")
         except AccountError as error:
-            field = form.credential if error.field == "credential" else form.label
+            if error.field == "credential":
+                field = form.credential
+            else:
+                field = form.label
             field.errors, status = [sentence(error)], 422
     options = passkeys.registration_options(store, name)
     return render_template("accounts/passkey.html", form=form, options=options), status
@@ -65,7 +68,9 @@ def remove_passkey() -> Page:
     form = PresentForm()
     passkey_id = request.form.get("id", "")
     # The button on the account's page brings no password; the form that asks for it does.
-    status = status_of(form) if "asked" in request.form else 200
+    status: int | None = 200
+    if "asked" in request.form:
+        status = status_of(form)
     if status is not None:
         values = {"form": form, "what": "passkey", "passkey_id": passkey_id}
         return render_template("accounts/present.html", **values), status

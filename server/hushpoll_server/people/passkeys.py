@@ -245,4 +245,6 @@ def _fields(credential: str) -> dict[str, Any]:
         value = json.loads(credential)
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

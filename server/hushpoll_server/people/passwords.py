@@ -59,7 +59,7 @@ def check_password(password: str) -> None:
 
 
 def new_password() -> str:
-    """Make a password that nobody chose: 96 random bits."""
+    """Return a random password of 96 bits."""
     return secrets.token_urlsafe(12)
 
 

@@ -18,9 +18,9 @@ from hushpoll_client.messages import msg
 from sqlalchemy import Row, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.mail import Letter, MailError, check_address, send
 from hushpoll_server.security import Throttle
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
@@ -54,7 +54,9 @@ def check_email(email: str) -> str:
 
 def set_email(store: Store, name: str, email: str, *, actor: str) -> None:
     """Set or (by nothing) remove the address of an account; the log does not repeat it."""
-    address = check_email(email) if email.strip() else None
+    address = None
+    if email.strip():
+        address = check_email(email)
     with store.write() as tx:
         if not tx.execute(update(users).where(users.c.name == name).values(email=address)).rowcount:
             raise AccountError(
@@ -81,16 +83,16 @@ _limits: WeakKeyDictionary[Store, _Limits] = WeakKeyDictionary()
 
 
 def request_link(
-    store: Store, given: str, link_to: Callable[[str], str], remote: str = ""
+    store: Store, name_or_email: str, link_to: Callable[[str], str], remote: str = ""
 ) -> threading.Thread:
-    """Send a link to the account of that name or address, if there is one; who asks is not told.
+    """Send a link to the account of that name or address, without revealing whether there is one.
 
-    `link_to` gives the address of the page that takes a token. Gives the thread that looks for the account and sends:
-    the request itself does the same for every name, so that its time does not tell whether there is such an account.
+    `link_to` returns the address of the page that takes a token. Return the thread that looks for the account and
+    sends: the request itself does the same for every name, so that its time reveals nothing.
     """
-    given = given.strip()
+    name_or_email = name_or_email.strip()
     # All spellings that find the same address are counted as one.
-    wait = math.ceil(_limits.setdefault(store, _Limits()).wait(given.lower(), remote))
+    wait = math.ceil(_limits.setdefault(store, _Limits()).wait(name_or_email.lower(), remote))
     if wait:
         raise AccountError(
             "too many links were asked for, by you or by somebody else",
@@ -102,22 +104,22 @@ def request_link(
     text = _text(store, "{name}", "{link}")
     thread = threading.Thread(
         target=_look_and_send,
-        args=(store, given, link_to("{token}"), _("A new password for hushpoll"), text),
+        args=(store, name_or_email, link_to("{token}"), _("A new password for hushpoll"), text),
         daemon=True,
     )
     thread.start()
     return thread
 
 
-def _look_and_send(store: Store, given: str, link: str, subject: str, text: str) -> None:
+def _look_and_send(store: Store, name_or_email: str, link: str, subject: str, text: str) -> None:
     # Not while the request is being answered: both share a processor.
     time.sleep(secrets.randbelow(1000) / 1000)
-    wanted = or_(users.c.name == given, func.lower(users.c.email) == given.lower())
+    is_account = or_(users.c.name == name_or_email, func.lower(users.c.email) == name_or_email.lower())
     try:
         with store.read() as tx:
             # Who signs in at an institution has no password to forget.
             may_have_one = (users.c.active, users.c.email.is_not(None), users.c.password_hash != "")
-            rows = tx.execute(select(users).where(wanted, *may_have_one)).all()
+            rows = tx.execute(select(users).where(is_account, *may_have_one)).all()
         letters = []
         for row in rows[:3]:
             own_link = link.replace("{token}", _token(store, row, now() + SECONDS))
@@ -133,14 +135,14 @@ def _look_and_send(store: Store, given: str, link: str, subject: str, text: str)
 
 def _text(store: Store, name: str, link: str) -> str:
     """Write the letter in the language of the page that asked for it."""
-    asked = _(
+    request = _(
         "Somebody, probably you, asked for a new password of the account %(name)s on %(address)s.",
         name=name,
         address=store.config.address,
     )
     here = _("Choose it here within an hour; the link works once:")
     not_you = _("If it was not you, do nothing: the password stays as it is.")
-    return f"{asked}\n\n{here}\n\n{link}\n\n{not_you}\n"
+    return f"{request}\n\n{here}\n\n{link}\n\n{not_you}\n"
 
 
 def _send(store: Store, letters: list[Letter]) -> None:
@@ -168,7 +170,7 @@ def good_for(store: Store, token: str) -> str | None:
 
 
 def choose(store: Store, token: str, password: str) -> bool:
-    """Set the password that somebody chose by a link; False where the link is not good any more."""
+    """Set a password through a link; return False if the link is no longer valid."""
     name = good_for(store, token)
     if name is None:
         return False

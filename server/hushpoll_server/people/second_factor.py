@@ -166,11 +166,13 @@ def _step_of(key: str, code: str) -> int | None:
     totp = pyotp.TOTP(key)
     here = audit_log.now() // STEP_SECONDS
     steps = [step for step in (here - 1, here, here + 1) if _same(totp.generate_otp(step), code)]
-    return steps[-1] if steps else None
+    if steps:
+        return steps[-1]
+    return None
 
 
-def _same(expected: str, given: str) -> bool:
-    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
+def _same(expected: str, typed: str) -> bool:
+    return hmac.compare_digest(expected.encode(), typed.encode("utf-8", "replace"))
 
 
 def _nonce(tx: Connection, name: str) -> str | None:

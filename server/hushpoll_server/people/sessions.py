@@ -68,5 +68,5 @@ def end_others(tx: Connection, name: str, keep: str | None) -> None:
 
 
 def digest(token: str) -> str:
-    """Return what is kept of a token that nobody can guess."""
+    """Return the digest that is stored of a random token."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -18,11 +18,13 @@ from .errors import AccountError
 def owner_of(store: Store, survey_hash: str) -> str | None:
     """Return the owner's name; None for a survey that was published on the command line without one."""
     state = store.state(survey_hash)
-    return None if state is None else state.owner
+    if state is None:
+        return None
+    return state.owner
 
 
 def shared_with(store: Store, survey_hash: str) -> list[str]:
-    """Return the names of the accounts that may read the survey's report beside its owner."""
+    """Return the names of the accounts that may read the survey's report, without its owner."""
     query = select(shares.c.user_name).where(shares.c.hash == survey_hash).order_by(shares.c.user_name)
     with store.read() as tx:
         return list(tx.execute(query).scalars())
@@ -82,8 +84,8 @@ def share(store: Store, survey_hash: str, name: str, *, actor: str) -> None:
             )
         if name == owner:
             raise AccountError(msg("{name} owns this survey and reads it already", name=name))
-        known = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)
-        if tx.execute(known).one_or_none() is None:
+        share = select(shares).where(shares.c.hash == survey_hash, shares.c.user_name == name)
+        if tx.execute(share).one_or_none() is None:
             tx.execute(insert(shares).values(hash=survey_hash, user_name=name))
             note(tx, actor, "shared", survey_hash, Detail("with account", name=name))
 

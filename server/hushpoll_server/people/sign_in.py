@@ -58,14 +58,14 @@ def begin(store: Store, row: Row[Any], how: str | Detail = "") -> SignedIn | Hal
 
 
 def finish_with_code(store: Store, half: HalfWay, code: str, device: str | None = None) -> SignedIn | None:
-    """Begin the session of somebody whose password was right; None where the code is not, AccountError as above."""
+    """Begin a session after a correct password; return None if the code is wrong. Raise AccountError as `sign_in`."""
     return _finish(store, half, lambda name: second_factor.use(store, name, code), device)
 
 
 def finish_with_passkey(
     store: Store, half: HalfWay, credential: str, device: str | None = None
 ) -> SignedIn | None:
-    """Do the same by what a passkey has signed."""
+    """Begin a session after a correct password with a passkey's signature instead of a code."""
     return _finish(store, half, lambda name: passkeys.use(store, name, credential), device)
 
 
@@ -76,7 +76,9 @@ def _finish(
     if row is None:
         raise AccountError("this took too long, or the password has changed", "begin again", "code")
     number = devices.known(store, row, device)
-    purpose = f"code, device {number}" if number else "code"
+    purpose = "code"
+    if number:
+        purpose = f"code, device {number}"
     _count(store, purpose, row.name, row)
     how = use(row.name)
     if how is None:
@@ -88,12 +90,14 @@ def _finish(
 
 
 def half_way_row(store: Store, half: HalfWay) -> Row[Any] | None:
-    """Return the account that somebody is half way into; None where it is too late."""
+    """Return the account whose password was correct and whose code is awaited; None if it is too late."""
     with store.read() as tx:
         row = user_row(tx, half.name)
     if row is None or not row.active or not now() < half.until <= now() + HALF_WAY_SECONDS:
         return None
-    return row if hmac.compare_digest(_proof(store, row, half.until), half.proof) else None
+    if hmac.compare_digest(_proof(store, row, half.until), half.proof):
+        return row
+    return None
 
 
 def _proof(store: Store, row: Row[Any], until: int) -> str:
@@ -108,7 +112,9 @@ def _right_password(store: Store, name: str, password: str, device: str | None) 
         with store.read() as tx:
             row = user_row(tx, name)
         number = devices.known(store, row, device)
-        purpose = f"device {number}" if number else "sign-in"
+        purpose = "sign-in"
+        if number:
+            purpose = f"device {number}"
         _count(store, purpose, name, row)
         # Who has no password costs as much time as who has one.
         fits = passwords.verify((row.password_hash if row is not None else "") or passwords.NOBODY, password)
@@ -143,8 +149,8 @@ def _rehashed(store: Store, row: Row[Any], password: str) -> Row[Any]:
     if not passwords.needs_rehash(row.password_hash):
         return row
     with store.write() as tx:
-        fresh = passwords.hash_of(password)
-        tx.execute(update(users).where(users.c.name == row.name).values(password_hash=fresh))
+        new_hash = passwords.hash_of(password)
+        tx.execute(update(users).where(users.c.name == row.name).values(password_hash=new_hash))
         return user_row(tx, row.name) or row
 
 
@@ -158,7 +164,7 @@ def _begin(store: Store, row: Row[Any], how: str | Detail = "") -> SignedIn:
 def password_fits(store: Store, name: str, password: str) -> bool:
     """Return whether this is the password of that account, asked again before it is changed; throttled like signing in.
 
-    Counted apart from signing in, so that whoever sits at a stolen session cannot lock the owner out.
+    Counted separately from sign-ins, so that the holder of a stolen session cannot lock the owner out.
     """
     with passwords.turn(store.config.data):
         tries.count(store, "present-password", name)
@@ -174,4 +180,6 @@ def password_fits(store: Store, name: str, password: str) -> bool:
 def session_user(store: Store, token: str) -> User | None:
     """Whose session this is, while it lasts and the account is active."""
     row = sessions.owner(store, token)
-    return None if row is None else User.of(row)
+    if row is None:
+        return None
+    return User.of(row)

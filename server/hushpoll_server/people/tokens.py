@@ -48,13 +48,13 @@ class Token:
 
 def make(store: Store, name: str, label: str, scopes: Iterable[str], *, actor: str) -> str:
     """Make a token for an account and give it; it is kept nowhere."""
-    label, asked = label.strip(), set(scopes)
-    chosen = [scope for scope in SCOPES if scope in asked]
+    label, requested = label.strip(), set(scopes)
+    chosen = [scope for scope in SCOPES if scope in requested]
     if not 1 <= len(label) <= 64 or not label.isprintable():
         raise AccountError(
             "the label must have 1 to 64 printable characters", "say what the token is for", "label"
         )
-    if not chosen or asked - set(SCOPES):
+    if not chosen or requested - set(SCOPES):
         raise AccountError(
             "a token needs scopes that exist",
             msg("choose from {scopes}", scopes=", ".join(SCOPES)),
@@ -113,7 +113,7 @@ def bearer(store: Store, token: str, scope: str) -> tuple[User, Token] | None:
     if row is None or scope not in row.scopes.split():
         return None
     user = User(row.name, row.role, row._mapping[users.c.created_at])
-    kept = Token(
+    stored_token = Token(
         row.id, row.user_name, row.label, tuple(row.scopes.split()), row._mapping[tokens.c.created_at]
     )
-    return user, kept
+    return user, stored_token

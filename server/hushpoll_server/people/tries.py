@@ -1,4 +1,4 @@
-"""Tries to sign in: counted per name, so that nobody can go through a list of passwords."""
+"""Failed sign-ins, counted per name: a list of passwords cannot be tried."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def count(store: Store, purpose: str, name: str) -> int:
                 else msg("wait {minutes} minutes, then try again", minutes=-(-wait // 60)),
             )
         beyond = tried.failures - FREE_FAILURES
-        pause = 0 if beyond < 0 else min(LONGEST_BLOCK, 30 * 2 ** min(beyond, 20))
+        pause = 0
+        if beyond >= 0:
+            pause = min(LONGEST_BLOCK, 30 * 2 ** min(beyond, 20))
         tx.execute(update(sign_in_failures).where(mine).values(blocked_until=now() + pause))
     return pause
 
@@ -88,9 +90,11 @@ def _unknown(store: Store) -> str:
 
 def _find_or_make(store: Store, name_hash: str, failures: Any) -> Any:
     """Return a statement that finds the row or makes it, and locks it."""
-    put = sqlite_insert if store.database.is_sqlite else postgresql_insert
-    fresh = put(sign_in_failures).values(name_hash=name_hash, failures=1, blocked_until=now())
-    return fresh.on_conflict_do_update(index_elements=["name_hash"], set_={"failures": failures})
+    put: Any = postgresql_insert
+    if store.database.is_sqlite:
+        put = sqlite_insert
+    new_row = put(sign_in_failures).values(name_hash=name_hash, failures=1, blocked_until=now())
+    return new_row.on_conflict_do_update(index_elements=["name_hash"], set_={"failures": failures})
 
 
 def _digest(store: Store, purpose: str, name: str) -> str:

@@ -1,15 +1,14 @@
 """The respondent's languages: the sentences that the page's script needs, and those of a poster.
 
 The language is a matter of the page only: it is neither stored nor part of a report. To change a sentence, edit it
-here or in a template and then run, in this folder (see translations/babel.cfg):
+here or in a template, translate it into every language and pin it:
 
-    pybabel extract -F translations/babel.cfg -k lazy_gettext --add-location=file -o messages.pot .
-    pybabel update -N --ignore-obsolete -w 110 -i messages.pot -d translations && rm messages.pot
-    pybabel compile -d translations
+    python -m hushpoll_server.i18n.catalogues
+    python hatch_build.py
     python -m hushpoll_server.respond.pin_sentences
 
-The last one writes the sentences' SHA-256 into explain.js, which shows no other ones. A test fails while a sentence is
-missing, left over, fuzzy, not compiled or not pinned in one of the languages.
+The last command writes the sentences' SHA-256 into explain.js, which shows no other ones. A test fails while a sentence
+is missing, fuzzy or not pinned in one of the languages.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from flask_babel import lazy_gettext
 from hushpoll_client.survey.assurance import Assurance
 from jinja2.utils import htmlsafe_json_dumps
 
-from hushpoll_server.spoken import LANGUAGES, direction, init_app, language
+from hushpoll_server.i18n.languages import LANGUAGES
+from hushpoll_server.i18n.translation import direction, init_app, language
 
 __all__ = [
     "GROUPS",
@@ -300,7 +300,7 @@ _KINDS = {
 }
 
 # For surveys that say who asks, or go step by step, or thank.
-_STUDY = {
+_PRESENTATION = {
     "who_asks": _("Who asks"),
     "contact": _("Contact"),
     "approval": _("Ethics approval"),
@@ -390,7 +390,7 @@ _WHY = {
     "withdraw": _("You can stop at any time before you press Send. What has been sent cannot be taken back."),
 }
 
-GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "study": _STUDY, "why": _WHY}
+GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "presentation": _PRESENTATION, "why": _WHY}
 """Sentences by when they are needed: always, by some surveys, or when somebody asks."""
 
 # What a poster says, by how much what is sent may show.

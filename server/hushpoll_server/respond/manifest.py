@@ -23,7 +23,7 @@ _TYPES = {".js": "text/javascript", ".css": "text/css; charset=utf-8"}
 START = "respond/page.js"
 """The module that starts the page."""
 QUESTIONS = "respond/form.js"
-"""The questions: preloaded last, because nobody sees them before Start."""
+"""The questions: preloaded last, because they are not needed before Start."""
 WIDGETS = "respond/widgets.js"
 """The controls of kinds other than a choice, and the ledger."""
 ON_DEMAND = (QUESTIONS, "respond/why.js", WIDGETS)
@@ -35,7 +35,7 @@ BUNDLES = {
     "anchor": ("client/anchor.js",),
     "group": ("client/group.js",),
     "series": ("client/series.js",),
-    "presentation": ("client/presentation.js", "respond/study.js"),
+    "presentation": ("client/presentation.js", "respond/presentation.js"),
 }
 """Modules that a page loads together for what its survey has, each after those that it imports; the name of a bundle is
 that of the module in client/js that asks for it, see `OPTIONAL_KEYS` in survey.js."""
@@ -97,7 +97,9 @@ class Asset:
 def asset(path: str) -> Asset | None:
     """Return one of the page's files, named as in its address: client/survey.js, respond/respond.css."""
     # Only what exists is remembered: names that strangers make up must not fill the memory.
-    return read_asset(path) if path in asset_paths() else None
+    if path in asset_paths():
+        return read_asset(path)
+    return None
 
 
 @cache

@@ -40,10 +40,14 @@ class OperatorContent(NamedTuple):
 def read_back(page: str) -> OperatorContent:
     """Read what the operator says from a page; rendered again with it, an intact page is the same to the byte."""
     imprint, day = _IMPRINT.search(page), _DELETION.search(page)
-    delete_on = _date(day[1]) if day else None
+    delete_on = None
+    if day:
+        delete_on = _date(day[1])
     if imprint is None:
         return OperatorContent(delete_on=delete_on)
-    text = html.unescape(imprint["text"]) if imprint["own"] else ""
+    text = ""
+    if imprint["own"]:
+        text = html.unescape(imprint["text"])
     return OperatorContent(text, html.unescape(imprint["url"] or ""), delete_on)
 
 

@@ -91,7 +91,9 @@ def page(survey_hash: str) -> BaseResponse:
     state = get_store().state(survey_hash)
     if survey is None or state is None:
         raise unknown()
-    results = url_for("results.public", survey_hash=survey_hash) if state.is_public else None
+    results = None
+    if state.is_public:
+        results = url_for("results.public", survey_hash=survey_hash)
     delete_on = keeping_of(get_store(), survey_hash).delete_on
     config = current_app.config["HUSHPOLL"]
     key = (
@@ -170,7 +172,9 @@ def _render(
 
 def _logo(survey: Survey) -> dict[str, str]:
     look = survey.presentation.get("look", {})
-    return {"logo": logos.address(look["logo"])} if "logo" in look else {}
+    if "logo" in look:
+        return {"logo": logos.address(look["logo"])}
+    return {}
 
 
 def _modules(survey: Survey) -> list[str]:
@@ -200,7 +204,7 @@ def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
     if rare or other_decoys or survey.groups or survey.settings.kiosk:
         yield "rare"
     if survey.presentation:
-        yield "study"
+        yield "presentation"
 
 
 def _whole_hash(prefix: str) -> str:

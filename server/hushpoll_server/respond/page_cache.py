@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
+from cachetools import LRUCache
 from flask import Response, request
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -32,21 +32,18 @@ class PageCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pages: OrderedDict[Hashable, Page] = OrderedDict()
+        self._pages: LRUCache[Hashable, Page] = LRUCache(MOST)
 
     def get(self, key: Hashable, render: Callable[[], str]) -> Page:
         """Return a page from memory, or render it now."""
         with self._lock:
-            page = self._pages.get(key)
-            if page is not None:
-                self._pages.move_to_end(key)
-                return page
+            page: Page | None = self._pages.get(key)
+        if page is not None:
+            return page
         # Outside the lock: two that arrive together may both render, which is the same page twice.
         page = _pack(render())
         with self._lock:
             self._pages[key] = page
-            while len(self._pages) > MOST:
-                self._pages.popitem(last=False)
         return page
 
 

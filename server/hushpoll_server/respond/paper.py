@@ -32,9 +32,9 @@ from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.compression import compressible
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
-from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import Published
 
 from .assets import asset_url, shell
@@ -79,7 +79,9 @@ def is_possible(survey: Survey) -> bool:
 
 def by_hand(question: Question) -> Instruction | None:
     """Find coins or dice that make a question's odds; None where there are none, or where a number is rounded first."""
-    return None if question.answers.spacing else question.mechanism.by_hand()
+    if question.answers.spacing:
+        return None
+    return question.mechanism.by_hand()
 
 
 def address(survey_hash: str) -> str:
@@ -204,7 +206,9 @@ def send(survey_hash: str) -> BaseResponse:
     if not form.validate():
         return _render(published.survey, form, 422)
     reports = [int(form[f"q{index}"].data) for index in range(len(published.survey.questions))]
-    code = form["invitation"].data if published.survey.settings.invitation else ""
+    code = ""
+    if published.survey.settings.invitation:
+        code = form["invitation"].data
     outcome = get_store().writer.submit([incoming(published, form["id"].data, reports, code, group)])[0]
     if outcome in (Outcome.NEW, Outcome.KNOWN):
         return _render(published.survey, None, outcome.value, sent=True)
@@ -231,7 +235,10 @@ def _known(survey_hash: str) -> Published:
 def _group(survey: Survey) -> int | None:
     """Read the group from the address, since no server sees what stands after #."""
     text = request.args.get("group", "")
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else len(survey.groups)
+    if text.isascii() and text.isdigit() and len(text) < 4:
+        number = int(text)
+    else:
+        number = len(survey.groups)
     return number if number < len(survey.groups) else None
 
 
@@ -242,7 +249,9 @@ def incoming(
     survey = published.survey
     report = Report(report_id, tuple(reports), group)
     asks_invitation = survey.settings.invitation
-    invitation = invitations.digest(survey.hash, code.strip(), group) if asks_invitation else None
+    invitation = None
+    if asks_invitation:
+        invitation = invitations.digest(survey.hash, code.strip(), group)
     name = get_store().id_digest(survey.hash, bytes.fromhex(report.id))
     return Incoming(published.number, name, published.format.pack(report.values), invitation)
 

@@ -11,9 +11,9 @@ import gzip
 import hmac
 import json
 import threading
-from collections import OrderedDict
 from weakref import WeakKeyDictionary
 
+from cachetools import FIFOCache
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
@@ -31,7 +31,7 @@ MOST_RELEASES = 4
 """How many releases' files the database has: that of today, and those that pages may still be open from."""
 _DIGITS = 16
 _Files = dict[str, Asset]
-_read: WeakKeyDictionary[Store, OrderedDict[str, _Files]] = WeakKeyDictionary()
+_read: WeakKeyDictionary[Store, FIFOCache[str, _Files]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -59,15 +59,13 @@ def asset_of(store: Store, release: str, path: str) -> Asset | None:
     if len(release) != _DIGITS:
         return None
     with _lock:
-        known = _read.setdefault(store, OrderedDict())
-        if release not in known:
+        files_of = _read.setdefault(store, FIFOCache(MOST_RELEASES))
+        if release not in files_of:
             files = _read_release(store, release)
             if not files:
                 return None  # not remembered: strangers may make up any number of names
-            known[release] = files
-            while len(known) > MOST_RELEASES:
-                known.popitem(last=False)
-        return known[release].get(path)
+            files_of[release] = files
+        return files_of[release].get(path)
 
 
 def _read_release(store: Store, release: str) -> _Files:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from cachetools import FIFOCache
 from hushpoll_client import Survey
 from hushpoll_client.survey.group import FIELD
 
@@ -19,8 +19,8 @@ from hushpoll_server.store.counts import ALONE, Place, keep_pairs, read_counts
 from hushpoll_server.store.surveys import Store, SurveyState
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
+    from hushpoll_analysis.sample.tally import Tally
 
 __all__ = ["CountsCache", "ResultsCache"]
 
@@ -37,7 +37,7 @@ class CountsCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._scanned: OrderedDict[tuple[str, str | None], tuple[int, Tally]] = OrderedDict()
+        self._scanned: FIFOCache[tuple[str, str | None], tuple[int, Tally]] = FIFOCache(MOST_SCANNED)
 
     def get(self, store: Store, survey: Survey, by: str | None, keep: bool = False) -> Tally:
         """Return the counts of the sealed reports, by a question or by group; reading seals and writes nothing.
@@ -53,15 +53,13 @@ class CountsCache:
             return _kept(store, survey, by) or self._scan(store, survey, by, keep)
 
     def _scan(self, store: Store, survey: Survey, by: str | None, keep: bool) -> Tally:
-        from hushpoll_analysis.data.files import tally
+        from hushpoll_analysis.sample.files import tally
 
         state, key = _state(store, survey), (survey.hash, by)
         scanned = self._scanned.get(key)
         if scanned is None or scanned[0] != state.sealed_n:
-            counted = tally(survey, store.record_parts(survey.hash), by, fewest=state.fewest)
+            counted = tally(survey, store.record_parts(survey.hash), by, fewest=state.display_threshold)
             scanned = self._scanned[key] = (state.sealed_n, counted)
-            while len(self._scanned) > MOST_SCANNED:
-                self._scanned.popitem(last=False)
         if keep and by is not None and by != FIELD:
             _hand_over(store, survey, scanned[1])
         return scanned[1]
@@ -72,7 +70,8 @@ class ResultsCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._results: OrderedDict[Hashable, SurveyResults] = OrderedDict()
+        # Reading it changes no order, so that readers need no lock.
+        self._results: FIFOCache[Hashable, SurveyResults] = FIFOCache(MOST_RESULTS)
 
     def get(self, key: Hashable, make: Callable[[], SurveyResults]) -> SurveyResults:
         """Return the results of everything that the key names; one reader at a time makes some."""
@@ -83,8 +82,6 @@ class ResultsCache:
             results = self._results.get(key)
             if results is None:
                 results = self._results[key] = make()
-                while len(self._results) > MOST_RESULTS:
-                    self._results.popitem(last=False)
             return results
 
 
@@ -96,10 +93,13 @@ def _state(store: Store, survey: Survey) -> SurveyState:
 
 def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
     """Make a tally of what is kept; None where these two questions are not, or where counts are missing."""
-    from hushpoll_analysis.data.stored_tally import tally_from_counts
+    from hushpoll_analysis.sample.stored_tally import tally_from_counts
 
     second = None if by == FIELD and survey.groups else by
-    entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)} if second else set()
+    if second:
+        entry_ids = {entry_id for _, entry_id in keep_pairs(survey, second)}
+    else:
+        entry_ids = set()
     if second and not entry_ids:
         return None
     state = _state(store, survey)
@@ -114,7 +114,7 @@ def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
             groups.setdefault(key.grp, {})[key.part] = cells
     if groups and set(joint) != entry_ids:
         return None
-    tally = tally_from_counts(survey, groups, by, joint, state.fewest)
+    tally = tally_from_counts(survey, groups, by, joint, state.display_threshold)
     if tally.n != sealed:
         # An older version may have sealed beside this one while it was replaced.
         log.error("counts of survey %s are not kept for all its reports: see `hushpoll check`", survey.hash)

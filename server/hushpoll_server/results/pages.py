@@ -25,12 +25,12 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.files import serve
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.people.access import audit, can_edit, signed_in
 from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.respond.languages import language
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
 
 from . import public, waves  # noqa: F401  (their pages belong to the same blueprint)
 from .minimum import refuse_small_export
@@ -101,7 +101,10 @@ def table(survey_hash: str) -> Page:
         problem = _("Choose two different questions: the one to describe, and the one that makes the groups.")
     else:
         results = results_of(survey, by, level, outcome, request.args.get("reference") or None)
-        body = in_words(results.too_few) if results.too_few else _groups_body(results)
+        if results.too_few:
+            body = in_words(results.too_few)
+        else:
+            body = _groups_body(results)
     page = render_template(
         "results/table.html",
         **frame_of(state, survey),
@@ -119,7 +122,10 @@ def table(survey_hash: str) -> Page:
 def _labels(survey: Survey, by: str | None, results: SurveyResults | None) -> Sequence[str]:
     """Return the groups that another can be compared with."""
     if by == FIELD and survey.groups:
-        names = results.groups[0].groups if results is not None and results.groups else ()
+        if results is not None and results.groups:
+            names = results.groups[0].groups
+        else:
+            names = ()
         return [msg("other") if name == OTHER else name for name in names]
     # Options of a list are not compared with each other: each has those who chose it and those who did not.
     return next(
@@ -147,7 +153,9 @@ def download(survey_hash: str, ending: str) -> Page:
 def picture(survey_hash: str, question: str) -> Page:
     """Send the picture of one question as a file."""
     away = turned_away(state_of(survey_hash))
-    return away if away is not None else picture_of(survey_hash, question, level_asked())
+    if away is not None:
+        return away
+    return picture_of(survey_hash, question, level_asked())
 
 
 @bp.get("/surveys/<survey_hash>/export.zip")
@@ -164,7 +172,9 @@ def export(survey_hash: str) -> Page:
     refuse_small_export(state_of(survey_hash))
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
-    zip_export(survey, records, target, level_asked(), state.fewest, state.seen_apart)
+    zip_export(
+        survey, records, target, level_asked(), state.display_threshold, state.min_distinguishable_batch
+    )
     audit("exported", survey_hash, Detail("reports", count=store.sealed_count(survey_hash)))
     response = send_file(
         target, "application/zip", as_attachment=True, download_name=f"hushpoll-{survey_hash[:12]}.zip"

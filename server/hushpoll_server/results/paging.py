@@ -25,7 +25,9 @@ class Shown:
     @property
     def ids(self) -> tuple[str, ...] | None:
         """Their ids; None where one page shows the whole survey."""
-        return self.pages[self.page - 1] if len(self.pages) > 1 else None
+        if len(self.pages) > 1:
+            return self.pages[self.page - 1]
+        return None
 
     @property
     def first(self) -> int:

@@ -17,10 +17,10 @@ from hushpoll_analysis.results.formats.json_object import JSON_OBJECT
 
 from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.speech import speech
 from hushpoll_server.people.access import can_read_survey, signed_in
 from hushpoll_server.problems import Problem
 from hushpoll_server.respond.languages import LANGUAGES, language
-from hushpoll_server.said.speech import speech
 from hushpoll_server.store.surveys import SurveyState
 
 from .paging import shown_page
@@ -141,8 +141,10 @@ def _made_once(
     files: PublicFiles = current_app.extensions["hushpoll_public_files"]
     state = state_of(survey_hash)
     # Only the one to read or print is written in words of the reader's language.
-    spoken = (language(), speech().language) if chosen.translated else ()
-    return file_answer(files.get((state, chosen.name, level, by, spoken), make), chosen.media_type)
+    languages: tuple[str, ...] = ()
+    if chosen.translated:
+        languages = (language(), speech().language)
+    return file_answer(files.get((state, chosen.name, level, by, languages), make), chosen.media_type)
 
 
 def _for_everybody(page: str) -> Response:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import gzip
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 
+from cachetools import LRUCache
 from flask import Response, request
 
 from hushpoll_server.compression import compressible
@@ -28,7 +29,7 @@ class PublicFiles:
 
     def __init__(self, most_threads: int) -> None:
         self._lock = threading.Lock()
-        self._files: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._files: LRUCache[Hashable, bytes] = LRUCache(MOST_BYTES, getsizeof=len)
         self._making = threading.Lock()
         self._places = threading.BoundedSemaphore(most_threads)
 
@@ -51,16 +52,14 @@ class PublicFiles:
 
     def _kept(self, key: Hashable) -> bytes | None:
         with self._lock:
-            if key in self._files:
-                self._files.move_to_end(key)
-            return self._files.get(key)
+            file: bytes | None = self._files.get(key)
+            return file
 
     def _make(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         file = gzip.compress(make(), 6, mtime=0)
-        with self._lock:
+        # One that is larger than the whole cache is made each time.
+        with self._lock, suppress(ValueError):
             self._files[key] = file
-            while sum(map(len, self._files.values())) > MOST_BYTES:
-                self._files.popitem(last=False)
         return file
 
 

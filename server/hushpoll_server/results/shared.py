@@ -21,26 +21,26 @@ from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.people.access import can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
 from hushpoll_server.respond.languages import language
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache, ResultsCache
 from .public_files import PublicFiles
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.data.tally import Tally
     from hushpoll_analysis.results.survey import SurveyResults
+    from hushpoll_analysis.sample.tally import Tally
 
 bp = Blueprint("results", __name__, template_folder="templates")
 bp.before_request(guard_forms)
 
 Page = str | BaseResponse
 LEVELS = {"80": 0.8, "90": 0.9, "95": 0.95, "99": 0.99}
-FILE_NAME = f"report.<any({', '.join(known.ending for known in RESULTS_FORMATS)}):ending>"
+FILE_NAME = f"report.<any({', '.join(results_format.ending for results_format in RESULTS_FORMATS)}):ending>"
 """The last part of the addresses of downloads."""
 PUBLIC_LEVEL = 0.95
 
@@ -119,23 +119,32 @@ def results_of(
     needed: Mapping[str, float] | None = None,
 ) -> SurveyResults:
     """Estimate the survey's questions from what is sealed."""
-    from hushpoll_analysis.data.stored_tally import GroupCounts
     from hushpoll_analysis.results.survey import report
+    from hushpoll_analysis.sample.stored_tally import GroupCounts
 
     tallies: CountsCache = current_app.extensions["hushpoll_counts"]
     store, state = get_store(), state_of(survey.hash)
     # Strangers may read public results, but not make the server keep more.
     counted: Any = tallies.get(store, survey, by, keep=can_read_survey(signed_in(), survey.hash))
-    joint = tallies.get(store, survey, survey.anchor.question) if survey.anchor else None
+    joint = None
+    if survey.anchor:
+        joint = tallies.get(store, survey, survey.anchor.question)
     keys: dict[str, Any] = {"by": by, "level": level, "only": only, "reference": reference}
     sizes = state.group_sizes(survey)
     if sizes:
         by_group = tallies.get(store, survey, FIELD)
         if not oversized(by_group, sizes):
             keys["population"] = sizes
-            counted = GroupCounts(survey, by_group) if GroupCounts.suffices(survey, by) else None
+            counted = None
+            if GroupCounts.suffices(survey, by):
+                counted = GroupCounts(survey, by_group)
     # Whoever reads results while reports come can subtract: a person hides among those released together only.
-    keys |= {"batch": state.seen_apart, "questions": questions, "needed": needed, "fewest": state.fewest}
+    keys |= {
+        "batch": state.min_distinguishable_batch,
+        "questions": questions,
+        "needed": needed,
+        "fewest": state.display_threshold,
+    }
     if counted is not None:
         return report(survey, counted, **keys, anchor_counts=joint)
     cache: ResultsCache = current_app.extensions["hushpoll_results"]
@@ -147,7 +156,7 @@ def results_of(
 
 def oversized(counted: Tally, sizes: Mapping[str, int]) -> list[str]:
     """Name the groups from which more reports came than they are said to have people."""
-    from hushpoll_analysis.data.link_groups import group_sizes
+    from hushpoll_analysis.sample.link_groups import group_sizes
 
     came = group_sizes(counted)
     rest = sum(size for name, size in sizes.items() if name not in came)

@@ -18,11 +18,11 @@ from hushpoll_client.survey.series import changed_groups
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import option
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import can_read_survey, signed_in
 from hushpoll_server.problems import Problem
 from hushpoll_server.respond.languages import language
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache
@@ -89,14 +89,14 @@ def trend_picture(survey_hash: str, question: str) -> Page:
     level, (_readable, surveys) = level_asked(), _waves(survey_hash)
     group, _names = _group_of(surveys.values())
     results = _made(surveys, group, level)
-    followed = next((one for one in _followed(results) if one.id == question and one.rows), None)
+    followed = next((entry for entry in _followed(results) if entry.id == question and entry.rows), None)
     survey = survey_of(survey_hash)
-    if all(one.id != question for one in survey.questions):
+    if all(entry.id != question for entry in survey.questions):
         abort(404, "the survey has no such question; see its results")
     if followed is None:
         raise Problem(422, "there is no picture of this question over the waves; see the trend")
     w = words_for(survey)["w"]
-    reports = sum(one.n for number, one in _enough(results).items() if str(number) in followed.waves)
+    reports = sum(wave.n for number, wave in _enough(results).items() if str(number) in followed.waves)
     name = ": ".join(filter(None, [survey.series.name if survey.series else survey.title, group]))
     caption = (
         f"{name}. {w('figure_caption', number=reports, level=f'{100 * level:g}')} hushpoll {survey_hash[:12]}"
@@ -134,7 +134,9 @@ def _followed(results: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
     from hushpoll_analysis.results.waves import follow
 
     enough = _enough(results)
-    return follow(enough) if len(enough) > 1 else []
+    if len(enough) > 1:
+        return follow(enough)
+    return []
 
 
 def _wave_names(question: FollowedQuestion) -> list[str]:
@@ -154,9 +156,13 @@ def _wave(survey: Survey, group: str | None, level: float) -> SurveyResults | No
     """Return the results of a wave, or of one of its groups; None where that is not shown on its own."""
     if group is None:
         return results_of(survey, None, level)
-    from hushpoll_analysis.data.link_groups import tally_of
     from hushpoll_analysis.results.survey import report
+    from hushpoll_analysis.sample.link_groups import tally_of
 
     tallies: CountsCache = current_app.extensions["hushpoll_counts"]
-    counted = tally_of(tallies.get(get_store(), survey, FIELD), group) if group in survey.groups else None
-    return None if counted is None else report(survey, counted, level=level)
+    counted = None
+    if group in survey.groups:
+        counted = tally_of(tallies.get(get_store(), survey, FIELD), group)
+    if counted is None:
+        return None
+    return report(survey, counted, level=level)

@@ -74,9 +74,9 @@ class ClientSocket(socket.socket):
                 self._kept.popleft()
 
     def _wait_for_reader(self) -> None:
-        """Wait until half of what is kept is read; who has not made room in the time of a request is given up.
+        """Wait until the client has read half of what is kept; drop the connection after the time of a request.
 
-        So is, at once, who comes when as many threads wait as may: they can stop each other, and nobody else.
+        If the limit of waiting threads is reached, drop the connection at once: slow readers delay only each other.
         """
         deadline = time.monotonic() + REQUEST_SECONDS
         if _MAY_WAIT.acquire(blocking=False):

@@ -1,9 +1,9 @@
-"""The end of listening: nobody new comes in, and everybody who is in is let through.
+"""On SIGTERM the server accepts no new connections and answers those that are open or waiting.
 
-A connection is made by the system, and waits at the door until a worker takes it. Whoever comes in between the last one
-taken and the closing of the door is thrown out: the browser sees a broken connection. Therefore the door is shut for
-new ones first, and closed when all others have been taken. Who knocks in between hears nothing, knocks again a second
-later, and finds the server that was started since, or none.
+The system completes a connection, which then waits in the listener's queue until a worker accepts it. Connections that
+are still in the queue when the listener closes are reset, and the browser shows an error. So the listener first
+ignores new connections, and closes when the queue is empty. A client that connects in between retries after a second,
+and reaches the server that was started since, or none.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def shut_for_new(listener: Any) -> None:
 
 
 def shut_when_told_to_stop(arbiter: Any) -> None:
-    """Make gunicorn's first process shut the door before it tells its workers to end.
+    """Make gunicorn's main process ignore new connections before it tells its workers to stop.
 
-    Not where somebody else goes on listening at the same door: the process that follows after an upgrade, or systemd.
+    Not if another process listens on the same socket: the successor after an upgrade, or systemd.
     """
     stop = arbiter.stop
 

@@ -28,8 +28,8 @@ class Arrival(Enum):
 class Incoming:
     """A connection's next request, as far as it has come.
 
-    Whoever sends single bytes makes us look here for each of them. So no byte is looked at twice: the end of the
-    headers is searched in what is new, and they are read once.
+    A client may send single bytes, so no byte is examined twice: the end of the headers is searched only in new data,
+    and the headers are read once.
     """
 
     def __init__(self) -> None:

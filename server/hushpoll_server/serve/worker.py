@@ -288,10 +288,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return self.nr_conns < self.worker_connections or any(self._waiting())
 
     def _make_room(self) -> None:
-        """End the connection that has kept us waiting longest, whatever for.
+        """End the connection that has waited longest, in any state.
 
-        Were one kind to go first, who fills the server with another would throw out everybody else: a visitor is
-        silent for a moment between connecting and asking.
+        If one state went first, a client could fill the server with connections in another and push visitors out: each
+        visitor is silent for a moment between connecting and asking.
         """
         longest = [
             (due - (LEAVING_SECONDS if group is self.leaving else REQUEST_SECONDS), conn)

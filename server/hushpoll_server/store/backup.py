@@ -1,8 +1,8 @@
 """Backups: one file for either kind of database, made while the server runs and verified by reading it back.
 
 The file is a SQLite database with the tables as they were at one moment, and with a digest of each. The secret key is
-not in it: reports that wait stay locked, and whoever finds a backup alone links nothing. A backup that was interrupted
-goes on from what it had written, brought up to the new moment.
+not in it: waiting reports stay encrypted, and a backup alone links nothing. An interrupted backup resumes from what
+it has written, brought up to the new moment.
 """
 
 from __future__ import annotations
@@ -241,8 +241,12 @@ def _between(
 ) -> list[ColumnElement[bool]]:
     """Select what lies behind one key and not behind another, in the order of the table's key."""
     key = tuple_(*table.primary_key.columns)
-    bounds = [] if after is None else [key > after]
-    return bounds if last is None else [*bounds, key <= last]
+    bounds = []
+    if after is not None:
+        bounds = [key > after]
+    if last is None:
+        return bounds
+    return [*bounds, key <= last]
 
 
 def _sync(path: Path) -> None:

@@ -72,7 +72,9 @@ def plain(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, bool):
         return int(value)
-    return value if isinstance(value, int | float | bytes | str | None) else str(value)
+    if isinstance(value, int | float | bytes | str | None):
+        return value
+    return str(value)
 
 
 def verify(engine: Engine, path: Path) -> dict[str, tuple[int, str]]:

@@ -34,7 +34,9 @@ class Clock:
     def now(self) -> float:
         """Return seconds since 1970."""
         with self._lock:
-            return time.time() if self._offset is None else time.monotonic() + self._offset
+            if self._offset is None:
+                return time.time()
+            return time.monotonic() + self._offset
 
     @property
     def is_wrong(self) -> bool:

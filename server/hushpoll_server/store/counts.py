@@ -1,8 +1,8 @@
 """Counts of sealed reports, kept in the transaction that seals them: results need not wait for a scan.
 
-Counts are sums over many sealed reports, which everybody who may read the database could make himself. They stand
-apart by group, by question or block (a part), and by a second question where its owner has asked for the two together.
-What waits in the inbox is not in them.
+Counts are sums over many sealed reports, which any reader of the database could compute. There is one row for each
+group, question or block (a part), and second question if the owner has asked for the two together. Reports that wait
+in the inbox are not in them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,10 @@ class Recount:
     def _told(self, by: str, records: bytes) -> Iterator[tuple[int, bytes]]:
         question = self.survey.question(by)
         block = self.survey.block_of(question)
-        name = question.id if block is None else block[0].id
+        if block is None:
+            name = question.id
+        else:
+            name = block[0].id
         index = self._format.names.index(name)
         values = self._format.wires[index].column(self._format.columns(records)[index])
         if block is None:
@@ -114,7 +117,9 @@ class Recount:
             key, width = Place(grp, by, entry.id), entry.channel.cells
             cells = self.cells.get(key)
             if cells is None:
-                rows = self.survey.question(by).channel.outcomes if by else 1
+                rows = 1
+                if by:
+                    rows = self.survey.question(by).channel.outcomes
                 cells = self.cells[key] = array("q", bytes(8 * rows * width))
             start = code * width
             for cell, times in entry.channel.tally(column).items():
@@ -137,7 +142,9 @@ def kept_pairs(tx: Connection, number: int, survey: Survey) -> list[tuple[str, s
     """Return the pairs whose counts are kept: those with the survey's anchor, and what was asked for."""
     query = select(counts.c.by, counts.c.part).where(counts.c.survey == number, counts.c.by != ALONE)
     stored = [(row.by, row.part) for row in tx.execute(query.distinct())]
-    anchored = [] if survey.anchor is None else keep_pairs(survey, survey.anchor.question)
+    anchored = []
+    if survey.anchor is not None:
+        anchored = keep_pairs(survey, survey.anchor.question)
     return list(dict.fromkeys([*anchored, *sorted(stored)]))
 
 

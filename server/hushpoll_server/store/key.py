@@ -1,7 +1,7 @@
 """The secret key and the database belong together, and the database can tell: it keeps a fingerprint of the key.
 
-A second node with a key of its own would not recognise a report that is sent again, and would count it twice; so would
-a server that silently made a new key for a lost one.
+A second node with another key would not recognise a report that is sent again, and would count it twice; so would a
+server that silently made a new key for a lost one.
 """
 
 from __future__ import annotations

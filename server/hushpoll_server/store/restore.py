@@ -1,4 +1,4 @@
-"""Restoring a backup into an empty database: it goes on where an earlier try was interrupted.
+"""Restoring a backup into an empty database; an interrupted restore resumes where it stopped.
 
 Until it is finished, no server starts on the database.
 """

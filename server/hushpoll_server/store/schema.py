@@ -1,10 +1,10 @@
 """Tables of the collecting server.
 
 No column can hold a true answer, a time of arrival, an address or an order of arrival. Reports wait in `inbox`, locked
-with a key that is not in the database (see waiting.py), under a keyed hash of the random id that the client made.
+with a key that is not in the database (see inbox_cipher.py), under a keyed hash of the random id that the client made.
 Sealing moves them to `sealed` under fresh random keys and leaves in `seen` only that hash, so that a replay is
 recognised and nothing links an id to a report. Which invitations are spent is one value per survey, written anew at
-each sealing: a row for each would have a history of its own.
+each sealing: a row for each would have a history.
 """
 
 from __future__ import annotations

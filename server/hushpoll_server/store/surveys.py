@@ -88,22 +88,28 @@ class SurveyState:
 
     def group_sizes(self, survey: Survey) -> dict[str, int] | None:
         """Return how many people each group has; None where that was not stated."""
-        listed = json.loads(self.populations) if self.populations else []
-        return dict(zip(survey.groups, listed, strict=True)) if listed else None
+        listed = []
+        if self.populations:
+            listed = json.loads(self.populations)
+        if listed:
+            return dict(zip(survey.groups, listed, strict=True))
+        return None
 
     @property
-    def fewest(self) -> int:
-        """What a group needs to be shown on its own: what is sealed together, and never below what gives estimates."""
+    def display_threshold(self) -> int:
+        """The number of reports from which a group is shown: a batch, and never fewer than estimates need."""
         return max(FEWEST_REPORTS, self.minimum_batch)
 
     @property
-    def seen_apart(self) -> float:
-        """How many reports may be told from the others, by who reads results while they come; infinite: none may."""
-        return math.inf if self.was_closed and not self.results_live else self.minimum_batch
+    def min_distinguishable_batch(self) -> float:
+        """The smallest batch of reports whose effect on the results a reader can see; infinite if none shows."""
+        if self.was_closed and not self.results_live:
+            return math.inf
+        return self.minimum_batch
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may read the results now: before a survey was closed only where its owner said so."""
+        """Whether the results are public now; before a survey closes, only if its owner chose that."""
         return self.results_public and (self.results_live or self.was_closed)
 
     @property
@@ -215,7 +221,9 @@ class Store:
         before, here = self.get_survey(survey.series.previous), ("series", "previous")
         if before is None:
             raise SurveyError(here, "is not a survey of this server", "publish the wave before here first")
-        wave = 1 if before.series is None else before.series.wave
+        wave = 1
+        if before.series is not None:
+            wave = before.series.wave
         if survey.series.wave != wave + 1:
             raise SurveyError(
                 ("series", "wave"),
@@ -232,7 +240,9 @@ class Store:
 
     def waves(self, survey_hash: str) -> list[SurveyState]:
         """Return all waves of the series that a survey belongs to, in their order; a survey alone is one wave."""
-        waves = [state] if (state := self.state(survey_hash)) else []
+        waves = []
+        if state := self.state(survey_hash):
+            waves = [state]
         while waves and waves[0].previous is not None and len(waves) < MOST_WAVES:
             earlier = self.state(waves[0].previous)
             if earlier is None:
@@ -268,7 +278,9 @@ class Store:
     def get_survey(self, survey_hash: str) -> Survey | None:
         """Return the published survey; None where this server has none of that hash."""
         published = self.published(survey_hash)
-        return None if published is None else published.survey
+        if published is None:
+            return None
+        return published.survey
 
     def state(self, survey_hash: str) -> SurveyState | None:
         """Open or closed, owner, dates, numbers."""
@@ -276,7 +288,9 @@ class Store:
             return None
         with self.read() as tx:
             row = self._row(tx, survey_hash)
-        return None if row is None else SurveyState.of(row)
+        if row is None:
+            return None
+        return SurveyState.of(row)
 
     def list_surveys(self, owner: str | None = None) -> list[SurveyState]:
         """Return all surveys, or those of one owner, the newest first."""
@@ -295,7 +309,9 @@ class Store:
         survey = self.get_survey(survey_hash)
         if survey is None:
             raise unknown_survey(survey_hash)
-        listed = None if sizes is None else json.dumps(check_sizes(survey.groups, sizes))
+        listed = None
+        if sizes is not None:
+            listed = json.dumps(check_sizes(survey.groups, sizes))
         self._update(survey_hash, populations=listed)
 
     def _update(self, survey_hash: str, **values: object) -> None:
@@ -367,8 +383,13 @@ def open_store(config: Config | None = None, *, new_key: bool = False) -> Store:
     try:
         return _open(config, new_key)
     except (DBAPIError, OSError) as error:
-        setting = "DATABASE_URL" if config.database_url else f"DATA={config.data}"
-        why = error.strerror if isinstance(error, OSError) else type(error.orig).__name__
+        setting = "DATABASE_URL"
+        if not config.database_url:
+            setting = f"DATA={config.data}"
+        if isinstance(error, OSError):
+            why = error.strerror
+        else:
+            why = type(error.orig).__name__
         raise HushpollError(
             msg("{place}: the database cannot be opened ({why})", place=setting, why=why),
             "check that it runs and may be written",

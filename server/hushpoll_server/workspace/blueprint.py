@@ -14,10 +14,10 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.people.access import current_user, guard_forms, keep_private
 from hushpoll_server.problems import respond
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.workspace.closing import routes as closing
 from hushpoll_server.workspace.drafts import history
 from hushpoll_server.workspace.drafts.draft import DraftIsPublished
@@ -28,7 +28,7 @@ from hushpoll_server.workspace.paper import conversion, sheet_entry, slips
 from hushpoll_server.workspace.presentation import routes as presentation
 from hushpoll_server.workspace.preview import routes as preview
 from hushpoll_server.workspace.privacy import routes as privacy
-from hushpoll_server.workspace.privacy.planner import epsilon_text, whole
+from hushpoll_server.workspace.privacy.number_text import count_text, epsilon_text
 from hushpoll_server.workspace.publishing import routes as publishing
 from hushpoll_server.workspace.questions import autosave, block_routes, declining, draft_page
 from hushpoll_server.workspace.questions import routes as questions
@@ -73,7 +73,7 @@ bp.after_request(keep_private)
 bp.record_once(lambda state: survey_page.init_app(cast(Flask, state.app), PAGE_PARTS))
 bp.add_app_template_filter(lambda draft: history.can_undo(get_store(), draft.id), "can_undo")
 bp.add_app_template_filter(points, "points")
-bp.add_app_template_filter(whole, "whole")
+bp.add_app_template_filter(count_text, "whole")
 bp.add_app_template_filter(epsilon_text, "epsilon")
 bp.add_app_template_filter(in_words, "said")
 bp.add_app_template_filter(either, "either")
@@ -105,7 +105,9 @@ LARGEST_DROPPED = 64 << 20
 @bp.errorhandler(413)
 def _too_large(_: RequestEntityTooLarge) -> BaseResponse:
     """Return how large a file may be; a browser shows the answer only once it has sent what it began to send."""
-    left = min(request.content_length or 0, LARGEST_DROPPED) if current_user else 0
+    left = 0
+    if current_user:
+        left = min(request.content_length or 0, LARGEST_DROPPED)
     stream = request.environ["wsgi.input"]
     while left > 0 and (dropped := len(stream.read(min(left, 1 << 16)))):
         left -= dropped

@@ -9,7 +9,9 @@ from wtforms import HiddenField
 
 def _whole(text: str | None) -> int:
     text = text or ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    return -1
 
 
 class RevisionForm(FlaskForm):  # type: ignore[misc]
@@ -24,7 +26,9 @@ class RevisionForm(FlaskForm):  # type: ignore[misc]
 
     def read_opened(self) -> int | None:
         """Read the revision at which a page was opened that has saved by itself since; None where it has not."""
-        return _whole(self.opened.data) if self.opened.data else None
+        if self.opened.data:
+            return _whole(self.opened.data)
+        return None
 
 
 def posted_revision() -> int:

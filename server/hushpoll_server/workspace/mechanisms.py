@@ -15,8 +15,8 @@ from hushpoll_client.mechanism import MECHANISMS, Parameter
 from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 
 from hushpoll_server.fields import decimal, decimals, either, option, shown
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 from hushpoll_server.workspace.kinds import EDITORS, Fields, editor_of
 
 RECOMMENDED = (
@@ -24,21 +24,23 @@ RECOMMENDED = (
     later("The most precise one for this question at the privacy level you set for the whole survey."),
 )
 OFFERED = {
-    name: one
-    for name, one in MECHANISMS.items()
-    if one.in_surveys and (one.recompiled or one.fits == "ordered")
+    name: mechanism
+    for name, mechanism in MECHANISMS.items()
+    if mechanism.in_surveys and (mechanism.recompiled or mechanism.fits == "ordered")
 }
 """What a designer may choose; a mechanism whose table comes with the document stays where it is imported."""
 _DECOY = (DECOY_SHARE.name, DECOY_COUNTS.name)
 PARAMETERS = {
     parameter.name: parameter
-    for one in OFFERED.values()
-    for parameter in one.declared_parameters
+    for mechanism in OFFERED.values()
+    for parameter in mechanism.declared_parameters
     if parameter.name not in _DECOY
 }
 """The parameters that have one field each; the decoy's share may come from elsewhere and has several."""
 _DECOY_FIELDS = ("decoy", "decoy_from", "decoy_yes", "decoy_of", "decoy_survey")
-_COIN = later("A coin on the device keeps the epsilon, whatever anybody knows about the harmless answer.")
+_COIN = later(
+    "A coin on the device guarantees the epsilon even against someone who knows the harmless answer."
+)
 
 
 def fields_of(name: str) -> set[str]:
@@ -49,12 +51,17 @@ def fields_of(name: str) -> set[str]:
     fields = {parameter.name for parameter in mechanism.declared_parameters}
     if "epsilon" in fields:
         fields.add("linked")
-    return fields.union(_DECOY_FIELDS) if mechanism.has_decoy else fields
+    if mechanism.has_decoy:
+        return fields.union(_DECOY_FIELDS)
+    return fields
 
 
 def excluded_by_slider(name: str) -> set[str]:
     """Return the parameters that a mechanism cannot have together with an epsilon from the slider."""
-    pairs = MECHANISMS[name].one_of if name in MECHANISMS else ()
+    if name in MECHANISMS:
+        pairs = MECHANISMS[name].one_of
+    else:
+        pairs = ()
     return {key for pair in pairs if "epsilon" in pair for key in pair if key != "epsilon"}
 
 
@@ -62,14 +69,16 @@ def what_it_reveals(question: Question) -> str:
     """Return in one sentence what is not simply epsilon-private about a question; nothing for the others."""
     mechanism = question.mechanism
     if math.isfinite(mechanism.epsilon):
-        return str(_COIN) if mechanism.has_decoy else ""
+        if mechanism.has_decoy:
+            return str(_COIN)
+        return ""
     given_away = _given_away(question)
     if mechanism.epsilon_conditional is None:
         return f"{given_away} " + _("Its privacy has no finite epsilon.")
     # A conditional figure never stands without its condition.
     bound = _(
-        "Its privacy has no finite epsilon; it is %(epsilon)s on condition that nobody knows more of the harmless"
-        " answer than its share.",
+        "Its privacy has no finite epsilon; it is %(epsilon)s if no one knows more about the"
+        " harmless answer than its share.",
         epsilon=in_digits(epsilon_text(mechanism.epsilon_conditional, 2)),
     )
     return f"{given_away} {bound}"
@@ -78,7 +87,7 @@ def what_it_reveals(question: Question) -> str:
 def _given_away(question: Question) -> str:
     facts = question.mechanism.facts
     if not facts:
-        return _("Somebody who knows a person's harmless answer can tell true answers from the report.")
+        return _("Someone who knows a person's harmless answer can infer true answers from the report.")
     fact = facts[0]
     label, left = question.report_labels[fact.report], [question.options[answer] for answer in fact.leaves]
     values = {"recorded": option(label), "true": either([option(text) for text in left], marks=False)}
@@ -120,7 +129,8 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
     editor = EDITORS[fields["kind"]]
     question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
     name, own_values = fields.get("mechanism") or "", editor.in_mechanism(fields)
-    own_values |= {} if name else editor.draft_keys(fields)
+    if not name:
+        own_values |= editor.draft_keys(fields)
     if before is not None and name and name not in OFFERED:
         return {**question, "mechanism": before["mechanism"] | own_values, "channel": before["channel"]}
     written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own_values}
@@ -181,6 +191,8 @@ def _share(text: Any) -> Any:
 def _write_decoy(source: str, typed: dict[str, str]) -> dict[str, Any]:
     if source == "share":
         named = DECOY_SHARE.name
-        return {named: _share(decimal(typed[named], (named,)))} if named in typed else {}
+        if named in typed:
+            return {named: _share(decimal(typed[named], (named,)))}
+        return {}
     counts = f"{typed.get('decoy_yes', '')},{typed.get('decoy_of', '')}"
     return {DECOY_COUNTS.name: DECOY_COUNTS.shape.from_text(counts)}

@@ -43,16 +43,15 @@ def wide(text: str) -> str:
     return "".join(part.translate(_WIDE) + mark for part, mark in zip(parts, kept, strict=True))
 
 
-def write_brackets(sources: list[Path], target: Path) -> Path:
-    """Write a German catalogue with brackets around everything that these have, and give its folder."""
+def write_brackets(source: Path, target: Path) -> Path:
+    """Write a German catalogue with brackets around every sentence of this one, and return its folder."""
     made = Catalog(locale="de")
-    for source in sources:
-        for message in read_po(io.BytesIO(source.read_bytes()), locale="de"):
-            if not message.id:
-                continue
-            words = message.id if isinstance(message.id, tuple) else (message.id,)
-            said = tuple(f"{OPEN}{wide(text)}{CLOSE}" for text in words)
-            made.add(message.id, said if len(said) > 1 else said[0], context=message.context)
+    for message in read_po(io.BytesIO(source.read_bytes()), locale="de"):
+        if not message.id:
+            continue
+        words = message.id if isinstance(message.id, tuple) else (message.id,)
+        said = tuple(f"{OPEN}{wide(text)}{CLOSE}" for text in words)
+        made.add(message.id, said if len(said) > 1 else said[0], context=message.context)
     folder = target / "de" / "LC_MESSAGES"
     folder.mkdir(parents=True)
     with (folder / "messages.mo").open("wb") as file:

@@ -150,7 +150,7 @@ def test_what_many_questions_need_reads_well(owner: FlaskClient, store: Store) -
 def test_no_sentence_says_that_waiting_answers_cannot_be_told(owner: FlaskClient, language: str) -> None:
     """“Nobody can tell which answers were yours” contradicted “your invitation code waits with your answers”."""
     with owner.application.test_request_context(), force_locale(language):
-        said = {key: str(text) for group in ("why", "study") for key, text in GROUPS[group].items()}
+        said = {key: str(text) for group in ("why", "presentation") for key, text in GROUPS[group].items()}
     assert said["withdraw"] == said["stop_any_time"]
     assert (said["withdraw"].startswith("You can stop")) == (language == "en")
     assert not re.search("nobody|niemand|nadie|personne|لأحد", said["withdraw"])

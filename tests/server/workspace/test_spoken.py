@@ -5,20 +5,17 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import Any
 
 import pytest
-from babel.messages.extract import extract_from_dir
-from babel.messages.mofile import write_mo
-from babel.messages.pofile import read_po
 from flask import Flask
 from flask.testing import FlaskClient
 from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
+from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
+from hushpoll_server.i18n.translation import CHOSEN
 from hushpoll_server.manual.pages import PAGES
 from hushpoll_server.people import audit_log, audit_text, sharing
-from hushpoll_server.spoken import CHOSEN, WORKSPACE_LANGUAGES
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.survey_list.survey_templates import TEMPLATES, document_of
@@ -31,64 +28,6 @@ from tests.server.accounts_kit import (
     token_of,
 )
 from tests.server.workspace.walking import PACKAGE, Walk, left_over, numbered, questions_of_every_kind
-
-CATALOGUES = PACKAGE / "workspace" / "translations"
-OTHERS = [tag for tag in WORKSPACE_LANGUAGES if tag != "en"]
-BANNED = re.compile(r"anonym", re.IGNORECASE)
-PLACES = re.compile(r"%\(\w+\)s|%%|\{\w+\}|</?\w+[^>]*>")
-
-
-# The catalogue ---------------------------------------------------------------------------------------------------
-
-
-def messages() -> set[tuple[str | None, str | tuple[str, ...]]]:
-    """Every message in the sources, found as `pybabel extract` finds it."""
-    mapping = (CATALOGUES / "babel.cfg").read_text("utf-8")
-    methods = [
-        (pattern, method) for method, pattern in re.findall(r"^\[(\w+): (\S+)\]$", mapping, re.MULTILINE)
-    ]
-    keywords: dict[str, Any] = dict.fromkeys(("_", "gettext", "later", "noted"))
-    keywords |= {"ngettext": (1, 2), "pgettext": ((1, "c"), 2), "abort": (2,), "Problem": (2,)}
-    found = extract_from_dir(str(PACKAGE), method_map=methods, keywords=keywords)
-    return {(context, message) for _, _, message, _, context in found if message}
-
-
-@pytest.mark.parametrize("language", OTHERS)
-def test_every_message_is_translated_and_compiled(language: str) -> None:
-    folder = CATALOGUES / language / "LC_MESSAGES"
-    catalog = read_po(io.BytesIO((folder / "messages.po").read_bytes()), locale=language)
-    entries = {(entry.context, entry.id): entry for entry in catalog if entry.id}
-    assert set(entries) == messages()
-    assert len(entries) > 1000
-    assert not catalog.obsolete
-    for (_, source), entry in entries.items():
-        assert not entry.fuzzy, source
-        sources = source if isinstance(source, tuple) else (source,)
-        translations = entry.string if isinstance(entry.string, tuple) else (entry.string,)
-        assert len(translations) == (catalog.num_plurals if len(sources) > 1 else 1), source
-        for translated in translations:
-            assert translated.strip(), source
-            assert not BANNED.search(translated), translated
-            assert sorted(PLACES.findall(translated)) == sorted(PLACES.findall(sources[-1])), source
-            # It may stand in an attribute.
-            assert ('"' in translated) <= ('"' in sources[0]), source
-    compiled = io.BytesIO()
-    write_mo(compiled, catalog)
-    assert (folder / "messages.mo").read_bytes() == compiled.getvalue(), "run pybabel compile"
-
-
-@pytest.mark.parametrize("language", OTHERS)
-def test_what_two_catalogues_have_they_say_alike(language: str) -> None:
-    def said(room: str) -> dict[Any, Any]:
-        file = PACKAGE / room / "translations" / language / "LC_MESSAGES" / "messages.po"
-        entries = read_po(io.BytesIO(file.read_bytes()), locale=language)
-        return {entry.id: entry.string for entry in entries if entry.id and not entry.context}
-
-    ours = said("workspace")
-    for others in (said("respond"), said("said")):
-        both = ours.keys() & others
-        assert {text: ours[text] for text in both} == {text: others[text] for text in both}
-
 
 # Which language is spoken ----------------------------------------------------------------------------------------
 

@@ -22,8 +22,10 @@ from hushpoll_analysis.results.formats import RESULTS_FORMATS
 from hushpoll_analysis.results.wording import wording
 from hushpoll_client import __version__
 from hushpoll_client.mechanism import MECHANISMS
-from hushpoll_server import spoken
-from hushpoll_server.spoken import CHOSEN, LANGUAGES
+from hushpoll_server.i18n import translation
+from hushpoll_server.i18n.catalogues import path_of
+from hushpoll_server.i18n.languages import LANGUAGES
+from hushpoll_server.i18n.translation import CHOSEN
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.drafts.draft import Draft
@@ -38,10 +40,8 @@ PACKAGE = Path(hushpoll_server.__file__).parent
 @contextmanager
 def bracketed_place(folder: Path) -> Iterator[tuple[Flask, Store]]:
     """A server whose German is brackets around wide letters."""
-    rooms = ("workspace", "respond", "said")
-    sources = [PACKAGE / room / "translations/de/LC_MESSAGES/messages.po" for room in rooms]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spoken, "_CATALOGUES", str(write_brackets(sources, folder / "brackets")))
+        patch.setattr(translation, "_CATALOGUES", str(write_brackets(path_of("de"), folder / "brackets")))
         for name, phrase in wording("en").phrases.items():
             patch.setitem(wording("de").phrases, name, f"{OPEN}{wide(phrase)}{CLOSE}")
         with open_place(folder / "walk") as made:

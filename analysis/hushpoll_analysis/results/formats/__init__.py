@@ -44,17 +44,17 @@ REPORT_FORMATS: tuple[ReportFormat, ...] = (
 
 def format_by_name(name: str) -> ResultsFormat:
     """Return the format of results with this name; raise KeyError if there is none."""
-    for known in RESULTS_FORMATS:
-        if known.name == name:
-            return known
+    for entry in RESULTS_FORMATS:
+        if entry.name == name:
+            return entry
     raise KeyError(name)
 
 
 def format_by_ending(ending: str) -> ResultsFormat:
     """Return the format of results whose files end so; raise KeyError if there is none."""
-    for known in RESULTS_FORMATS:
-        if ending in (known.ending, *known.other_endings):
-            return known
+    for entry in RESULTS_FORMATS:
+        if ending in (entry.ending, *entry.other_endings):
+            return entry
     raise KeyError(ending)
 
 

@@ -21,8 +21,8 @@ ROWS = 1 << 18
 
 
 def _write(survey: Survey, frame: pd.DataFrame, path: Path, release: ReportRelease) -> None:
-    from hushpoll_analysis.data.guarding import guard_cell
-    from hushpoll_analysis.data.tally import report_columns
+    from hushpoll_analysis.sample.guarding import guard_cell
+    from hushpoll_analysis.sample.tally import report_columns
 
     reports = report_columns(survey, frame)
     quoting: Any = csv.QUOTE_NONE

@@ -16,10 +16,10 @@ __all__ = ["PARQUET"]
 
 
 def _write(survey: Survey, frame: pd.DataFrame, path: Path, release: ReportRelease) -> None:
-    from hushpoll_analysis.data.arrow import arrow
-    from hushpoll_analysis.data.files import HASH_KEY
-    from hushpoll_analysis.data.released import metadata_of
-    from hushpoll_analysis.data.tally import report_columns
+    from hushpoll_analysis.sample.arrow import arrow
+    from hushpoll_analysis.sample.files import HASH_KEY
+    from hushpoll_analysis.sample.released import metadata_of
+    from hushpoll_analysis.sample.tally import report_columns
 
     pyarrow = arrow(path.name)
     table = pyarrow.Table.from_pandas(report_columns(survey, frame), preserve_index=False)
@@ -32,7 +32,7 @@ def _write(survey: Survey, frame: pd.DataFrame, path: Path, release: ReportRelea
 
 
 def _is_available() -> bool:
-    from hushpoll_analysis.data.arrow import has_arrow
+    from hushpoll_analysis.sample.arrow import has_arrow
 
     return has_arrow()
 

@@ -23,12 +23,14 @@ def write_notes(path: Path, notes: Mapping[str, Sequence[str]]) -> None:
     """Add notes to a file that has none: those of the data under `_dta`, the others under their variable's name."""
     content = path.read_bytes()
     start = content.index(b"<map>") + len(b"<map>")
-    places = list(struct.unpack_from(f"<{MAP}Q", content, start))
-    at = places[AFTER - 1] + len(b"<characteristics>")
-    made = b"".join(_characteristics(name, texts) for name, texts in notes.items())
-    moved = [place + (len(made) if number >= AFTER else 0) for number, place in enumerate(places)]
+    offsets = list(struct.unpack_from(f"<{MAP}Q", content, start))
+    at = offsets[AFTER - 1] + len(b"<characteristics>")
+    characteristics = b"".join(_characteristics(name, texts) for name, texts in notes.items())
+    moved = [
+        offset + (len(characteristics) if number >= AFTER else 0) for number, offset in enumerate(offsets)
+    ]
     head = content[:start] + struct.pack(f"<{MAP}Q", *moved) + content[start + 8 * MAP : at]
-    path.write_bytes(head + made + content[at:])
+    path.write_bytes(head + characteristics + content[at:])
 
 
 def _characteristics(name: str, texts: Sequence[str]) -> bytes:

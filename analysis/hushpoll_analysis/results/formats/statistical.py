@@ -12,10 +12,10 @@ from hushpoll_client.formatting import epsilon_text
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD
 
-from hushpoll_analysis.data.tally import column_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.results.asked import channel_facts
 from hushpoll_analysis.results.labels import GROUP_TEXT
+from hushpoll_analysis.sample.tally import column_of
 
 __all__ = ["MISSING", "channel_notes", "codes", "columns_of", "file_label", "pyreadstat", "variable_labels"]
 

@@ -1,4 +1,4 @@
-"""What readers of results are told, in their language: one table of phrases each, numbers as that language writes them.
+"""The phrases of results in the reader's language: one table of phrases each, numbers as that language writes them.
 
 Phrases hold places such as `{low}`; a test checks that every language has every phrase with the same places.
 """
@@ -19,7 +19,6 @@ from hushpoll_client.messages import Message
 __all__ = ["LANGUAGES", "Wording", "wording"]
 
 LANGUAGES = ("en", "fr", "de", "es", "ar")
-_RIGHT_TO_LEFT = ("ar",)
 _ISOLATE, _END = "\u2068", "\u2069"
 
 
@@ -37,17 +36,18 @@ class Wording:
     @property
     def direction(self) -> str:
         """The direction of its writing, as HTML names it."""
-        return "rtl" if self.language in _RIGHT_TO_LEFT else "ltr"
+        order = Locale(self.language).character_order
+        return "rtl" if order == "right-to-left" else "ltr"
 
     def number(self, value: float, digits: int = 0) -> str:
-        """Write a number with so many decimals."""
+        """Write a number with this many decimals."""
         scale = 10.0**digits
         # Rounded here, as everywhere else; the library would round halves to even.
-        shown = math.floor(abs(value) * scale + 0.5) / scale
-        sign = "−" if value < 0 and shown else ""
+        magnitude = math.floor(abs(value) * scale + 0.5) / scale
+        sign = "−" if value < 0 and magnitude else ""
         pattern = "#,##0" + ("." + "0" * digits if digits else "")
         # Plain digits in every language: the figures and tables beside have them too.
-        return sign + format_decimal(shown, format=pattern, locale=self.language, numbering_system="latn")
+        return sign + format_decimal(magnitude, format=pattern, locale=self.language, numbering_system="latn")
 
     def percent(self, share: float, digits: int = 1) -> str:
         """Write a share in percent."""
@@ -60,18 +60,25 @@ class Wording:
     def label(self, text: Message) -> str:
         """Return what a number or a bin of numbers is called."""
         ends = [self.in_signs(str(end)) for end in text.values.values()]
-        return ends[0] if len(ends) == 1 else self("range", low=ends[0], high=ends[1])
+        if len(ends) == 1:
+            return ends[0]
+        return self("range", low=ends[0], high=ends[1])
 
     def _written(self, value: Any) -> str:
         if isinstance(value, int) and not isinstance(value, bool):
             return self.number(value)
         # A text in another script must not turn the order of what stands around it.
-        return f"{_ISOLATE}{value}{_END}" if self.direction == "rtl" else str(value)
+        if self.direction == "rtl":
+            return f"{_ISOLATE}{value}{_END}"
+        return str(value)
 
 
 @cache
 def wording(language: str = "en") -> Wording:
     """Return the words of a language; those of English where there are none."""
-    name = language if language in LANGUAGES else LANGUAGES[0]
+    if language in LANGUAGES:
+        name = language
+    else:
+        name = LANGUAGES[0]
     text = (files(__package__) / f"{name}.json").read_text("utf-8")
     return Wording(name, json.loads(text))

@@ -1,4 +1,4 @@
-// What the respondent is told, computed from the verified channels; words and elements of the page. Never HTML.
+// Sentences about the verified channels; messages and elements of the page. Never HTML.
 
 import { count } from "../client/channel.js";
 import { expBelow } from "../client/mechanism.js";
@@ -13,29 +13,29 @@ export const language = document.documentElement.lang;
 export const locale = `${language}-u-nu-latn`;
 const announcer = document.getElementById("announcer");
 
-// SHA-256 of the sentences in each language. Written by pin_words.py.
+// SHA-256 of the sentences in each language. Written by pin_sentences.py.
 const PINNED = {
-  ar: "9c47df5161ae1c5976bf786210db04e043cfee84ab229b66b64ef25fb2d5e9cc",
-  de: "c365a1349ecbb23cb37ddc2fb50f685bb40b44af77adbb97797c691620f0c781",
-  en: "09bd86cd9021ae794a2e17353887d5f47c741f7fbeafe895d3965cbf903c94b9",
-  es: "57913b8b8797cf0ad3bca886a798c7b35f16064c504ea972647e2f97e738cb3b",
-  fr: "3558509be58fc781a0606ab542985bf16060da3b5212b9f3ebf213c0ac11f0ef",
+  ar: "a78a85c059f979bcefe60d2b2a53ca6bf4122a1a4c2096a64b0cf438f5e33baf",
+  de: "c7a95e6057b510116732b02011eba190a8aaeb3c7b25a246334d53456009024d",
+  en: "5a6c313662f860de86f8e5cfdd6b8d8d7322a13589255044719a0ca4e78f813e",
+  es: "fa1d364169e6eb1c3112bf4058b48199dac3b5395bb58be19b2385c443569570",
+  fr: "4f0cb86bfbc71e83b8eaed84ee19329611862cb082aae8728b60edc6304c6ac1",
 };
-const words = readWords(document.getElementById("words").textContent, PINNED[language]);
-// Sentences that only some surveys need.
-for (const more of document.querySelectorAll("[data-words]")) addWords(more.dataset.words, more.textContent);
+const messages = readMessages(document.getElementById("words").textContent, PINNED[language]);
+// Sentences that some surveys need.
+for (const script of document.querySelectorAll("[data-words]")) addMessages(script.dataset.words, script.textContent);
 
-// Only sentences whose SHA-256 the scripts state are shown.
-function readWords(text, pinned) {
+// Return sentences if their SHA-256 is the pinned one.
+function readMessages(text, pinned) {
   if (sha256(new TextEncoder().encode(text)) === pinned) return JSON.parse(text);
   const why = "The sentences of this page are not those of its scripts. Do not answer here; tell whoever sent you the link.";
   document.querySelector("main").replaceChildren(el("h1", {}, why));
   throw new Error(why);
 }
 
-/** Load a module, held against its published SHA-256. */
-export async function bring(path) {
-  if (!page.more[path]) throw new Error(path); // nothing is run unchecked
+/** Load a module if it has its published SHA-256. */
+export async function loadModule(path) {
+  if (!page.more[path]) throw new Error(path);
   const { href } = new URL(`../${path}`, import.meta.url);
   const link = el("link", { rel: "modulepreload", href, integrity: page.more[path] });
   const checked = new Promise((resolve, reject) => Object.assign(link, { onload: resolve, onerror: reject }));
@@ -44,12 +44,12 @@ export async function bring(path) {
   return import(href);
 }
 
-export function addWords(group, text) {
-  Object.assign(words, readWords(text, words.pins[group]));
+export function addMessages(group, text) {
+  Object.assign(messages, readMessages(text, messages.pins[group]));
 }
 
-export function say(key, values = {}) {
-  return words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
+export function msg(key, values = {}) {
+  return messages[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
 /** An element with attributes and children; strings become text, null and false are left out. */
@@ -62,7 +62,7 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Attributes of the designer's own texts: study.js names their language where the survey does. */
+/** Attributes of the designer's own texts: presentation.js adds their language. */
 export const designer = { dir: "auto" };
 let translated = {}; // texts of questions in another language, by the question's id
 export const translate = (questions) => (translated = questions);
@@ -77,7 +77,7 @@ export function style(rules) {
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 }
 
-/** Say something to those who do not see the screen. */
+/** Have a screen reader say a text. */
 export function announce(text) {
   announcer.textContent = text;
 }
@@ -85,7 +85,7 @@ export function announce(text) {
 /** The day when all reports are deleted, where there is one. */
 export function deletion() {
   const date = page.delete_on && new Date(page.delete_on).toLocaleDateString(locale, { dateStyle: "long", timeZone: "UTC" });
-  return date && el("p", { class: "small" }, say("deletion", { date }));
+  return date && el("p", { class: "small" }, msg("deletion", { date }));
 }
 
 /** The lead of the first view, as strong as the odds allow. */
@@ -93,12 +93,12 @@ export function lead(survey) {
   const { assurance: { tier, oneSided, weakest, factor, kept }, questions } = survey;
   const where = weakest.length && questions.length > 1 ? `${numbered(survey, weakest.map((n) => questions[n - 1]))}. ` : "";
   const n = kept ?? factorAtMost(factor);
-  const weak = where + say(kept ? "weak_kept" : weakest.length ? "weak_any" : "weak_total", { n });
-  if (oneSided) return tier === "weak" ? `${say("lead_open")} ${weak}` : say("lead_open");
-  return { strong: say("lead"), fair: say("lead_fair"), weak }[tier];
+  const weak = where + msg(kept ? "weak_kept" : weakest.length ? "weak_any" : "weak_total", { n });
+  if (oneSided) return tier === "weak" ? `${msg("lead_open")} ${weak}` : msg("lead_open");
+  return { strong: msg("lead"), fair: msg("lead_fair"), weak }[tier];
 }
 
-/** Sentences about one question, folded to one line; the one-sided truth is never folded. */
+/** Sentences about one question, folded to one line; warnings are never folded. */
 export function folded(about, id) {
   const more = el("div", { id: `${id}-more`, hidden: "" }, picture(about), ...paragraphs(about, about.line));
   // A fold never opens empty.
@@ -111,14 +111,14 @@ export function folded(about, id) {
   return el("div", { class: "small odds-of" }, line, more, warned(about));
 }
 
-export const picture = ({ icons }) => icons && el("figure", {}, iconArray(icons.kept), el("figcaption", {}, icons.caption));
+export const picture = ({ icons }) => icons && el("figure", {}, iconArray(icons.filled), el("figcaption", {}, icons.caption));
 
 export const warned = ({ warnings }) => warnings.length > 0 && el("p", { class: "warning" }, warnings.join(" "));
 
-export const paragraphs = ({ how, odds, so, assumes, skip }, told) =>
-  [how, odds.join(" "), so, assumes, skip].filter((line) => line && line !== told).map((line) => el("p", {}, line));
+export const paragraphs = ({ how, odds, so, assumes, skip }, omitted) =>
+  [how, odds.join(" "), so, assumes, skip].filter((line) => line && line !== omitted).map((line) => el("p", {}, line));
 
-/** Explain one question in sentences, and say what the icon array shows. */
+/** The sentences about one question, and what its icon array shows. */
 export function explain(question) {
   const { mechanism, channel, after, block } = question;
   const labels = rowLabels(question).map(isolated);
@@ -128,52 +128,52 @@ export function explain(question) {
   const about = { mechanism, labels, recorded, chance };
   const two = labels.length === 2 && recorded.length === 2;
   const { sends } = channel;
-  const how = sends && say(block ? "block_how" : `sends_${sends.what}`, { n: whole(sends.n), total: whole(channel.options) });
+  const how = sends && msg(block ? "block_how" : `sends_${sends.what}`, { n: formatted(sends.n), total: formatted(channel.options) });
   const any = anyAnswer(question);
   const odds = any ? { odds: [any], line: any } : two ? twoOptions(about) : moreOptions(about);
   if (mechanism.reportsAreAnswers && !any) odds.so = soSentence(tierOf(channel.ratio), channel.ratio, odds.so);
-  const skip = after && [say("skip", { skipped: say("skip_label") }), channel.ratio && say("skip_so")].filter(Boolean).join(" ");
+  const skip = after && [msg("skip", { skipped: msg("skip_label") }), channel.ratio && msg("skip_so")].filter(Boolean).join(" ");
   return { how, ...odds, ...decoy(about), skip, warnings: warnings(about) };
 }
 
 function soSentence(tier, ratio, strong) {
-  if (tier === "weak") return say("so_weak", { n: factorAtMost(ratio) });
-  return tier === "fair" ? say("so_fair") : strong;
+  if (tier === "weak") return msg("so_weak", { n: factorAtMost(ratio) });
+  return tier === "fair" ? msg("so_fair") : strong;
 }
 
 /** The options as the respondent reads them. */
 export function optionLabels({ id, kind, options, answers }) {
-  if (kind.fixedWords) return [say("no"), say("yes")];
-  const { options: given, labels } = translated[id] ?? {};
-  const own = given ?? (answers.ends?.length ? null : labels) ?? options;
+  if (kind.fixedWords) return [msg("no"), msg("yes")];
+  const { options: names, labels } = translated[id] ?? {};
+  const texts = names ?? (answers.ends?.length ? null : labels) ?? options;
   const decline = "Prefer not to say";
-  const ours = own.join() === `No,Yes,${decline}`;
-  return own.map((text, at) => (text === decline ? say("prefer_not") : ours ? say(at ? "yes" : "no") : text));
+  const ours = texts.join() === `No,Yes,${decline}`;
+  return texts.map((text, at) => (text === decline ? msg("prefer_not") : ours ? msg(at ? "yes" : "no") : text));
 }
 
 // All true answers that a report may come from.
-const rowLabels = (question) => [...optionLabels(question), ...(question.after ? [say("skip_label")] : [])];
+const rowLabels = (question) => [...optionLabels(question), ...(question.after ? [msg("skip_label")] : [])];
 
-/** What a report stands for: an answer, a set of options, a word about two answers, or nothing but itself. */
+/** What a report stands for: an answer, options, a word about two answers, or only a code. */
 export function reportLabel(question, report) {
   const { mechanism, channel } = question;
   if (mechanism.reportsAreAnswers) return rowLabels(question)[report];
-  const { set, asked, answers, item } = channel.told(report);
+  const { set, members, answers, item } = channel.contents(report);
   const names = (indices) => list(indices.map((index) => isolated(rowLabels(question)[index])));
-  if (set) return say(set.length > FEW ? "told_set" : "told_few", { n: whole(set.length), total: whole(channel.options), list: names(set) });
-  if (asked) return say("told_asked", { list: names(asked), ticked: names(asked.filter((_, place) => answers[place])) || "–" });
-  if (item !== undefined) return item === null ? say("told_dummy") : names([item]);
-  const code = anyAnswer(question) ? say("told_code", { n: report }) : String(report);
-  return words[`report_${mechanism.combine}_${report}`] ?? code;
+  if (set) return msg(set.length > FEW ? "told_set" : "told_few", { n: formatted(set.length), total: formatted(channel.options), list: names(set) });
+  if (members) return msg("told_asked", { list: names(members), ticked: names(members.filter((_, index) => answers[index])) || "–" });
+  if (item !== undefined) return item === null ? msg("told_dummy") : names([item]);
+  const code = anyAnswer(question) ? msg("told_code", { n: report }) : String(report);
+  return messages[`report_${mechanism.combine}_${report}`] ?? code;
 }
 
-/** What can be said of a report that stands for nothing but itself. */
+/** The sentence about a report that is only a code. */
 export function anyAnswer({ kind, mechanism, channel }) {
-  if ((mechanism.reportsAreAnswers && kind.choosesRows) || mechanism.hasDecoy) return null;
-  return channel.ratio && say("any_answer", { n: factorAtMost(channel.ratio) });
+  if ((mechanism.reportsAreAnswers && kind.inBlocks) || mechanism.hasDecoy) return null;
+  return channel.ratio && msg("any_answer", { n: factorAtMost(channel.ratio) });
 }
 
-/** A designer's words inside a sentence: set apart where they run the other way. */
+/** A designer's words inside a sentence, isolated if they run the other way. */
 export function isolated(text) {
   const rightToLeft = /[\u0590-\u08ff\ufb1d-\ufefc]/.test(text);
   return rightToLeft === (document.documentElement.dir === "rtl") ? text : `\u2068${text}\u2069`;
@@ -181,29 +181,29 @@ export function isolated(text) {
 
 export const isOpen = ({ channel }) => channel.ratio === null;
 
-/** A 10 by 10 array of people, grouped: scattered ones look like more. */
-export function iconArray(kept) {
+/** A 10 by 10 array of people; the first `filled` stand out. */
+export function iconArray(filled) {
   const svg = svgElement("svg", { viewBox: "0 0 100 100", class: "icons", "aria-hidden": "true" });
   for (let i = 0; i < 100; i++) {
     const [cx, cy] = [5 + 10 * (i % 10), 5 + 10 * Math.floor(i / 10)];
-    svg.append(svgElement("circle", { cx, cy, r: i < kept ? 3.9 : 3.2, class: i < kept ? "kept" : "other" }));
+    svg.append(svgElement("circle", { cx, cy, r: i < filled ? 3.9 : 3.2, class: i < filled ? "kept" : "other" }));
   }
   return svg;
 }
 
-/** The numbers of questions as they are asked: a block has as many as it asks, whichever chance draws. */
+/** The numbers of questions as they are asked: a block has as many as it asks. */
 export function numbersOf({ entries }, questions) {
-  const meant = questions.map((one) => one.block ?? one);
+  const selected = questions.map((question) => question.block ?? question);
   let n = 0;
   return entries.flatMap((entry) => {
-    const own = count(entry.places ? entry.channel.sends.n : 1).map(() => String(++n));
-    return meant.includes(entry) ? own : [];
+    const numbers = count(entry.indices ? entry.channel.sends.n : 1).map(() => String(++n));
+    return selected.includes(entry) ? numbers : [];
   });
 }
 
 export function numbered(survey, questions) {
   const numbers = numbersOf(survey, questions);
-  return numbers[1] ? say("questions", { list: list(numbers) }) : say("question", { n: numbers[0] });
+  return numbers[1] ? msg("questions", { list: list(numbers) }) : msg("question", { n: numbers[0] });
 }
 
 // "At most" is rounded up to three digits in exact integers.
@@ -225,56 +225,56 @@ export function epsilonAtMost([top, bottom]) {
 // Odds
 
 function twoOptions({ mechanism, labels, recorded, chance }) {
-  // Tell about the report that everybody can give.
+  // The odds of the report that every answer can lead to.
   const z = chance(0, 1) > 0 ? 1 : 0;
   const other = 1 - z;
   const odds = [oddsLine(labels[z], recorded[z], chance(z, z)), oddsLine(labels[other], recorded[z], chance(other, z))];
-  const so = mechanism.reportsAreAnswers && say("so_not", { option: labels[z] });
-  // Where one side is certain, the picture is about the other one.
-  const shown = chance(z, z) === 1 ? other : z;
-  const kept = percent(chance(shown, z));
-  const values = { chosen: labels[shown], n: kept, recorded: recorded[z], rest: 100 - kept, other: recorded[other] };
-  const line = mechanism.analysis.evenly ? say("line_kept", { n: percent(chance(0, 0)) }) : say("line_how");
-  return { line, odds, so, icons: { kept, caption: say("icons", values) } };
+  const so = mechanism.reportsAreAnswers && msg("so_not", { option: labels[z] });
+  // If one answer is sent for certain, the picture is of the other one.
+  const pictured = chance(z, z) === 1 ? other : z;
+  const n = percent(chance(pictured, z));
+  const values = { chosen: labels[pictured], n, recorded: recorded[z], rest: 100 - n, other: recorded[other] };
+  const line = mechanism.analysis.evenly ? msg("line_kept", { n: percent(chance(0, 0)) }) : msg("line_how");
+  return { line, odds, so, icons: { filled: n, caption: msg("icons", values) } };
 }
 
 function moreOptions({ mechanism, labels, chance }) {
   if (mechanism.analysis.evenly) {
     const n = percent(chance(0, 0));
-    const odds = [say("odds_any", { n, others: whole(labels.length - 1) })];
-    return { line: say("line_kept", { n }), odds, so: say("so_any"), icons: { kept: n, caption: say("icons_any", { n, rest: 100 - n }) } };
+    const odds = [msg("odds_any", { n, others: formatted(labels.length - 1) })];
+    return { line: msg("line_kept", { n }), odds, so: msg("so_any"), icons: { filled: n, caption: msg("icons_any", { n, rest: 100 - n }) } };
   }
-  const kept = labels.map((_, x) => 100 * chance(x, x));
-  const range = say("odds_range", { low: Math.floor(Math.min(...kept)), high: Math.ceil(Math.max(...kept)) });
-  const each = labels.map((label, x) => oddsLine(label, label, chance(x, x)));
-  return { line: say("line_how"), odds: labels.length <= 5 ? each : [range], so: say("so_any"), icons: null };
+  const percentages = labels.map((_, x) => 100 * chance(x, x));
+  const range = msg("odds_range", { low: Math.floor(Math.min(...percentages)), high: Math.ceil(Math.max(...percentages)) });
+  const lines = labels.map((label, x) => oddsLine(label, label, chance(x, x)));
+  return { line: msg("line_how"), odds: labels.length <= 5 ? lines : [range], so: msg("so_any"), icons: null };
 }
 
 function decoy({ mechanism: { hasDecoy, combine, parameters }, labels: [no, yes] }) {
   if (!hasDecoy) return {};
   const { truth = "1", decoy_share: share, decoy_counts: counts, epsilon } = parameters;
-  const how = say(`how_${combine}`, { yes, no, n: percent(fraction(truth)) }) + (epsilon ? ` ${say("then_mixed")}` : "");
-  return { how, assumes: say("decoy_assumes", { n: percent(fraction(share ?? counts.join("/"))), yes }) };
+  const how = msg(`how_${combine}`, { yes, no, n: percent(fraction(truth)) }) + (epsilon ? ` ${msg("then_mixed")}` : "");
+  return { how, assumes: msg("decoy_assumes", { n: percent(fraction(share ?? counts.join("/"))), yes }) };
 }
 
 // A report that some answer can never give rules that answer out.
 function warnings({ mechanism, labels, recorded }) {
   const lines = mechanism.facts.flatMap(({ report, leaves, decoy }) => {
     const [option] = leaves.map((x) => labels[x]);
-    const own = leaves.length === 1 && recorded[report] === option;
+    const named = leaves.length === 1 && recorded[report] === option;
     const values = { recorded: recorded[report], options: any(leaves.map((x) => labels[x])) };
-    return [own ? say("reveals", { option }) : say("reveals_other", values), decoy !== null && say("reveals_both", { no: option })];
+    return [named ? msg("reveals", { option }) : msg("reveals_other", values), decoy !== null && msg("reveals_both", { no: option })];
   });
-  return [...lines, mechanism.knownDecoyTells && say("decoy_known")].filter(Boolean);
+  return [...lines, mechanism.knownDecoyTells && msg("decoy_known")].filter(Boolean);
 }
 
 function oddsLine(chosen, recorded, share) {
   const n = Math.round(100 * share);
   const edge = { 0: share === 0 ? "odds_none" : "odds_nearly_none", 100: share === 1 ? "odds_all" : "odds_nearly_all" };
-  return say(edge[n] ?? "odds_about", { chosen, recorded, n });
+  return msg(edge[n] ?? "odds_about", { chosen, recorded, n });
 }
 
-// Never 0 or 100 for what is neither.
+// 0 and 100 only where they are exact.
 function percent(share) {
   if (share === 0 || share === 1) return 100 * share;
   return Math.min(99, Math.max(1, Math.round(100 * share)));
@@ -292,7 +292,7 @@ export const list = (items) => new Intl.ListFormat(language).format(items);
 
 const number = (value) => value.toLocaleString(locale, { maximumSignificantDigits: 3 });
 
-export const whole = (value) => value.toLocaleString(locale);
+export const formatted = (value) => value.toLocaleString(locale);
 
 function svgElement(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);

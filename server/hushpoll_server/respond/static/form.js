@@ -1,31 +1,30 @@
-// The questions: one card each, shown or not as the skip rules say. What is chosen lives in these elements and nowhere
-// else; no input has a name, so that no form could ever carry it.
+// The questions, one card each. Answers exist only in these elements; no input has a name, so that no form can send it.
 
 import { isShown } from "../client/report.js";
-import { announce, bring, designer, el, explain, folded, list, optionLabels, page, say, textOf } from "./explain.js";
+import { announce, designer, el, explain, folded, list, loadModule, msg, optionLabels, page, textOf } from "./explain.js";
 
-/** What a kind asks for; each gives {group, problem(), answer()}, where the answer is null while there is none. */
+/** The control of a kind: {group, problem(), answer()}, where the answer is null while there is none. */
 const WIDGETS = { options };
 let search = null; // for long lists
 
-/** Bring what the questions need; give what makes the form. */
+/** Load what the questions need; return the class of the form. */
 export async function prepare({ questions }) {
-  if (questions.some(({ kind }) => !WIDGETS[kind.widget])) Object.assign(WIDGETS, (await bring("respond/widgets.js")).WIDGETS);
-  if (questions.some(({ options }) => options.length > page.long)) search = await bring("respond/search.js");
+  if (questions.some(({ kind }) => !WIDGETS[kind.widget])) Object.assign(WIDGETS, (await loadModule("respond/widgets.js")).WIDGETS);
+  if (questions.some(({ options }) => options.length > page.long)) search = await loadModule("respond/search.js");
   return Form;
 }
 
 /** The form of a survey; `send` is called with the true answers once there are all of them. */
 class Form {
-  constructor(survey, send, asked, ...below) {
+  constructor(survey, send, isAsked, ...below) {
     this.questions = survey.questions;
-    Object.assign(this, { send, asked });
-    // As this person is asked them: a question that a rule hides keeps its number, so that nothing kept tells of it.
-    const drawn = this.questions.filter((_, index) => asked(index));
-    this.numbers = this.questions.map((question) => ({ n: drawn.indexOf(question) + 1, total: drawn.length }));
+    Object.assign(this, { send, isAsked });
+    // A question that a rule hides keeps its number, so that no number depends on an answer.
+    const numbered = this.questions.filter((_, index) => isAsked(index));
+    this.numbers = this.questions.map((question) => ({ n: numbered.indexOf(question) + 1, total: numbered.length }));
     this.cards = survey.questions.map((question, index) => this.#card(question, index));
     this.summary = el("div", { class: "summary", tabindex: "-1", hidden: "" });
-    const cards = this.cards.map(({ card }) => card).filter((_, index) => asked(index));
+    const cards = this.cards.map(({ card }) => card).filter((_, index) => isAsked(index));
     this.element = el("form", { novalidate: "", autocomplete: "off" }, this.summary, ...cards, ...below);
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -38,54 +37,54 @@ class Form {
     const describedBy = `odds-${index}`;
     const draw = (id, text) =>
       WIDGETS[question.kind.widget]({ id, text, question, describedBy, changed: () => this.#follow(true) });
-    const own = draw(`q${index}`, textOf(question, "text"));
+    const first = draw(`q${index}`, textOf(question, "text"));
     const second = question.decoy && draw(`q${index}-second`, textOf(question, "decoy"));
     const card = el(
       "section",
       { class: "card" },
-      el("p", { class: "eyebrow" }, say("question_of", this.numbers[index])),
-      own.group,
-      second && el("p", { class: "eyebrow" }, say("second")),
+      el("p", { class: "eyebrow" }, msg("question_of", this.numbers[index])),
+      first.group,
+      second && el("p", { class: "eyebrow" }, msg("second")),
       second && second.group,
       folded(explain(question), describedBy),
     );
-    const answer = () => (second ? { answer: own.answer(), decoy: second.answer() } : own.answer());
-    return { card, widgets: second ? [own, second] : [own], answer };
+    const answer = () => (second ? { answer: first.answer(), decoy: second.answer() } : first.answer());
+    return { card, widgets: second ? [first, second] : [first], answer };
   }
 
   /** The true answers; a question that is not shown does not apply, which is the index after its last option. */
   #answers() {
-    const found = [];
+    const answers = [];
     this.questions.forEach((question, index) => {
-      const shown = isShown(question, found) ? this.cards[index].answer() : question.options.length;
-      found.push(this.asked(index) ? shown : null);
+      const answer = isShown(question, answers) ? this.cards[index].answer() : question.options.length;
+      answers.push(this.isAsked(index) ? answer : null);
     });
-    return found;
+    return answers;
   }
 
-  // Shows what the skip rules ask for. A rule points back, so what comes or goes is below whatever has the focus.
+  // Show what the skip rules ask for. A rule points back, so what changes is below the focus.
   #follow(aloud = false) {
     const answers = this.#answers();
     const moved = { skip_more: [], skip_less: [] };
     this.questions.forEach((question, index) => {
       const { card } = this.cards[index];
-      const hidden = !this.asked(index) || !isShown(question, answers);
-      if (card.hidden !== hidden) moved[hidden ? "skip_less" : "skip_more"].push(say("question", this.numbers[index]));
+      const hidden = !this.isAsked(index) || !isShown(question, answers);
+      if (card.hidden !== hidden) moved[hidden ? "skip_less" : "skip_more"].push(msg("question", this.numbers[index]));
       card.hidden = hidden;
     });
-    const told = Object.entries(moved).filter(([, cards]) => cards.length);
-    if (aloud && told.length) announce(told.map(([key, cards]) => say(key, { list: list(cards) })).join(" "));
+    const changes = Object.entries(moved).filter(([, cards]) => cards.length);
+    if (aloud && changes.length) announce(changes.map(([key, cards]) => msg(key, { list: list(cards) })).join(" "));
   }
 
   #submit() {
-    const asked = this.cards.filter(({ card }) => !card.hidden).flatMap(({ widgets }) => widgets);
-    const open = asked.filter((widget) => widget.check());
+    const widgets = this.cards.filter(({ card }) => !card.hidden).flatMap(({ widgets }) => widgets);
+    const open = widgets.filter((widget) => widget.check());
     if (open.length) return this.#showOpen(open);
     return this.send(this.#answers());
   }
 
   #showOpen(open) {
-    const title = open.length === 1 ? say("open_one") : say("open_many", { n: open.length });
+    const title = open.length === 1 ? msg("open_one") : msg("open_many", { n: open.length });
     const items = open.map(({ group }) => {
       const jump = el("a", { href: `#${group.id}` }, group.querySelector("legend").textContent);
       jump.addEventListener("click", (event) => {
@@ -106,25 +105,25 @@ class Form {
 }
 
 /**
- * What all widgets share: a group with its question as legend, an error beside it that `tell` shows or, with "", hides,
- * and `check`, which tells of the `problem` there is. `described` are the elements that the error describes.
+ * What all widgets share: a group with its question as legend, an error that `showError` shows or, with "", hides, and
+ * `check`, which shows the `problem` if there is one. The error describes the elements in `described`.
  */
 export function frame({ id, text, describedBy }, { hint, problem, answer, content, described = [] }) {
   const error = el("p", { class: "error", id: `${id}-error`, hidden: "" });
   const about = [hint?.id, describedBy].filter(Boolean).join(" ");
   const legend = el("legend", { ...designer, id: `${id}-legend` }, text);
   const group = el("fieldset", { id, "aria-describedby": about }, legend, hint, error, ...content);
-  const tell = (told) => {
-    error.textContent = told;
-    error.hidden = !told;
-    for (const element of [group, ...described]) element.setAttribute("aria-describedby", told ? `${error.id} ${about}` : about);
-    for (const element of described) element.setAttribute("aria-invalid", String(Boolean(told)));
+  const showError = (message) => {
+    error.textContent = message;
+    error.hidden = !message;
+    for (const element of [group, ...described]) element.setAttribute("aria-describedby", message ? `${error.id} ${about}` : about);
+    for (const element of described) element.setAttribute("aria-invalid", String(Boolean(message)));
   };
   const check = () => {
-    tell(problem());
+    showError(problem());
     return Boolean(problem());
   };
-  return { group, tell, check, answer };
+  return { group, showError, check, answer };
 }
 
 /** A radio button or checkbox. */
@@ -132,28 +131,28 @@ export const control = (type, id) => el("input", { type, id, autocomplete: "off"
 
 /** A control with its label, as a row. */
 export function row(input, text) {
-  const ours = ["yes", "no", "prefer_not"].some((key) => say(key) === text);
+  const ours = ["yes", "no", "prefer_not"].some((key) => msg(key) === text);
   return el("label", { class: "option" }, input, el("span", ours ? {} : { ...designer }, text));
 }
 
 /** Rows in a box; where they are many, with a search. `refresh` is called when some of them were hidden or shown. */
 export function rows(id, inputs, labels, refresh) {
-  const made = inputs.map((input, index) => row(input, labels[index]));
-  return labels.length > page.long ? search.searchable(id, made, labels, refresh) : made;
+  const labelled = inputs.map((input, index) => row(input, labels[index]));
+  return labels.length > page.long ? search.searchable(id, labelled, labels, refresh) : labelled;
 }
 
 /**
- * Make radio buttons of inputs without a name: what a name does (arrow keys, one tab stop, "2 of 4") is done here.
- * Gives `chosen`, the index or null, and `refresh` for when some were hidden or shown.
+ * Make inputs without a name work as radio buttons: arrow keys, one tab stop, "2 of 4".
+ * Returns `chosen`, the index or null, and `refresh` for when some were hidden or shown.
  */
 function pickOne(inputs, picked) {
-  const shown = () => inputs.filter((input) => !input.closest("[hidden]"));
+  const visible = () => inputs.filter((input) => !input.closest("[hidden]"));
   const refresh = () => {
-    const here = shown();
+    const here = visible();
     const stop = here.find((input) => input.checked) ?? here[0];
-    here.forEach((input, place) => {
+    here.forEach((input, index) => {
       input.tabIndex = input === stop ? 0 : -1;
-      input.setAttribute("aria-posinset", place + 1);
+      input.setAttribute("aria-posinset", index + 1);
       input.setAttribute("aria-setsize", here.length);
     });
   };
@@ -169,7 +168,7 @@ function pickOne(inputs, picked) {
       const step = { ArrowDown: 1, ArrowUp: -1, ArrowRight: -1, ArrowLeft: -1, [forward]: 1 }[event.key];
       if (!step) return;
       event.preventDefault();
-      const here = shown();
+      const here = visible();
       const next = here[(here.indexOf(input) + step + here.length) % here.length];
       next.checked = true;
       next.focus();
@@ -185,10 +184,10 @@ export function options({ id, text, question, describedBy, changed }, layOut = r
   const labels = optionLabels(question);
   const inputs = labels.map((_, index) => control("radio", `${id}-${index}`));
   const { chosen, refresh } = pickOne(inputs, () => {
-    made.tell("");
+    widget.showError("");
     changed();
   });
-  const problem = () => (chosen() === null ? say("open_here") : "");
-  const made = frame({ id, text, describedBy }, { problem, answer: chosen, content: layOut(id, inputs, labels, refresh) });
-  return made;
+  const problem = () => (chosen() === null ? msg("open_here") : "");
+  const widget = frame({ id, text, describedBy }, { problem, answer: chosen, content: layOut(id, inputs, labels, refresh) });
+  return widget;
 }

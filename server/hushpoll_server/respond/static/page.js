@@ -5,8 +5,8 @@ import { isGroup, Memory, newReport, reportBytes, Sender } from "../client/repor
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  announce, anyAnswer, bring, deletion, designer, el, explain, isolated, language, lead, list, locale, numbered, numbersOf, optionLabels, page,
-  picture, reportLabel, say, warned,
+  announce, anyAnswer, deletion, designer, el, explain, isolated, language, lead, list, loadModule, locale, msg, numbered, numbersOf,
+  optionLabels, page, picture, reportLabel, warned,
 } from "./explain.js";
 
 const LEDGER = "hushpoll:ledger";
@@ -14,17 +14,17 @@ const main = document.querySelector("main");
 const link = readLink(location.hash);
 
 let survey, memory, sender, earlier;
-let study = null; // what stands around the questions, where the survey has any of it
-let texts; // the survey's own, in the respondent's language
-let forming; // brings what makes the form
-let form; // in memory only, until Send; on a shared device until somebody leaves the questions
-let asked = false; // whether this person has seen them
-let whole; // gives the whole explanation, once somebody has asked for it
+let presentation = null; // what surrounds the questions, if the survey says it
+let texts; // of the survey, in the respondent's language
+let formClass; // a promise, once it is being loaded
+let form; // in memory only, until Send; on a shared device until the questions are left
+let seen = false; // whether this person has seen the questions
+let explanation; // returns the elements of the whole explanation, once it is loaded
 
 class Refusal extends HushpollError {}
 
 async function start() {
-  addEventListener("hashchange", () => location.reload()); // another link, perhaps with an invitation
+  addEventListener("hashchange", () => location.reload());
   addEventListener("pageshow", (event) => event.persisted && location.reload()); // no half-filled form on a shared device
   addEventListener("popstate", (event) => survey && !memory.recall() && showState(event.state ?? {}));
   addEventListener("hushpoll:leave", () => memory?.forget());
@@ -33,16 +33,16 @@ async function start() {
     survey = await load();
   } catch (error) {
     if (!(error instanceof HushpollError)) throw error;
-    return showFailure(error instanceof Refusal ? error.message : say("fail_refused", { reason: error.message }));
+    return showFailure(error instanceof Refusal ? error.message : msg("fail_refused", { reason: error.message }));
   }
   if (survey.groups) Object.assign(link, survey.groupOf(page.preview ? "g0" : link.code));
   if (page.paper) page.paper += link.query;
-  texts = study?.texts ?? survey;
+  texts = presentation?.texts ?? survey;
   memory = new Memory(survey);
-  memory.traceless = study?.quick;
+  memory.traceless = presentation?.quick;
   sender = new Sender({ url: page.reports, memory, invitation: invitation(), retry: () => deliver(true) });
   earlier = await ledger(({ added }) => added(survey));
-  if (!study?.quick) document.title = texts.title;
+  if (!presentation?.quick) document.title = texts.title;
   history.replaceState(null, "");
   const record = memory.recall();
   if (record) showRecord(record);
@@ -51,7 +51,7 @@ async function start() {
   else await begin();
 }
 
-// A code that is unknown or spent is told before anything is typed.
+// An unknown or used code is refused before anything is typed.
 async function begin(notice) {
   const code = !page.preview && invitation();
   const look = async () => {
@@ -66,8 +66,8 @@ async function begin(notice) {
     await answer.text();
     return answer.status;
   };
-  if (!isGroup(survey, link.group)) showFailure(say("fail_group"));
-  else if (code && (await look().catch(() => 0)) === 403) showFailure(say("code_spent"));
+  if (!isGroup(survey, link.group)) showFailure(msg("fail_group"));
+  else if (code && (await look().catch(() => 0)) === 403) showFailure(msg("code_spent"));
   else showStart(notice);
 }
 
@@ -78,89 +78,92 @@ function readLink(fragment) {
 }
 
 async function load() {
-  // A redirect may bring a fingerprint of its own. Loading again forgets none.
+  // A redirect may add another fingerprint, which loading again keeps.
   if (performance.getEntriesByType("navigation")[0]?.redirectCount || history.state?.redirected) {
     history.replaceState({ redirected: true }, "");
-    throw new Refusal(say("fail_redirect"));
+    throw new Refusal(msg("fail_redirect"));
   }
-  // From the fragment, or else the address; a draft's preview has neither.
+  // From the fragment or the address; a draft's preview has neither.
   const named = link.hash ?? /\/s\/([0-9a-f]{64})/.exec(location.pathname)?.[1] ?? page.hash;
-  if (!/^[0-9a-f]{64}$/.test(named)) throw new Refusal(say("fail_cut"));
-  if (named !== page.hash) throw new Refusal(say("fail_changed"));
+  if (!/^[0-9a-f]{64}$/.test(named)) throw new Refusal(msg("fail_cut"));
+  if (named !== page.hash) throw new Refusal(msg("fail_changed"));
   let bytes;
   try {
     const response = await fetch(page.document);
-    if (response.status === 404) throw new Refusal(say("fail_gone"));
+    if (response.status === 404) throw new Refusal(msg("fail_gone"));
     if (!response.ok) throw new Error(String(response.status));
     bytes = new Uint8Array(await response.arrayBuffer());
   } catch (error) {
-    throw error instanceof Refusal ? error : new Refusal(say("fail_load"));
+    throw error instanceof Refusal ? error : new Refusal(msg("fail_load"));
   }
-  if (sha256(bytes) !== named) throw new Refusal(say("fail_changed"));
+  if (sha256(bytes) !== named) throw new Refusal(msg("fail_changed"));
   return readSurvey(bytes, named);
 }
 
 async function readSurvey(bytes, named) {
-  const fetched = (work) => work.catch(() => Promise.reject(new Refusal(say("fail_load"))));
-  let read;
-  for (const tried = new Set(); !read; ) {
+  const fetched = (work) => work.catch(() => Promise.reject(new Refusal(msg("fail_load"))));
+  let survey;
+  for (const tried = new Set(); !survey; ) {
     try {
-      read = loadSurvey(bytes, named);
+      survey = loadSurvey(bytes, named);
     } catch (error) {
-      // Something that most surveys do without.
+      // Most surveys do not need it.
       const needs = error.needs ?? "extras";
       if (!(error instanceof HushpollError) || tried.has(needs)) throw error;
       tried.add(needs);
-      for (const path of page.bundles?.[needs] ?? []) await fetched(bring(path));
+      for (const path of page.bundles?.[needs] ?? []) await fetched(loadModule(path));
     }
   }
-  if (read.presentation || read.language) study = await fetched(bring("respond/study.js").then((module) => module.study(read)));
-  return read;
+  if (survey.presentation || survey.language) {
+    presentation = await fetched(loadModule("respond/presentation.js").then((module) => module.present(survey)));
+  }
+  return survey;
 }
 
-// Brought where there is a ledger, or a report has arrived.
+// Loaded if there is a ledger, or a report has arrived.
 async function ledger(work, arrived) {
   try {
-    if (!survey.settings.kiosk && !study?.quick && (arrived || localStorage.getItem(LEDGER))) return work(await bring("respond/widgets.js"));
-  } catch {} // a private window keeps nothing
+    if (survey.settings.kiosk || presentation?.quick || !(arrived || localStorage.getItem(LEDGER))) return;
+    return work(await loadModule("respond/widgets.js"));
+  } catch {} // a private window stores nothing
 }
 
 // Before
 
 function showState({ during, why }) {
   if (during) showQuestions();
-  else if (why && whole) showWhy();
+  else if (why && explanation) showWhy();
   else showStart();
 }
 
 function showStart(notice) {
-  const consent = study?.consent();
+  const consent = presentation?.consent();
   const uninvited = survey.settings.invitation && !link.code && !page.preview;
   if (survey.settings.kiosk) form = null;
   show(
     el(
       "header",
       {},
-      study?.head(),
+      presentation?.head(),
       el("h1", { ...designer }, texts.title),
       texts.intro && el("p", { ...designer, class: "intro" }, texts.intro),
       el("p", { class: "small" }, howLong()),
     ),
-    ...notices(notice, uninvited && say("no_code"), earlier),
+    ...notices(notice, uninvited && msg("no_code"), earlier),
     promise(),
-    survey.groups && el("p", {}, say("counted_with", { group: isolated(survey.groups[link.group]) })),
+    survey.groups && el("p", {}, msg("counted_with", { group: isolated(survey.groups[link.group]) })),
     ...openTruths(),
-    // Once somebody has seen a question, nothing is requested any more.
-    (whole || !asked) && button("why", explainAll, "quiet plain"),
-    el("p", { class: "small" }, say("fingerprint", { start: survey.hash.slice(0, 8) })),
+    // Once a question was seen, nothing is requested any more.
+    (explanation || !seen) && button("why", explainAll, "quiet plain"),
+    el("p", { class: "small" }, msg("fingerprint", { start: survey.hash.slice(0, 8) })),
     deletion(),
-    study?.below(),
+    presentation?.below(),
     !page.preview && languages(),
     consent?.element,
     !uninvited &&
       bar(
         button("start", () => {
-          if (consent && !consent.given()) return;
+          if (consent && !consent.isGiven()) return;
           enter({ during: true });
           showQuestions();
         }),
@@ -170,11 +173,11 @@ function showStart(notice) {
   prepare();
 }
 
-// With a quick way out there is one entry in the history, which it replaces.
-const enter = (state) => (study?.quick ? history.replaceState(state, "") : history.pushState(state, ""));
+// The quick exit replaces the only entry in the history.
+const enter = (state) => (presentation?.quick ? history.replaceState(state, "") : history.pushState(state, ""));
 
 function goBack() {
-  if (!study?.quick) return history.back();
+  if (!presentation?.quick) return history.back();
   history.replaceState(null, "");
   return showStart();
 }
@@ -187,113 +190,113 @@ function howLong() {
   const reading = (texts.join(" ").split(/\s+/).length / 3) * (n / questions.length);
   const minutes = Math.ceil((reading + 8 * n) / 60);
   const time = minutes.toLocaleString(locale, { style: "unit", unit: "minute", unitDisplay: "long" });
-  return say(n === 1 ? "long_one" : "long_many", { n, time });
+  return msg(n === 1 ? "long_one" : "long_many", { n, time });
 }
 
-// The lead, and a picture of the question that tells most.
+// The lead, and a picture of the question that reveals most.
 function promise() {
-  const telling = (one, other) => (other.channel.epsilon > one.channel.epsilon ? other : one);
-  const shown = survey.questions.filter((question) => explain(question).icons);
-  const about = shown.length > 0 && explain(shown.reduce(telling));
+  const larger = (first, second) => (second.channel.epsilon > first.channel.epsilon ? second : first);
+  const pictured = survey.questions.filter((question) => explain(question).icons);
+  const about = pictured.length > 0 && explain(pictured.reduce(larger));
   return el("div", { class: "promise" }, about && picture(about), el("p", { class: "lead" }, lead(survey)));
 }
 
 // Reports that can show an answer for certain come first.
 function openTruths() {
   const { questions } = survey;
-  const told = questions.map((question) => [explain(question), question]).filter(([about]) => about.warnings.length);
-  return told.map(([about, question]) =>
+  const warnings = questions.map((question) => [explain(question), question]).filter(([about]) => about.warnings.length);
+  return warnings.map(([about, question]) =>
     el("div", {}, questions.length > 1 && el("p", { class: "eyebrow" }, numbered(survey, [question])), warned(about)),
   );
 }
 
 async function explainAll() {
   try {
-    whole ??= await (await bring("respond/why.js")).why(survey, Boolean(link.hash));
+    explanation ??= await (await loadModule("respond/why.js")).why(survey, Boolean(link.hash));
   } catch {
-    return main.querySelector(".promise") && showStart(say("fail_load")); // unless a refusal stands there
+    return main.querySelector(".promise") && showStart(msg("fail_load")); // unless a refusal stands there
   }
   enter({ why: true });
   return showWhy();
 }
 
 function showWhy() {
-  show(el("header", {}, el("h1", {}, say("why"))), ...whole(), bar(button("back", goBack, "quiet")));
+  show(el("header", {}, el("h1", {}, msg("why"))), ...explanation(), bar(button("back", goBack, "quiet")));
 }
 
 function notices(...more) {
-  const texts = [!isSecureContext && say("insecure"), page.preview && say("preview"), ...more];
+  const texts = [!isSecureContext && msg("insecure"), page.preview && msg("preview"), ...more];
   return texts.filter(Boolean).map((text) => el("p", { class: "notice" }, text));
 }
 
 function languages() {
   const named = (tag) => [tag, new Intl.DisplayNames(tag, { type: "language" }).of(tag)];
-  const here = study?.tags ? study.tag : language;
-  const links = (study?.tags?.map(named) ?? page.languages).map(([lang, name]) =>
+  const here = presentation?.tags ? presentation.tag : language;
+  const links = (presentation?.tags?.map(named) ?? page.languages).map(([lang, name]) =>
     el("a", { href: `?lang=${lang}${location.hash}`, lang, hreflang: lang, "aria-current": lang === here && "true" }, name),
   );
-  return el("nav", { class: "languages", "aria-label": say("languages") }, ...links);
+  return el("nav", { class: "languages", "aria-label": msg("languages") }, ...links);
 }
 
 // During
 
 const prepare = () =>
-  (forming ??= bring("respond/form.js").then((module) => module.prepare(survey)).catch(() => showFailure(say("fail_load"))));
+  (formClass ??= loadModule("respond/form.js").then((module) => module.prepare(survey)).catch(() => showFailure(msg("fail_load"))));
 
 const showQuestions = () =>
   prepare()
     .then((Form) => {
       if (!Form || !(history.state?.during || page.at_questions)) return; // or went back while it came
       form ??= makeForm(Form);
-      asked = true;
-      show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && say("no_memory")), form.element);
+      seen = true;
+      show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && msg("no_memory")), form.element);
     })
     .catch(failed);
 
 function makeForm(Form) {
-  const made = new Form(
+  const newForm = new Form(
     survey,
     send,
-    survey.blocks?.asks(drawn()) ?? (() => true),
-    el("p", { class: "small" }, say("send_note")),
+    survey.blocks?.asks(ranks()) ?? (() => true),
+    el("p", { class: "small" }, msg("send_note")),
     button("back", goBack, "quiet"),
-    bar(el("button", { type: "submit" }, say("send"))),
+    bar(el("button", { type: "submit" }, msg("send"))),
   );
-  study?.arrange(made);
-  return made;
+  presentation?.arrange(newForm);
+  return newForm;
 }
 
-const drawn = () => survey.blocks?.ranks(memory, !page.preview);
+const ranks = () => survey.blocks?.ranks(memory, !page.preview);
 
 function send(answers) {
-  if (page.preview) return announce(say("preview"));
-  // Another tab may have drawn already: then that one counts. Drawn once, kept, and only then sent.
+  if (page.preview) return announce(msg("preview"));
+  // Drawn once, stored, and only then sent. If another tab has drawn, its report counts.
   try {
-    if (!memory.recall()) memory.keep(newReport(survey, answers, undefined, drawn(), link.group));
+    if (!memory.recall()) memory.keep(newReport(survey, answers, undefined, ranks(), link.group));
   } catch (error) {
-    if (!(error instanceof RandomnessError)) return form.summarize(say("fail_page"), el("p", {}, say("fail_nothing")));
+    if (!(error instanceof RandomnessError)) return form.summarize(msg("fail_page"), el("p", {}, msg("fail_nothing")));
     form = null;
-    return showFailure(say("fail_chance"));
+    return showFailure(msg("fail_chance"));
   }
   form.element.reset();
   form = null;
-  asked = false;
+  seen = false;
   history.replaceState(null, "");
   return deliver();
 }
 
 // After
 
-// Send what is kept, as it is; `quiet` leaves the screen alone.
+// Send the stored report; `quiet` leaves the screen alone.
 async function deliver(quiet = false) {
   const record = memory.recall();
   if (!record) return quiet || showStart();
-  if (!quiet) show(el("header", {}, el("h1", {}, say("sending"))));
-  const found = await sender.send();
-  // Not where the device was cleared while that was on its way.
-  if (found?.sent && record.state === "waiting") ledger(({ note }) => memory.recall()?.id === record.id && note(survey), true);
-  if (found?.sent) showSent(found.sent);
-  else if (found) showWaiting(say(`was_${found.reason}`, { n: found.seconds }), found.again, quiet);
+  if (!quiet) show(el("header", {}, el("h1", {}, msg("sending"))));
+  const outcome = await sender.send();
+  // Not if the device was cleared meanwhile.
+  if (outcome?.sent && record.state === "waiting") ledger(({ note }) => memory.recall()?.id === record.id && note(survey), true);
+  if (outcome?.sent) showSent(outcome.sent);
+  else if (outcome) showWaiting(msg(`was_${outcome.reason}`, { n: outcome.seconds }), outcome.again, quiet);
 }
 
 const invitation = () => (survey.settings.invitation ? link.code : null);
@@ -308,32 +311,32 @@ function showSent(record) {
   const { kiosk } = survey.settings;
   const { oneSided, tier } = survey.assurance;
   show(
-    el("header", { class: "done" }, el("h1", {}, say("sent")), el("p", { class: "lead" }, say("sent_text"))),
-    (kiosk || !(oneSided || tier === "weak")) && el("p", {}, say(kiosk ? "kiosk_text" : "sent_stayed")),
-    ...around(),
+    el("header", { class: "done" }, el("h1", {}, msg("sent")), el("p", { class: "lead" }, msg("sent_text"))),
+    (kiosk || !(oneSided || tier === "weak")) && el("p", {}, msg(kiosk ? "kiosk_text" : "sent_stayed")),
+    ...afterwards(),
     // On a shared device the next person must not read the last one's report.
     ...(kiosk ? [bar(button("next", () => showStart()))] : [record.reports && whatWasSent(record), clearing()]),
   );
-  announce(`${say("sent")}. ${say("sent_text")}`);
+  announce(`${msg("sent")}. ${msg("sent_text")}`);
 }
 
-const around = () => [...(study?.after() ?? []), page.results && el("p", {}, el("a", { href: page.results }, say("results")))];
+const afterwards = () => [...(presentation?.after() ?? []), page.results && el("p", {}, el("a", { href: page.results }, msg("results")))];
 
 function showClosed() {
-  show(el("header", {}, el("h1", { ...designer }, texts.title), el("p", { class: "notice" }, say("closed"))), ...around());
-  announce(say("closed"));
+  show(el("header", {}, el("h1", { ...designer }, texts.title), el("p", { class: "notice" }, msg("closed"))), ...afterwards());
+  announce(msg("closed"));
 }
 
 function whatWasSent(record) {
   const items = survey.entries.map((entry, index) => {
     const report = record.reports[index];
     const any = anyAnswer(entry);
-    const recorded = list((entry.line?.(report, optionLabels) ?? [reportLabel(entry, report)]).map(isolated));
-    return el("li", {}, `${numbered(survey, [entry])}. `, say("recorded_as", { recorded }), any && `. ${any}`);
+    const recorded = list((entry.answerLabels?.(report, optionLabels) ?? [reportLabel(entry, report)]).map(isolated));
+    return el("li", {}, `${numbered(survey, [entry])}. `, msg("recorded_as", { recorded }), any && `. ${any}`);
   });
   const sent = new TextDecoder().decode(reportBytes(survey, record, invitation()));
   const bytes = el("pre", { dir: "ltr", tabindex: "0" }, sent);
-  return el("details", {}, el("summary", {}, say("sent_see")), bytes, el("ul", {}, ...items));
+  return el("details", {}, el("summary", {}, msg("sent_see")), bytes, el("ul", {}, ...items));
 }
 
 function showWaiting(text, again, quiet = false) {
@@ -341,10 +344,10 @@ function showWaiting(text, again, quiet = false) {
   if (quiet && problem) problem.textContent = text;
   else {
     show(
-      el("header", {}, el("h1", {}, say("waiting"))),
-      ...notices(memory.isVolatile && say("no_memory")),
+      el("header", {}, el("h1", {}, msg("waiting"))),
+      ...notices(memory.isVolatile && msg("no_memory")),
       el("p", { class: "notice", id: "problem", hidden: text ? false : "" }, text),
-      again && el("p", {}, say("waiting_text")),
+      again && el("p", {}, msg("waiting_text")),
       clearing(),
       again && bar(button("resend", () => deliver())),
     );
@@ -357,18 +360,18 @@ function clearing() {
     sender.stop();
     memory.forget(LEDGER);
     earlier = "";
-    begin(say("cleared"));
+    begin(msg("cleared"));
   }, "quiet");
-  return el("details", {}, el("summary", {}, say("clear")), el("p", {}, say("clear_text")), clear);
+  return el("details", {}, el("summary", {}, msg("clear")), el("p", {}, msg("clear_text")), clear);
 }
 
-function showFailure(text, heading = say("fail_heading")) {
-  const why = text ? [el("p", { class: "notice" }, text), el("p", {}, say("fail_nothing"))] : [];
+function showFailure(text, heading = msg("fail_heading")) {
+  const why = text ? [el("p", { class: "notice" }, text), el("p", {}, msg("fail_nothing"))] : [];
   show(el("header", {}, el("h1", {}, heading)), ...why);
   announce(`${heading}. ${text ?? ""}`);
 }
 
-const failed = () => showFailure(say("fail_page"));
+const failed = () => showFailure(msg("fail_page"));
 
 // Screen
 
@@ -379,15 +382,15 @@ function show(...children) {
   const heading = main.querySelector("h1");
   heading.tabIndex = -1;
   scrollTo(0, 0);
-  if (!first) heading.focus({ preventScroll: true }); // a reader hears where they are
+  if (!first) heading.focus({ preventScroll: true }); // read aloud
 }
 
-const bar = (made) => el("div", { class: "bar" }, made);
+const bar = (button) => el("div", { class: "bar" }, button);
 
 function button(label, action, kind = "") {
-  const made = el("button", { type: "button", class: kind }, say(label));
-  made.addEventListener("click", action);
-  return made;
+  const element = el("button", { type: "button", class: kind }, msg(label));
+  element.addEventListener("click", action);
+  return element;
 }
 
 start().catch(failed);

@@ -1,6 +1,6 @@
 // Long lists: a field that narrows the rows down to those that match. It runs on the device; nothing is requested.
 
-import { el, isolated, list, say, whole, style } from "./explain.js";
+import { el, formatted, isolated, list, msg, style } from "./explain.js";
 
 // Rules that only this module's elements need.
 style(`
@@ -13,7 +13,7 @@ style(`
   width: 100%;
 }
 
-.found {
+.counted {
   margin-block: 0.4rem;
 }
 
@@ -35,7 +35,7 @@ style(`
 
 const OTHER = { ł: "l", ø: "o", đ: "d", ß: "ss", æ: "ae", œ: "oe", ı: "i" }; // letters that do not come apart
 
-/** Put a search above rows; gives the elements. `refresh` is called when rows were hidden or shown. */
+/** Rows below a search field. `refresh` is called when rows were hidden or shown. */
 export function searchable(id, rows, labels, refresh) {
   const texts = labels.map((label) => ` ${folded(label)}`);
   const field = el("input", {
@@ -47,45 +47,45 @@ export function searchable(id, rows, labels, refresh) {
     enterkeyhint: "search",
     "aria-controls": `${id}-rows`,
   });
-  const counted = el("p", { class: "small found", role: "status" });
+  const counted = el("p", { class: "small counted", role: "status" });
   const chosen = el("p", { class: "chosen", hidden: "" });
   const box = el("div", { class: "rows", id: `${id}-rows` }, ...rows);
   const inputs = rows.map((row) => row.querySelector("input"));
-  const shown = () => rows.filter((row) => !row.hidden);
+  const visible = () => rows.filter((row) => !row.hidden);
 
   const narrow = () => {
     const words = folded(field.value).split(" ");
-    const found = (before) => texts.map((text) => words.every((word) => text.includes(before + word)));
-    const begun = found(" ");
+    const matching = (before) => texts.map((text) => words.every((word) => text.includes(before + word)));
+    const wordStarts = matching(" ");
     // Inside of words only where no words begin so: "s" is for South rather than for West.
-    const matches = begun.includes(true) ? begun : found("");
+    const matches = wordStarts.includes(true) ? wordStarts : matching("");
     rows.forEach((row, index) => (row.hidden = !matches[index]));
-    box.hidden = shown().length === 0;
+    box.hidden = visible().length === 0;
     box.scrollTop = 0;
-    const values = { n: whole(shown().length), total: whole(rows.length) };
-    counted.textContent = say(shown().length ? "search_found" : "search_nothing", values);
+    const values = { n: formatted(visible().length), total: formatted(rows.length) };
+    counted.textContent = msg(visible().length ? "search_found" : "search_nothing", values);
     refresh();
   };
   field.addEventListener("input", narrow);
   field.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" && event.key !== "ArrowDown") return;
     event.preventDefault(); // only Send sends
-    const [first] = shown();
+    const [first] = visible();
     if (!first) return;
-    const input = (shown().find((row) => row.querySelector(":checked")) ?? first).querySelector("input");
-    if (event.key === "Enter" && shown().length === 1 && !input.checked) input.click();
+    const input = (visible().find((row) => row.querySelector(":checked")) ?? first).querySelector("input");
+    if (event.key === "Enter" && visible().length === 1 && !input.checked) input.click();
     input.focus();
   });
   // What is chosen may be out of sight.
   const follow = () => {
     const labelled = inputs.flatMap((input, index) => (input.checked ? [isolated(labels[index])] : []));
     chosen.hidden = labelled.length === 0;
-    chosen.textContent = say("search_chosen", { list: list(labelled) });
+    chosen.textContent = msg("search_chosen", { list: list(labelled) });
   };
   box.addEventListener("change", follow);
   narrow();
   return [
-    el("label", { class: "search", for: field.id }, say("search_label", { total: whole(rows.length) })),
+    el("label", { class: "search", for: field.id }, msg("search_label", { total: formatted(rows.length) })),
     field,
     counted,
     box,

@@ -1,9 +1,9 @@
-// The whole explanation, one tap away from the first view: what is sent of each question, who could learn what, what is
-// stored, and how all of that can be checked. Loaded when somebody asks for it, before the first question.
+// The whole explanation: what is sent of each question, who could learn what, what is stored, and how to check that.
+// Loaded when it is opened, before the first question.
 
 import {
-  addWords, deletion, el, epsilonAtMost, explain, factorAtMost, isOpen, list, numbered, numbersOf, page, paragraphs, picture,
-  say, style, warned,
+  addMessages, deletion, el, epsilonAtMost, explain, factorAtMost, isOpen, list, msg, numbered, numbersOf, page, paragraphs,
+  picture, style, warned,
 } from "./explain.js";
 
 // Rules that only this module's elements need.
@@ -73,23 +73,23 @@ td {
 }
 `);
 
-/** Bring the sentences, then give the elements. */
+/** Load the sentences; return a function that makes the elements. */
 export async function why(survey, inFragment) {
   const response = await fetch(page.words);
   if (!response.ok) throw new Error(String(response.status));
-  addWords("why", await response.text());
+  addMessages("why", await response.text());
   return () => [
     ...oddsCards(survey),
     whoTable(survey),
     section(
       "stored_heading",
-      el("p", {}, say("stored")),
-      el("p", {}, say(shows(survey) ? "not_stored_weak" : "not_stored")),
-      survey.settings.invitation && el("p", {}, say("stored_invitation")),
+      el("p", {}, msg("stored")),
+      el("p", {}, msg(shows(survey) ? "not_stored_weak" : "not_stored")),
+      survey.settings.invitation && el("p", {}, msg("stored_invitation")),
       deletion(),
-      el("p", {}, say("withdraw")),
+      el("p", {}, msg("withdraw")),
     ),
-    el("p", { class: "small" }, say(inFragment ? "know_link" : "know_no_link", { start: survey.hash.slice(0, 8) })),
+    el("p", { class: "small" }, msg(inFragment ? "know_link" : "know_no_link", { start: survey.hash.slice(0, 8) })),
     howWeKnow(survey),
   ];
 }
@@ -97,7 +97,7 @@ export async function why(survey, inFragment) {
 // Whether what is stored can be as good as what was chosen.
 const shows = ({ assurance: { tier, oneSided } }) => oneSided || tier === "weak";
 
-const section = (heading, ...children) => el("section", {}, el("h2", {}, say(heading)), ...children);
+const section = (heading, ...children) => el("section", {}, el("h2", {}, msg(heading)), ...children);
 
 // Questions with the same sentences share one card.
 function oddsCards(survey) {
@@ -131,27 +131,27 @@ function whoTable(survey) {
     ["who_code", "yes_own"],
     ["who_device", "yes_own"],
   ];
-  return section("who_heading", table(["who", "what"], rows.map(([who, what]) => [say(who), say(what)])));
+  return section("who_heading", table(["who", "what"], rows.map(([who, what]) => [msg(who), msg(what)])));
 }
 
 function howWeKnow(survey) {
   const { ratio, questions, entries } = survey;
   const open = questions.filter(isOpen);
   const total = open.length === 0 ? "know_epsilon" : open.length < questions.length ? "know_open" : "know_only_open";
-  const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((one) => numbered(survey, [one]))) };
-  const rows = entries.map((one) => [range(numbersOf(survey, [one])), one.mechanism.name, epsilonOf(one)]);
-  const scripts = [...document.querySelectorAll("link[integrity]")].filter((one, at, all) => at === all.findIndex(({ href }) => href === one.href));
+  const values = { epsilon: epsilonAtMost(ratio), factor: factorAtMost(ratio), list: list(open.map((question) => numbered(survey, [question]))) };
+  const rows = entries.map((entry) => [range(numbersOf(survey, [entry])), entry.mechanism.name, epsilonOf(entry)]);
+  const scripts = [...document.querySelectorAll("link[integrity]")].filter((link, at, all) => at === all.findIndex(({ href }) => href === link.href));
   return el(
     "details",
     {},
-    el("summary", {}, say("know_heading")),
-    el("p", {}, say(total, values)),
+    el("summary", {}, msg("know_heading")),
+    el("p", {}, msg(total, values)),
     table(["question_word", "method", "epsilon"], rows),
-    el("p", {}, say("know_hash"), " ", code(survey.hash)),
-    el("p", {}, say("know_scripts")),
+    el("p", {}, msg("know_hash"), " ", code(survey.hash)),
+    el("p", {}, msg("know_scripts")),
     el("ul", { class: "scripts", dir: "ltr" }, ...scripts.map((script) => el("li", {}, name(script), " ", code(digest(script))))),
-    el("p", {}, say("know_other")),
-    page.paper && el("p", {}, el("a", { href: page.paper }, say("paper"))),
+    el("p", {}, msg("know_other")),
+    page.paper && el("p", {}, el("a", { href: page.paper }, msg("paper"))),
   );
 }
 
@@ -168,14 +168,14 @@ function digest({ integrity }) {
 function epsilonOf({ channel, mechanism: { analysis, hasDecoy } }) {
   const epsilon = channel.ratio && epsilonAtMost(channel.ratio);
   const conditional = hasDecoy && analysis.ratio && epsilonAtMost(analysis.ratio);
-  if (!conditional) return epsilon ?? say("unbounded");
-  return epsilon ? say("conditional_too", { epsilon, conditional }) : say("conditional", { epsilon: conditional });
+  if (!conditional) return epsilon ?? msg("unbounded");
+  return epsilon ? msg("conditional_too", { epsilon, conditional }) : msg("conditional", { epsilon: conditional });
 }
 
 const code = (text) => el("code", { dir: "ltr" }, text);
 
 function table(headings, rows) {
-  const head = el("tr", {}, ...headings.map((key) => el("th", { scope: "col" }, say(key))));
+  const head = el("tr", {}, ...headings.map((key) => el("th", { scope: "col" }, msg(key))));
   const body = rows.map(([first, ...cells]) =>
     el("tr", {}, el("th", { scope: "row" }, first), ...cells.map((cell) => el("td", {}, cell))),
   );

@@ -1,7 +1,7 @@
 // Widgets of a scale, a number and ticks (form.js says what a widget returns), and the ledger.
 
 import { sha256 } from "../client/sha256.js";
-import { announce, designer, el, language, locale, optionLabels, say, style, textOf } from "./explain.js";
+import { announce, designer, el, language, locale, msg, optionLabels, style, textOf } from "./explain.js";
 import { control, frame, options, rows } from "./form.js";
 
 // Rules that only this module's elements need.
@@ -79,20 +79,20 @@ style(`
 
 export const WIDGETS = { scale, number, ticks };
 
-const SHORT = 3; // characters of labels that fit beside each other
+const SHORT = 3; // characters of labels that fit side by side
 
 // Points in a row, or in a column where each has a longer label.
-function scale(asked) {
-  const { question } = asked;
+function scale(widget) {
+  const { question } = widget;
   const ends = question.answers.ends.length ? textOf({ ...question, labels: question.answers.ends }, "labels") : [];
   const abreast = optionLabels(question).every((label) => [...label].length <= SHORT);
-  return options(asked, abreast ? (id, inputs, labels) => points(inputs, labels, ends) : rows);
+  return options(widget, abreast ? (id, inputs, labels) => points(inputs, labels, ends) : rows);
 }
 
 function points(inputs, labels, ends) {
   const last = labels.length - 1;
   const meaning = (index) => ({ 0: ends[0], [last]: ends[1] })[index];
-  const made = inputs.map((input, index) =>
+  const labelled = inputs.map((input, index) =>
     el(
       "label",
       { class: "option point" },
@@ -103,7 +103,7 @@ function points(inputs, labels, ends) {
   );
   const names = [0, last].map((index) => el("span", { ...designer }, `${labels[index]} = ${meaning(index)}`));
   return [
-    el("div", { class: "across" }, el("div", { class: `scale across-${labels.length}` }, ...made)),
+    el("div", { class: "across" }, el("div", { class: `scale across-${labels.length}` }, ...labelled)),
     ends.length && el("p", { class: "small ends", "aria-hidden": "true" }, ...names),
   ];
 }
@@ -111,45 +111,45 @@ function points(inputs, labels, ends) {
 // A number with a comma or a point, spaces between thousands, or Arabic digits.
 function number({ id, text, question, describedBy, changed }) {
   const { min, max, step, unit, stepsTo } = question.answers;
-  const places = Math.max(...[min, step].map((spelled) => spelled.split(".")[1]?.length ?? 0));
-  const wholes = step === "1" && places === 0;
-  const values = { min: local(min), max: local(max), step: local(step) };
-  const hint = el("p", { class: "small", id: `${id}-hint` }, say(wholes ? "number_whole" : "number_steps", values));
+  const decimals = Math.max(...[min, step].map((spelled) => spelled.split(".")[1]?.length ?? 0));
+  const isInteger = step === "1" && decimals === 0;
+  const values = { min: localized(min), max: localized(max), step: localized(step) };
+  const hint = el("p", { class: "small", id: `${id}-hint` }, msg(isInteger ? "number_whole" : "number_steps", values));
   const input = el("input", {
     type: "text",
     id: `${id}-0`,
     // Some phones' number pads have no minus sign.
-    inputmode: min.startsWith("-") ? "text" : places ? "decimal" : "numeric",
+    inputmode: min.startsWith("-") ? "text" : decimals ? "decimal" : "numeric",
     autocomplete: "off",
     spellcheck: "false",
     dir: "ltr",
-    size: Math.max(min.length, max.length, 4) + places,
+    size: Math.max(min.length, max.length, 4) + decimals,
     "aria-labelledby": `${id}-legend ${id}-unit`,
     "aria-describedby": `${hint.id} ${describedBy}`,
   });
   const answer = () => {
-    const read = readNumber(input.value, places);
-    return read && stepsTo(read);
+    const value = readNumber(input.value, decimals);
+    return value && stepsTo(value);
   };
-  const problem = () => (answer() === null ? say(wholes ? "number_off_whole" : "number_off_steps", values) : "");
+  const problem = () => (answer() === null ? msg(isInteger ? "number_off_whole" : "number_off_steps", values) : "");
   const named = el("span", { ...designer, id: `${id}-unit` }, textOf({ ...question, unit }, "unit"));
   const content = [el("div", { class: "number" }, input, named)];
-  const made = frame({ id, text, describedBy }, { hint, problem, answer, content, described: [input] });
+  const widget = frame({ id, text, describedBy }, { hint, problem, answer, content, described: [input] });
   input.addEventListener("input", () => {
-    if (!problem()) made.tell("");
+    if (!problem()) widget.showError("");
     changed();
   });
-  input.addEventListener("change", () => input.value.trim() && made.check());
+  input.addEventListener("change", () => input.value.trim() && widget.check());
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault(); // only Send sends
-    if (input.value.trim()) made.check();
+    if (input.value.trim()) widget.check();
   });
-  return made;
+  return widget;
 }
 
-/** Read what somebody typed, as [numerator, denominator]; null where it is not a number, or could be two. */
-export function readNumber(typed, places) {
+/** Read typed text as [numerator, denominator]; null if it is not a number, or ambiguous. */
+export function readNumber(typed, decimals) {
   const digits = /[\u0660-\u0669\u06f0-\u06f9]/g;
   const plain = typed
     .normalize("NFKC")
@@ -159,14 +159,14 @@ export function readNumber(typed, places) {
     .replace("\u066b", ".");
   const match = /^\+?(-?)(\d{1,20})(?:[.,](\d{1,40}))?$/.exec(plain);
   if (!match) return null;
-  const [, sign, whole, decimals = ""] = match;
+  const [, sign, integer, fraction = ""] = match;
   // 1,000 is a thousand to some and one to others.
-  if (decimals.length === 3 && places < 3) return null;
-  return [BigInt(sign + whole + decimals), 10n ** BigInt(decimals.length)];
+  if (fraction.length === 3 && decimals < 3) return null;
+  return [BigInt(sign + integer + fraction), 10n ** BigInt(fraction.length)];
 }
 
 // A published decimal with the language's mark; the sign stays before the number.
-function local(spelled) {
+function localized(spelled) {
   const mark = (0.5).toLocaleString(locale)[1];
   return `${spelled.startsWith("-") ? "\u200e" : ""}${spelled.replace(".", mark)}`;
 }
@@ -181,18 +181,18 @@ function ticks({ id, text, question, describedBy, changed }) {
   const answer = () => (ticked().length || none.checked ? ticked() : null);
   const tooMany = () => atMost !== null && ticked().length > atMost;
   const problem = () => {
-    if (tooMany()) return say("ticks_over", { n: ticked().length, most: atMost });
-    return answer() === null ? say("ticks_open", { none: say("ticks_none") }) : "";
+    if (tooMany()) return msg("ticks_over", { n: ticked().length, most: atMost });
+    return answer() === null ? msg("ticks_open", { none: msg("ticks_none") }) : "";
   };
   const few = atMost !== null && atMost < labels.length;
-  const hint = el("p", { class: "small", id: `${id}-hint` }, few ? say("ticks_at_most", { n: atMost }) : say("ticks_any"));
+  const hint = el("p", { class: "small", id: `${id}-hint` }, few ? msg("ticks_at_most", { n: atMost }) : msg("ticks_any"));
   const content = [
     ...rows(id, inputs, labels, () => {}),
-    el("label", { class: "option none" }, none, el("span", {}, say("ticks_none"))),
+    el("label", { class: "option none" }, none, el("span", {}, msg("ticks_none"))),
   ];
-  const made = frame({ id, text, describedBy }, { hint, problem, answer, content });
+  const widget = frame({ id, text, describedBy }, { hint, problem, answer, content });
   const follow = () => {
-    made.tell(tooMany() ? problem() : "");
+    widget.showError(tooMany() ? problem() : "");
     if (tooMany()) announce(problem());
     changed();
   };
@@ -209,11 +209,11 @@ function ticks({ id, text, question, describedBy, changed }) {
     }
     follow();
   });
-  return made;
+  return widget;
 }
 
-// The ledger: what the surveys of this server that were answered on this device add up to. Each entry is a salted digest
-// of the survey, so that the list names none of them, the epsilon and the day; it has no place for an answer.
+// The ledger: what the surveys of this server that this device has answered add up to. An entry is a salted digest of the
+// survey, its epsilon and the day; it has no room for an answer. The twin of delivery/ledger.py.
 
 const LEDGER = "hushpoll:ledger";
 const MOST = 1000; // entries; older ones go
@@ -236,24 +236,24 @@ function readLedger() {
 export function note({ hash, epsilonTotal }) {
   const { salt, entries } = readLedger();
   const digest = sha256(new TextEncoder().encode(salt + hash)).slice(0, 16);
-  if (entries.some(([known]) => known === digest)) return;
+  if (entries.some(([entry]) => entry === digest)) return;
   const cost = Number.isFinite(epsilonTotal) ? epsilonTotal : null;
   entries.push([digest, cost, new Date().toISOString().slice(0, 10)]);
   localStorage.setItem(LEDGER, JSON.stringify({ salt, entries: entries.slice(-MOST) }));
 }
 
-/** Say what this survey and the earlier ones add up to; nothing where there was none. */
+/** What this survey and the earlier ones add up to; nothing if there was none. */
 export function added({ epsilonTotal }) {
   const { entries } = readLedger();
   if (entries.length === 0) return "";
   const n = entries.length.toLocaleString(language);
   const total = entries.reduce((sum, [, cost]) => sum + (cost ?? Infinity), epsilonTotal);
-  if (!Number.isFinite(total)) return say("ledger", { n, epsilon: say("unbounded"), factor: "∞" });
-  return say("ledger", { n, epsilon: up(total, 2), factor: up(Math.exp(total), 2 - Math.floor(total / Math.LN10)) });
+  if (!Number.isFinite(total)) return msg("ledger", { n, epsilon: msg("unbounded"), factor: "∞" });
+  return msg("ledger", { n, epsilon: roundUp(total, 2), factor: roundUp(Math.exp(total), 2 - Math.floor(total / Math.LN10)) });
 }
 
 // Round a bound up, unless a double missed a round number by its last digit.
-function up(value, decimals) {
+function roundUp(value, decimals) {
   const scale = 10 ** decimals;
   const rounded = Math.max(Math.ceil(value * scale - 1e-6), Number(value > 0)) / scale;
   return rounded.toLocaleString(language, { maximumFractionDigits: Math.max(decimals, 0) });

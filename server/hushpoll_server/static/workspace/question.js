@@ -41,7 +41,7 @@ function showRule() {
   const decider = chosen("after_question");
   for (const part of form.querySelectorAll("[data-rule]")) part.hidden = !decider;
   for (const part of form.querySelectorAll("[data-decider]")) part.hidden = part.dataset.decider !== decider;
-  const bins = form.querySelector("[data-bins]");
+  const bins = form.querySelector('[data-inputs="bins"]');
   const targets = [...form.querySelectorAll(`input[name=target_${chosen("kind")}]`)];
   bins.hidden ||= !targets.at(-1)?.checked;
 }

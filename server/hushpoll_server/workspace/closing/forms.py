@@ -20,7 +20,7 @@ class CloseForm(FlaskForm):  # type: ignore[misc]
             [
                 ("date", later("After a date")),
                 ("n", later("At a number of reports")),
-                ("never", later("When I say so")),
+                ("never", later("When I close it")),
             ]
         ),
         default="date",

@@ -11,14 +11,14 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_server.collect import closing, retention
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
+from hushpoll_server.i18n.translation import day
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit, current_user
 from hushpoll_server.people.audit_log import Detail
-from hushpoll_server.spoken import day
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.closing.forms import CloseForm, DeleteForm
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.number_text import count_text
 from hushpoll_server.workspace.responses import Page
 from hushpoll_server.workspace.survey_page.routes import show_survey
 
@@ -37,7 +37,10 @@ def page_part(_survey: Survey, state: SurveyState) -> dict[str, Any]:
 
 def close_form(state: SurveyState) -> CloseForm:
     """Return the closing form as the survey stands."""
-    when = "n" if state.closes_at else "date" if state.closes_on else "never"
+    if state.closes_at:
+        when = "n"
+    else:
+        when = "date" if state.closes_on else "never"
     return CloseForm(formdata=None, when=when, on=state.closes_on, at=state.closes_at)
 
 
@@ -80,14 +83,23 @@ def schedule_closing(survey_hash: str) -> Page:
             flash(_scheduled(form), "done")
             return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#close")
         except HushpollError as error:
-            (form.on if when == "date" else form.at).errors = [sentence(error)]
+            field = form.at
+            if when == "date":
+                field = form.on
+            field.errors = [sentence(error)]
     return show_survey(survey_hash, 422, close_form=form)
 
 
 def _schedule(survey_hash: str, form: CloseForm) -> None:
     # Only one of the two at a time: a page that says one thing must not do another.
-    on = form.on.data if form.when.data == "date" else None
-    at = form.at.data if form.when.data == "n" else None
+    if form.when.data == "date":
+        on = form.on.data
+    else:
+        on = None
+    if form.when.data == "n":
+        at = form.at.data
+    else:
+        at = None
     closing.plan(get_store(), survey_hash, on, at)
 
 
@@ -104,7 +116,7 @@ def _scheduled(form: CloseForm) -> str:
     if form.when.data == "date":
         return _("Closes after %(day)s.", day=day(form.on.data))
     if form.when.data == "n":
-        return _("Closes at %(n)s reports.", n=planner.whole(form.at.data))
+        return _("Closes at %(n)s reports.", n=count_text(form.at.data))
     return _("Stays open until you close it.")
 
 
@@ -119,12 +131,11 @@ def close_survey(survey_hash: str) -> Page:
     store = get_store()
     if closing.close(store, survey_hash, actor=current_user.name, wait=False):
         waits = store.count(survey_hash) > store.sealed_count(survey_hash)
-        flash(
-            _("Closed. Nothing was deleted; the last reports will be counted in a moment.")
-            if waits
-            else _("Closed. Nothing was deleted; the report is complete now."),
-            "done",
-        )
+        if waits:
+            message = _("Closed. Nothing was deleted; the last reports will be counted in a moment.")
+        else:
+            message = _("Closed. Nothing was deleted; the report is complete now.")
+        flash(message, "done")
     else:
-        flash(_("This survey was closed before."), "problem")
+        flash(_("This survey is already closed."), "problem")
     return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash))

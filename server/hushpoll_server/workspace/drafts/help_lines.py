@@ -15,6 +15,6 @@ def read_help_lines(text: str) -> list[dict[str, str]]:
     """Read addresses, one a line; what has no bar is taken for an address, and the survey's own check looks at both."""
     entries = []
     for line in filter(str.strip, text.splitlines()):
-        label, bar, url = line.rpartition("|")
-        entries.append({"label": (label if bar else url).strip(), "url": url.strip()})
+        label, _, url = line.rpartition("|")
+        entries.append({"label": (label or url).strip(), "url": url.strip()})
     return entries

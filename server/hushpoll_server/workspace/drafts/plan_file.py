@@ -14,7 +14,7 @@ from hushpoll_client.survey.translations import MAX_LANGUAGES, read_language
 
 from hushpoll_server.workspace.drafts.documents import Document
 from hushpoll_server.workspace.drafts.draft import LARGEST_N, Draft
-from hushpoll_server.workspace.drafts.translations import compilable, text_at, unfinished, with_text
+from hushpoll_server.workspace.drafts.translated_texts import compilable, text_at, unfinished, with_text
 
 _KEYS = {"answers", "margin", "margins", "locks", "epsilon", "linked", "unfinished"}
 
@@ -24,7 +24,7 @@ def with_plan(draft: Draft) -> Document:
     plan: Document = {"answers": draft.expected_n, "margin": draft.margin, "epsilon": draft.epsilon}
     more = {"margins": dict(draft.margins), "locks": dict(draft.locks), "linked": list(draft.linked)}
     # A language that is not finished is not part of the survey yet.
-    open_ones = {tag: draft.document["translations"][tag] for tag in unfinished(draft.document)}
+    open_ones = {tag: draft.translations[tag] for tag in unfinished(draft.document)}
     more["unfinished"] = open_ones
     entries = {key: value for key, value in more.items() if value}
     return {**compilable(draft.document), "plan": plan | entries}
@@ -32,7 +32,10 @@ def with_plan(draft: Draft) -> Document:
 
 def with_unfinished(document: Document, plan: Any) -> Document:
     """Return an imported document with the languages that its plan keeps because they are not finished."""
-    unfinished = plan.get("unfinished") if isinstance(plan, Mapping) else None
+    if isinstance(plan, Mapping):
+        unfinished = plan.get("unfinished")
+    else:
+        unfinished = None
     if unfinished is None:
         return document
     done = document.get("translations", {})
@@ -75,7 +78,8 @@ def read_plan(entries: Any, questions: set[str]) -> dict[str, Any]:
 
 
 def _wrong(key: str, problem: str) -> SurveyError:
-    return SurveyError(("plan", key) if key else ("plan",), problem, "correct it, or leave the plan out")
+    path = tuple(filter(None, ("plan", key)))
+    return SurveyError(path, problem, "correct it, or leave the plan out")
 
 
 def _answers(value: Any) -> int:

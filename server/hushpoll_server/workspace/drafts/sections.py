@@ -1,143 +1,104 @@
-"""Sections of a draft, which follow its questions when they are changed, moved, copied or deleted."""
+"""Sections: a title and a text before a question, for it and the questions up to the next section."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from hushpoll_client import SurveyError
-from hushpoll_client.fields import HIDDEN
 from hushpoll_client.messages import msg
 
-from hushpoll_server.workspace.drafts.translations import Document
+from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences, new_id
+
+if TYPE_CHECKING:
+    from hushpoll_server.workspace.drafts.draft import Draft
 
 
-def _members(document: Document) -> dict[str, int]:
-    """Return the section that every question stands in; -1 before the first."""
-    starts = {
-        section_entry["before"]: number for number, section_entry in enumerate(document.get("sections", []))
-    }
-    section_of, section = {}, -1
-    for question in document["questions"]:
-        section = starts.get(question["id"], section)
-        section_of[question["id"]] = section
-    return section_of
+@dataclass(frozen=True)
+class Section:
+    """A section begins before a question."""
+
+    before: str
+    title: str
+    text: str = ""
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> Self:
+        """Read a section of a survey document."""
+        return cls(entry["before"], entry.get("title", ""), entry.get("text", ""))
+
+    def as_json(self) -> dict[str, str]:
+        """Return the section as a survey document has it."""
+        values = {"before": self.before, "title": self.title, "text": self.text}
+        return {key: value for key, value in values.items() if value}
 
 
-def reordered(document: Document, before: Document, question_id: str, down: bool) -> None:
-    """Let every section begin at the first of its questions again after one of them was moved, in place.
+class Sections(tuple[Section, ...], QuestionReferences):
+    """The sections of a draft, in the order of its questions."""
 
-    All other questions stay in their section; the one that was moved belongs where it is put now.
-    """
-    order = [question["id"] for question in document["questions"]]
-    if "sections" not in document or order == [question["id"] for question in before["questions"]]:
-        return
-    section_of = _members(before)
-    section_of[question_id] = section_of[order[order.index(question_id) + (-1 if down else 1)]]
-    for number, section in enumerate(document["sections"]):
-        first = next((name for name in order if section_of[name] == number), None)
-        if first is None:
-            raise SurveyError(
-                ("sections", number),
-                msg("“{section}” would have no question left", section=section["title"]),
-                "put another question into this section, or remove it under “Around the questions”",
-            )
-        section["before"] = first
+    @classmethod
+    def read(cls, entries: Sequence[Mapping[str, Any]], order: Sequence[str]) -> Self:
+        """Read the sections of a survey document.
 
+        Drafts of early versions may have sections out of order or before a question that no longer exists.
+        """
+        by_question = {entry["before"]: Section.read(entry) for entry in entries}
+        return cls(by_question[name] for name in order if name in by_question)
 
-def shrunk(document: Document, question_id: str) -> None:
-    """Prepare for a question to go, in place: its section begins at the next question, or goes with its last one."""
-    sections = document.get("sections", [])
-    number = next((index for index, entry in enumerate(sections) if entry["before"] == question_id), None)
-    if number is not None:
-        section_of = _members(document)
-        rest = [name for name, index in section_of.items() if index == number and name != question_id]
-        if rest:
-            sections[number]["before"] = rest[0]
+    def index_by_question(self, order: Sequence[str]) -> dict[str, int]:
+        """Return the index of the section that every question is in; -1 before the first section."""
+        starts = {section.before: index for index, section in enumerate(self)}
+        index_of, index = {}, -1
+        for name in order:
+            index = starts.get(name, index)
+            index_of[name] = index
+        return index_of
+
+    def emptied_by_removing(self, question_id: str, order: Sequence[str]) -> int | None:
+        """Return the index of the section whose only question this is; None if there is none."""
+        index_of = self.index_by_question(order)
+        index = index_of.get(question_id, -1)
+        if index < 0 or list(index_of.values()).count(index) > 1:
+            return None
+        return index
+
+    def rename(self, before: QuestionDocument, after: QuestionDocument) -> Self:
+        """Follow the new id of a question."""
+        return type(self)(replace(section, before=new_id(section.before, before, after)) for section in self)
+
+    def move(self, question_id: str, order: Sequence[str], draft: Draft) -> Self:
+        """Let every section begin at the first of its questions.
+
+        All other questions stay in their section; the question that moved joins the section of its new place.
+        """
+        if list(order) == draft.order:
+            return self
+        index_of = self.index_by_question(draft.order)
+        index = order.index(question_id)
+        if index > draft.order.index(question_id):
+            neighbour = order[index - 1]
         else:
-            _drop_section(document, number)
-    for texts in document.get("translations", {}).values():
-        texts.get("questions", {}).pop(question_id, None)
+            neighbour = order[index + 1]
+        index_of[question_id] = index_of[neighbour]
+        sections = []
+        for index, section in enumerate(self):
+            first = next((name for name in order if index_of[name] == index), None)
+            if first is None:
+                raise SurveyError(
+                    ("sections", index),
+                    msg("“{section}” would have no question left", section=section.title),
+                    "put another question into this section, or remove it under “Around the questions”",
+                )
+            sections.append(replace(section, before=first))
+        return type(self)(sections)
 
-
-def goes_with(document: Document, question_id: str) -> str:
-    """Name the section that would go with a question, its only one; nothing where none would."""
-    section_of = _members(document)
-    number = section_of.get(question_id, -1)
-    if number < 0 or list(section_of.values()).count(number) > 1:
-        return ""
-    return str(document["sections"][number]["title"])
-
-
-def _drop_section(document: Document, number: int) -> None:
-    del document["sections"][number]
-    for texts in document.get("translations", {}).values():
-        del texts.get("sections", [])[number : number + 1]
-    if not document["sections"]:
-        del document["sections"]
-        for texts in document.get("translations", {}).values():
-            texts.pop("sections", None)
-
-
-def grown(document: Document, question_id: str, twin: str) -> None:
-    """Copy to a copied question the translated texts of the one that it was copied from, in place."""
-    for texts in document.get("translations", {}).values():
-        if question_id in texts.get("questions", {}):
-            texts["questions"][twin] = copy.deepcopy(texts["questions"][question_id])
-
-
-def mended(document: Document) -> Document:
-    """Return a draft without sections that stand before no question of it, in its order, and without turned text.
-
-    Signs that turn the direction of writing are refused where a text is written; a draft may be older than that.
-    """
-    document = _unturned(document)
-    order = [question["id"] for question in document["questions"]]
-    sections = document.get("sections", [])
-    indices = [order.index(section["before"]) if section["before"] in order else -1 for section in sections]
-    if all(later > earlier for earlier, later in zip([-1, *indices], indices, strict=False)):
-        return document
-    by_question = {section["before"]: section for section in sections}
-    ordered = [by_question[name] for name in order if name in by_question]
-    rest = {key: value for key, value in document.items() if key != "sections"}
-    return {**rest, **({"sections": ordered} if ordered else {})}
-
-
-def _unturned(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _unturned(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_unturned(inner) for inner in value]
-    if isinstance(value, str) and not HIDDEN.isdisjoint(value):
-        return "".join(sign for sign in value if sign not in HIDDEN)
-    return value
-
-
-def follow(document: Document, before: Document, now: Document) -> None:
-    """Let sections and translations follow a question's new name, and lists of translated answers their originals."""
-    for section in document.get("sections", []):
-        if section["before"] == before["id"]:
-            section["before"] = now["id"]
-    for texts in document.get("translations", {}).values():
-        question_texts = texts.get("questions", {})
-        if before["id"] in question_texts:
-            question_texts[now["id"]] = _following(question_texts.pop(before["id"]), before, now)
-
-
-def _following(texts: Mapping[str, Any], before: Document, now: Document) -> Document:
-    """Return the translated texts of a question in the order of its answers now; new answers are open."""
-    followed = dict(texts)
-    for key in ("options", "labels"):
-        translated, old, new = texts.get(key), before.get(key, []), now.get(key, [])
-        if not isinstance(translated, list) or old == new:
-            continue
-        by_answer = dict(zip(old, translated, strict=False))
-        same = len(old) == len(new)
-        followed[key] = [
-            by_answer.get(
-                text, translated[index] if same and index < len(translated) and old[index] not in new else ""
-            )
-            for index, text in enumerate(new)
-        ]
-    return followed
+    def remove(self, question_id: str, draft: Draft) -> Self:
+        """Begin the question's section at its next question, or drop the section if there is none."""
+        emptied = self.emptied_by_removing(question_id, draft.order)
+        if emptied is not None:
+            return type(self)(section for index, section in enumerate(self) if index != emptied)
+        if question_id not in draft.order[:-1]:
+            return self
+        following = draft.order[draft.order.index(question_id) + 1]
+        return self.rename({"id": question_id}, {"id": following})

@@ -1,7 +1,7 @@
-"""Which translated texts were written for another original than the one that stands now.
+"""Translated texts whose original changed after they were translated.
 
-A draft keeps a digest of every pair of original and translation that fit each other, beside the document and never in
-it: a pair that is not among them has lost its original since. Pairs know no place, so questions may move or be renamed.
+A draft keeps a digest of every pair of an original and its translation, outside the survey document. A pair without a
+digest is stale: its original has changed. Digests do not depend on the place, so questions may move or be renamed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from hushpoll_server.workspace.drafts import translations
-from hushpoll_server.workspace.drafts.translations import Path
+from hushpoll_server.workspace.drafts import translated_texts
+from hushpoll_server.workspace.drafts.translated_texts import Path
 
 Document = dict[str, Any]
 Fitting = Mapping[str, list[str]]
@@ -33,9 +33,7 @@ def outdated(document: Document, fitting: Fitting, tag: str) -> set[Path]:
 def rewritten(
     before: Document, after: Document, fitting: Fitting, tag: str, right: Collection[Path] = ()
 ) -> Fitting:
-    """Return the pairs that fit after a language was written: not those out of date that nobody touched or
-    confirmed.
-    """
+    """Return the digests after a language was edited; stale texts stay stale unless edited or confirmed (`right`)."""
     lost = outdated(before, fitting, tag).difference(right)
     old = {at: text for at, text, _ in _pairs(before, tag) if at in lost}
     return {**fitting, tag: [pair for at, text, pair in _pairs(after, tag) if old.get(at) != text]}
@@ -44,7 +42,7 @@ def rewritten(
 def _pairs(document: Document, tag: str) -> Iterator[tuple[Path, str, str]]:
     """Yield place, translation and digest of every text that is translated."""
     texts = document.get("translations", {}).get(tag, {})
-    for at, original in translations.pieces(document):
-        if text := translations.text_at(texts, at):
+    for at, original in translated_texts.pieces(document):
+        if text := translated_texts.text_at(texts, at):
             pair = json.dumps([original, text]).encode()
             yield at, text, hashlib.sha256(pair).hexdigest()[:16]

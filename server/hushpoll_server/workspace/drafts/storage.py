@@ -14,51 +14,56 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 from hushpoll_server.people.audit_log import note, now, record
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import drafts
-from hushpoll_server.workspace.drafts import history, sections, stale_translations
-from hushpoll_server.workspace.drafts.documents import DEFAULT_EPSILON, Document
-from hushpoll_server.workspace.drafts.draft import (
-    _OWN,
-    DEFAULT_MARGIN,
-    DEFAULT_N,
-    Draft,
-    DraftIsPublished,
-    StaleDraft,
+from hushpoll_server.workspace.drafts import history, stale_translations
+from hushpoll_server.workspace.drafts.documents import Document, without_direction_marks
+from hushpoll_server.workspace.drafts.draft import Draft, DraftIsPublished, StaleDraft
+from hushpoll_server.workspace.drafts.references import ByQuestion, QuestionIds
+
+_BY_QUESTION = ("margins", "locks", "cross_tables")
+_COLUMNS = (
+    "id",
+    "owner",
+    "title",
+    "revision",
+    "expected_n",
+    "margin",
+    "epsilon",
+    "updated_at",
+    "published_hash",
 )
 
 
-def create(
-    store: Store,
-    owner: str,
-    document: Document,
-    expected_n: int = DEFAULT_N,
-    margin: float = DEFAULT_MARGIN,
-    epsilon: str = DEFAULT_EPSILON,
-    linked: tuple[str, ...] = (),
-    margins: Mapping[str, float] | None = None,
-    locks: Mapping[str, str] | None = None,
-    cross_tables: Mapping[str, bool] | None = None,
-    fitting: Mapping[str, list[str]] | None = None,
-) -> Draft:
-    """Keep a new draft."""
-    name = secrets.token_hex(8)
-    plan = (expected_n, margin, epsilon, linked)
-    plans_by_question = (
-        margins or {},
-        locks or {},
-        cross_tables or {},
-        fitting or stale_translations.fitting(document),
+def create(store: Store, owner: str, document: Document, **plan: Any) -> Draft:
+    """Store a new draft of a survey document; `plan` may have the fields that are listed in `PLAN`."""
+    fitting = plan.pop("fitting", None) or stale_translations.fitting(document)
+    draft = Draft(
+        id=secrets.token_hex(8),
+        owner=owner,
+        revision=1,
+        updated_at=now(),
+        published_hash=None,
+        fitting=fitting,
+        **Draft.parts_of(document),
+        **_plan(plan),
     )
-    draft = Draft(name, owner, document["title"], document, 1, *plan, now(), None, *plans_by_question)
     with store.write() as tx:
         tx.execute(insert(drafts).values(**_row(draft)))
     return draft
+
+
+def _plan(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan as the fields of a draft."""
+    kinds = {"linked": QuestionIds, **dict.fromkeys(_BY_QUESTION, ByQuestion)}
+    return {name: kinds[name](value) if name in kinds else value for name, value in values.items()}
 
 
 def find(store: Store, draft_id: str) -> Draft | None:
     """Return the draft of that id."""
     with store.read() as tx:
         row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
-    return None if row is None else _draft(row)
+    if row is None:
+        return None
+    return _draft(row)
 
 
 def of_published(store: Store, survey_hash: str) -> Draft | None:
@@ -66,7 +71,9 @@ def of_published(store: Store, survey_hash: str) -> Draft | None:
     query = select(drafts).where(drafts.c.published_hash == survey_hash).order_by(drafts.c.updated_at)
     with store.read() as tx:
         row = tx.execute(query).first()
-    return None if row is None else _draft(row)
+    if row is None:
+        return None
+    return _draft(row)
 
 
 def unpublished(store: Store, owner: str | None) -> list[Draft]:
@@ -83,7 +90,7 @@ def save(store: Store, draft: Draft, revision: int, opened: int | None = None) -
 
     A page that saves by itself says at which revision it was `opened`: all that it saves is undone together.
     """
-    newer = replace(draft, title=draft.document["title"], revision=revision + 1, updated_at=now())
+    newer = replace(draft, revision=revision + 1, updated_at=now())
     with store.write() as tx:
         history.keep(tx, _write(tx, draft.id, revision, _row(newer)), opened)
     return newer
@@ -146,24 +153,27 @@ def _freeze(tx: Connection, draft: Draft, survey_hash: str) -> None:
 
 
 def _row(draft: Draft) -> dict[str, Any]:
-    named = {question["id"] for question in draft.questions if "name" in question.get("mechanism", {})}
-    linked = [name for name in draft.linked if name in named]
-    there = {question["id"] for question in draft.questions}
-    plans = {
-        field: {name: value for name, value in getattr(draft, field).items() if name in there}
-        for field in _OWN
-    }
-    plans["fitting"] = dict(draft.fitting)
-    return {key: value for key, value in vars(draft).items() if key not in plans} | {
+    budget = {name: dict(getattr(draft, name)) for name in (*_BY_QUESTION, "fitting")}
+    return {
+        **{name: getattr(draft, name) for name in _COLUMNS},
         "document": json.dumps(draft.document, ensure_ascii=False),
-        "linked": json.dumps(linked),
-        "budget": json.dumps({field: values for field, values in plans.items() if values}),
+        "linked": json.dumps(draft.linked),
+        "budget": json.dumps({name: values for name, values in budget.items() if values}),
     }
 
 
 def _draft(row: Row[Any]) -> Draft:
-    values = dict(row._mapping)
-    values["document"] = sections.mended(json.loads(values["document"]))
-    values["linked"] = tuple(json.loads(values["linked"]))
-    plans = json.loads(values.pop("budget"))
-    return Draft(**values, **plans)
+    document = without_direction_marks(json.loads(row.document))
+    budget = json.loads(row.budget)
+    return Draft(
+        id=row.id,
+        owner=row.owner,
+        revision=row.revision,
+        updated_at=row.updated_at,
+        published_hash=row.published_hash,
+        expected_n=row.expected_n,
+        margin=row.margin,
+        epsilon=row.epsilon,
+        **Draft.parts_of(document),
+        **_plan({"linked": json.loads(row.linked), **budget}),
+    )

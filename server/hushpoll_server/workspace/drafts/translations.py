@@ -1,126 +1,107 @@
-"""Translations of a draft. Unfinished languages are kept in the draft and left out when it is compiled."""
+"""The translations of a draft, which follow its questions and sections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+import copy
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
-from hushpoll_client import SurveyError
-from hushpoll_client.survey.translations import read_translations, wanted
+from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionReferences
 
-from hushpoll_server.workspace.drafts.help_lines import help_text, read_help_lines
+if TYPE_CHECKING:
+    from hushpoll_server.workspace.drafts.draft import Draft
 
-Document = dict[str, Any]
-Path = tuple[str | int, ...]
-_HELP = ("help",)
-"""One piece whatever its length: people of another language may find help at other addresses, and at more or fewer."""
-_ORIGINAL, _TRANSLATION = "original", "translation"
-"""What stands for a text in a translator's file; two questions that are called so have more than a text each."""
+Texts = dict[str, Any]
+"""The texts of one language, in the shape of a survey document's translation."""
 
 
-def pieces(document: Document) -> list[tuple[Path, str]]:
-    """Return every text that a translation must have, with the place where a translation keeps it."""
-    return list(_flat(wanted(document), ()))
+class Translations(Mapping[str, Texts], QuestionReferences):
+    """The texts of every language but the survey's own, by language tag; texts may be missing."""
+
+    def __init__(self, languages: Mapping[str, Texts] | None = None) -> None:
+        self._languages = dict(languages or {})
+
+    def __getitem__(self, tag: str) -> Texts:
+        return self._languages[tag]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._languages)
+
+    def __len__(self) -> int:
+        return len(self._languages)
+
+    def with_language(self, tag: str, texts: Texts) -> Self:
+        """Return the translations with one language added or replaced."""
+        return type(self)({**self._languages, tag: texts})
+
+    def without_language(self, tag: str) -> Self:
+        """Return the translations without a language."""
+        return type(self)({name: texts for name, texts in self.items() if name != tag})
+
+    def with_sections(self, rows: list[int]) -> Self:
+        """Return the translations with sections in another order: `rows` are their former indices."""
+        return self._changed(lambda texts: _with_sections(texts, rows))
+
+    def rename(self, before: QuestionDocument, after: QuestionDocument) -> Self:
+        """Follow the question's new id, and keep the translations of the answers that it still has."""
+
+        def renamed(texts: Texts) -> None:
+            questions = texts.get("questions", {})
+            if before["id"] in questions:
+                questions[after["id"]] = _following(questions.pop(before["id"]), before, after)
+
+        return self._changed(renamed)
+
+    def copy(self, question_id: str, copy_id: str) -> Self:
+        """Add the same texts for the copy."""
+
+        def copied(texts: Texts) -> None:
+            questions = texts.get("questions", {})
+            if question_id in questions:
+                questions[copy_id] = copy.deepcopy(questions[question_id])
+
+        return self._changed(copied)
+
+    def remove(self, question_id: str, draft: Draft) -> Self:
+        """Drop the texts of the question, and those of its section if that goes with it."""
+        emptied = draft.sections.emptied_by_removing(question_id, draft.order)
+
+        def removed(texts: Texts) -> None:
+            texts.get("questions", {}).pop(question_id, None)
+            if emptied is not None:
+                _with_sections(texts, [row for row in range(len(draft.sections)) if row != emptied])
+
+        return self._changed(removed)
+
+    def _changed(self, change: Any) -> Self:
+        languages = copy.deepcopy(self._languages)
+        for texts in languages.values():
+            change(texts)
+        return type(self)(languages)
 
 
-def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str):
-        yield at, value
-        return
-    if at == _HELP:
-        yield at, help_text(value)
-        return
-    items = value.items() if isinstance(value, Mapping) else enumerate(value)
-    for key, item in items:
-        yield from _flat(item, (*at, key))
+def _with_sections(texts: Texts, rows: list[int]) -> None:
+    """Keep the translated sections of these former indices, in this order."""
+    sections = texts.pop("sections", [])
+    if rows and sections:
+        texts["sections"] = [sections[row] if row < len(sections) else {} for row in rows]
 
 
-def text_at(texts: Any, at: Path) -> str:
-    """Return the text at a place of a translation; nothing where there is none yet."""
-    for key in at:
-        if isinstance(key, int):
-            texts = texts[key] if isinstance(texts, list) and key < len(texts) else None
-        else:
-            texts = texts.get(key) if isinstance(texts, Mapping) else None
-    if at == _HELP and isinstance(texts, list):
-        return help_text(texts)
-    return texts if isinstance(texts, str) else ""
+def _following(texts: Texts, before: QuestionDocument, after: QuestionDocument) -> Texts:
+    """Return the translated texts of a question in the order of its answers now; new answers have none yet."""
+    followed = dict(texts)
+    for key in ("options", "labels"):
+        translated, old, new = texts.get(key), before.get(key, []), after.get(key, [])
+        if isinstance(translated, list) and old != new:
+            followed[key] = _translated_answers(translated, old, new)
+    return followed
 
 
-def with_text(document: Document, text_for: Callable[[Path], str]) -> Document:
-    """Return a translation in the shape that the document wants, with the text that is given for every place."""
-
-    def shaped(value: Any, at: Path) -> Any:
-        if isinstance(value, str):
-            return text_for(at)
-        if at == _HELP:
-            return read_help_lines(text_for(at))
-        if isinstance(value, Mapping):
-            return {key: shaped(item, (*at, key)) for key, item in value.items()}
-        return [shaped(item, (*at, index)) for index, item in enumerate(value)]
-
-    translation: Document = shaped(wanted(document), ())
-    return translation
-
-
-def beside_originals(document: Document, tag: str) -> Document:
-    """Return a language for a translator: for every text its original and the translation, "" while it is open."""
-    texts = document["translations"][tag]
-
-    def paired(original: Any, at: Path) -> Any:
-        if isinstance(original, str):
-            return {_ORIGINAL: original, _TRANSLATION: text_at(texts, at)}
-        if at == _HELP:
-            return {_ORIGINAL: original, _TRANSLATION: read_help_lines(text_at(texts, at))}
-        if isinstance(original, Mapping):
-            return {key: paired(item, (*at, key)) for key, item in original.items()}
-        return [paired(item, (*at, index)) for index, item in enumerate(original)]
-
-    paired_texts: Document = paired(wanted(document), ())
-    return paired_texts
-
-
-def without_originals(value: Any) -> Any:
-    """Take the translations out of a file as it was given to a translator; other texts stay as they are."""
-    if isinstance(value, Mapping):
-        if set(value) == {_ORIGINAL, _TRANSLATION} and not isinstance(value[_TRANSLATION], Mapping):
-            return value[_TRANSLATION]
-        return {key: without_originals(item) for key, item in value.items()}
-    return [without_originals(item) for item in value] if isinstance(value, list) else value
-
-
-def completeness(document: Document, tag: str) -> tuple[int, int]:
-    """Return how many texts a language has, of how many."""
-    listed = pieces(document)
-    texts = document.get("translations", {}).get(tag, {})
-    return sum(bool(text_at(texts, at).strip()) for at, _ in listed), len(listed)
-
-
-def _sound(document: Document, tag: str) -> Document | None:
-    """Return a language's texts if a survey can be published with them."""
-    texts = document["translations"][tag]
-    have, of = completeness(document, tag)
-    if have < of:
-        return None
-    shaped = with_text(document, lambda at: text_at(texts, at))
-    try:
-        checked: Document = read_translations({tag: shaped}, document, published=False)[tag]
-    except SurveyError:
-        return None
-    return checked
-
-
-def unfinished(document: Document) -> Sequence[str]:
-    """Name the languages that are not finished yet."""
-    return [tag for tag in document.get("translations", {}) if _sound(document, tag) is None]
-
-
-def compilable(document: Document) -> Document:
-    """Return a draft's document without the languages that are not finished."""
-    if "translations" not in document:
-        return document
-    finished = {
-        tag: texts for tag in document["translations"] if (texts := _sound(document, tag)) is not None
-    }
-    rest = {key: value for key, value in document.items() if key != "translations"}
-    return {**rest, **({"translations": finished} if finished else {})}
+def _translated_answers(translated: list[str], old: list[str], new: list[str]) -> list[str]:
+    """Return the translation of every new answer: that of the same words, else that of the reworded answer."""
+    by_answer = dict(zip(old, translated, strict=False))
+    if len(old) == len(new):
+        for index, answer in enumerate(new):
+            if old[index] not in new and index < len(translated):
+                by_answer.setdefault(answer, translated[index])
+    return [by_answer.get(answer, "") for answer in new]

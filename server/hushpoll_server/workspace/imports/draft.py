@@ -15,8 +15,6 @@ from hushpoll_client.kind.number import MAX_STEPS
 
 from .rules import Condition, read_condition
 
-__all__ = ["Builder", "Imported", "NothingImportedError", "plain_text"]
-
 TITLE, TEXT, INTRO = 200, 1000, 4000
 
 
@@ -173,7 +171,9 @@ class Builder:
 
 
 def _short(value: float) -> int | float:
-    return int(value) if value == int(value) else value
+    if value == int(value):
+        return int(value)
+    return value
 
 
 def plain_text(text: str) -> str:

@@ -13,8 +13,6 @@ from hushpoll_client.fields import short
 
 from .draft import Builder, Imported, plain_text
 
-__all__ = ["read_limesurvey"]
-
 LISTS = {"L", "!", "O"}
 FIVE = 5
 READ = {"S", "SL", "G", "Q", "SQ", "A"}
@@ -55,11 +53,12 @@ def read_limesurvey(path: Path, epsilon: float) -> Imported:
     language = next(
         (row.get("text") or "" for row in rows if row["class"] == "S" and row["name"] == "language"), ""
     )
-    other_languages = (
-        {row.get("language") for row in rows if row.get("language") not in (None, "", language)}
-        if language
-        else set()
-    )
+    if language:
+        other_languages = {
+            row.get("language") for row in rows if row.get("language") not in (None, "", language)
+        }
+    else:
+        other_languages = set()
     if other_languages:
         builder.skip(
             "the survey", f"translations are left out ({', '.join(sorted(map(str, other_languages)))})"
@@ -116,7 +115,9 @@ def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 def _said(row: dict[str, str], used: Collection[str]) -> str:
     """List the cells that say something and were not used."""
     left = [f"{key} {short(value)}" for key, value in row.items() if value and key and key not in used]
-    return f" ({', '.join(left)})" if left else ""
+    if left:
+        return f" ({', '.join(left)})"
+    return ""
 
 
 def _texts(builder: Builder, rows: list[dict[str, str]]) -> None:

@@ -10,8 +10,6 @@ from .draft import Imported
 from .limesurvey import read_limesurvey
 from .xlsform import read_xlsform
 
-__all__ = ["read_questionnaire"]
-
 
 def read_questionnaire(path: Path, epsilon: float = 1.0) -> Imported:
     """Read an XLSForm (.xlsx) or a LimeSurvey structure (.txt, .tsv)."""

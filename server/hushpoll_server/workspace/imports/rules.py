@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Condition", "bounds", "most_ticked", "read_condition"]
-
 _QUOTED = r"""(?:'([^']*)'|"([^"]*)"|(-?\d+))"""
 # XLSForm: ${cheated} = 'yes', selected(${cheated}, 'yes'). LimeSurvey: cheated.NAOK == "Y".
 _EQUAL = re.compile(
@@ -82,13 +80,23 @@ def bounds(constraint: str, step: float) -> tuple[float, float] | None:
             return None
         value = float(match[2]) + {"<": -step, ">": step}.get(match[1], 0.0)
         if match[1].startswith("<"):
-            high = value if high is None else min(high, value)
+            if high is None:
+                high = value
+            else:
+                high = min(high, value)
         else:
-            low = value if low is None else max(low, value)
-    return None if low is None or high is None or low >= high else (low, high)
+            if low is None:
+                low = value
+            else:
+                low = max(low, value)
+    if low is None or high is None or low >= high:
+        return None
+    return (low, high)
 
 
 def most_ticked(constraint: str) -> int | None:
     """Find how many options may be ticked in a constraint such as "count-selected(.) <= 3"."""
     match = _TICKED.fullmatch(_bare(constraint))
-    return None if match is None else int(match[2]) - (match[1] == "<")
+    if match is None:
+        return None
+    return int(match[2]) - (match[1] == "<")

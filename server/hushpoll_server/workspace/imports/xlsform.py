@@ -11,8 +11,6 @@ from .draft import Builder, Imported, plain_text
 from .rules import bounds, most_ticked
 from .xlsx import read_sheets
 
-__all__ = ["read_xlsform"]
-
 YES_NO = ({"yes", "no"}, {"y", "n"}, {"1", "0"}, {"true", "false"})
 QUIET = {
     "start",
@@ -124,7 +122,9 @@ def _label(row: dict[str, str]) -> str:
 
 
 def _label_column(row: dict[str, str]) -> str:
-    return "label" if "label" in row else next((key for key in row if key.startswith("label")), "label")
+    if "label" in row:
+        return "label"
+    return next((key for key in row if key.startswith("label")), "label")
 
 
 def _question(
@@ -143,7 +143,9 @@ def _question(
         builder.leave(where, row, {"type", "name"})
         return
     if kind in ("select_one", "select_multiple"):
-        key = rest.split()[0] if rest else ""
+        key = ""
+        if rest:
+            key = rest.split()[0]
         options = choices.get(key, [])
         if len(options) < 2 or len(set(options)) != len(options):
             builder.skip(where, f"the list {key!r} needs at least two different choices")
@@ -188,7 +190,9 @@ def _selected(
     """Add a list of choices; give the columns that were used."""
     if row["type"].startswith("select_multiple"):
         most = most_ticked(row.get("constraint", ""))
-        return {"constraint"} if builder.add_ticks(name, text, options, most) else set()
+        if builder.add_ticks(name, text, options, most):
+            return {"constraint"}
+        return set()
     if {code.lower() for code in codes} in YES_NO:
         no = next(k for k, code in enumerate(codes) if code.lower() in ("no", "n", "0", "false"))
         builder.add("yes_no", name, text, codes=[codes[no], codes[1 - no]])

@@ -12,8 +12,6 @@ from typing import Any
 from defusedxml.ElementTree import fromstring
 from hushpoll_client import HushpollError
 
-__all__ = ["read_sheets"]
-
 LARGEST = 8_000_000
 """Bytes of a file, and of all its parts of XML, unpacked."""
 LARGEST_OTHER_PART = 200_000

@@ -36,8 +36,8 @@ class MergeForm(FlaskForm):  # type: ignore[misc]
         later("List of people (CSV)"),
         [FileRequired(later("Choose a file."))],
         description=later(
-            "One person a line, under a line of headings. It comes back with a code, a link and the"
-            " fingerprint for each, ready for your mail program's mail merge. Nothing of it is kept here."
+            "One person per line, below a line of headings. You get it back with a code, a link"
+            " and the fingerprint for each person, ready for mail merge. Nothing is stored here."
         ),
     )
 
@@ -46,17 +46,18 @@ class LetterForm(FlaskForm):  # type: ignore[misc]
     """What to send to whom."""
 
     addresses = TextAreaField(
-        later("E-mail addresses"), [Optional()], description=later("One a line, or with commas between.")
+        later("E-mail addresses"), [Optional()], description=later("One per line, or separated by commas.")
     )
     subject = StringField(later("Subject"), [InputRequired(later("Write a subject.")), Length(max=200)])
     text = TextAreaField(
         later("Text"),
         [InputRequired(later("Write a text.")), Length(max=10_000)],
         description=later(
-            "{link} stands for the person's own link and must be in it, {fingerprint} for its first part."
+            "{link} becomes the person's own link and is required; {fingerprint} becomes the"
+            " first part of the fingerprint."
         ),
     )
-    reply_to = StringField(later("Answers go to"), [Optional(), Length(max=254)])
+    reply_to = StringField(later("Replies go to"), [Optional(), Length(max=254)])
     group = SelectField(later("Group"), choices=[], validate_choice=False)
 
 

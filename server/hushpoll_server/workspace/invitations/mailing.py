@@ -63,8 +63,11 @@ class Mailing:
     @property
     def failed(self) -> MailError | None:
         """Why the last letters were not sent, to be said in the reader's language."""
-        problem = Message(self.problem, self.values) if self.values else self.problem
-        return MailError(problem, self.remedy) if problem else None
+        if not self.problem:
+            return None
+        if not self.values:
+            return MailError(self.problem, self.remedy)
+        return MailError(Message(self.problem, self.values), self.remedy)
 
     @property
     def reached(self) -> int:
@@ -165,7 +168,10 @@ def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Per
             letters = {write(person): person for person in waiting[start : start + _TOGETHER]}
             _send_part(store, survey_hash, letters)
     except HushpollError as error:
-        values = error.problem.values if isinstance(error.problem, Message) else {}
+        if isinstance(error.problem, Message):
+            values = error.problem.values
+        else:
+            values = {}
         failed = {
             "problem": error.problem.template if isinstance(error.problem, Message) else error.problem,
             "remedy": str(error.remedy),
@@ -190,7 +196,9 @@ def _marked(results: dict[str, bool], mailing: Mailing) -> Mailing:
     def marked(person: Person) -> Person:
         if person.code not in results:
             return person
-        return replace(person, last=mailing.round) if results[person.code] else replace(person, refused=True)
+        if results[person.code]:
+            return replace(person, last=mailing.round)
+        return replace(person, refused=True)
 
     return replace(mailing, people=tuple(map(marked, mailing.people)))
 

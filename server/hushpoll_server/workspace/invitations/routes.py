@@ -18,9 +18,9 @@ from hushpoll_server import mail
 from hushpoll_server.collect import invitations
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit, current_user
 from hushpoll_server.people.audit_log import Detail
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.invitations import mailing
@@ -73,8 +73,9 @@ def invite(survey_hash: str) -> Page:
         try:
             group = named_group(published.groups, form.group.data if published.groups else None)
             codes = invitations.invite(get_store(), survey_hash, form.n.data, group)
-            name = "" if group is None else f"-g{group}"
-            group_name = "" if group is None else published.groups[group]
+            name = group_name = ""
+            if group is not None:
+                name, group_name = f"-g{group}", published.groups[group]
             audit("invitations made", survey_hash, Detail("invitations", count=len(codes), group=group_name))
             file = f"invitations-{survey_hash[:8]}{name}.csv"
             return download(_codes_csv(survey_hash, codes, group), "text/csv", file)
@@ -176,7 +177,9 @@ def _merged(survey_hash: str, rows: list[list[str]], codes: list[str], group: in
 
 def _guarded(cell: str) -> str:
     """Keep a spreadsheet from taking a cell for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+    if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{cell}"
+    return cell
 
 
 @bp.post("/surveys/<survey_hash>/letters")
@@ -194,7 +197,7 @@ def letters(survey_hash: str) -> Page:
             if not mailing.read(store, survey_hash).people:
                 raise mail.MailError("there is no address yet", "type at least one")
             mailing.start(store, survey_hash, _writer(survey_hash, form), remind, current_user.name)
-            flash(_("The letters are on their way. Load the page again to see how far they are."), "done")
+            flash(_("The e-mails are being sent. Reload the page to see the progress."), "done")
             return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#letters")
         except HushpollError as error:
             form.addresses.errors = [sentence(error)]
@@ -205,9 +208,10 @@ def _letter_is_whole(form: LetterForm) -> bool:
     if not mail.is_configured(current_app.config["HUSHPOLL"]):
         form.addresses.errors = [_("This server sends no mail: its operator can set SMTP_URL and MAIL_FROM.")]
     if "{link}" not in form.text.data:
-        form.text.errors = [_("The text has no {link}: nobody could answer. Put it in.")]
+        form.text.errors = [_("The text has no {link}. Add it, so that people can answer.")]
     try:
-        form.reply_to.data = mail.check_address(form.reply_to.data) if form.reply_to.data else ""
+        if form.reply_to.data:
+            form.reply_to.data = mail.check_address(form.reply_to.data)
     except mail.MailError as error:
         form.reply_to.errors = [sentence(error)]
     return not any(field.errors for field in form)

@@ -9,12 +9,23 @@ from hushpoll_client import Question
 
 from .base import PREFER_NOT, EditorKind, Fields, points
 from .choice import ChoiceEditor
+from .inputs import InputRow
 from .multiple import MultipleEditor
 from .number import NumberEditor
 from .scale import ScaleEditor
 from .yes_no import YesNoEditor
 
-__all__ = ["EDITORS", "PREFER_NOT", "EditorKind", "Fields", "editor_of", "margin_text", "points"]
+__all__ = [
+    "EDITORS",
+    "INPUT_ROWS",
+    "OPTIONAL_INPUTS",
+    "PREFER_NOT",
+    "EditorKind",
+    "Fields",
+    "editor_of",
+    "margin_text",
+    "points",
+]
 
 EDITORS: dict[str, EditorKind] = {
     kind_editor.kind.name: kind_editor
@@ -23,15 +34,25 @@ EDITORS: dict[str, EditorKind] = {
 """Every kind that the editor offers, in its order."""
 
 
+INPUT_ROWS: tuple[InputRow, ...] = tuple(
+    dict.fromkeys(row for editor in EDITORS.values() for row in editor.input_rows)
+)
+"""The rows of fields that the kinds declare, each once."""
+OPTIONAL_INPUTS = frozenset(
+    name for editor in EDITORS.values() for name in (*editor.kind.optional_keys, *editor.kind.in_mechanism)
+)
+"""The names of fields that may stay empty."""
+
+
 def editor_of(question: Mapping[str, Any]) -> tuple[str, Fields]:
     """Find the kind under which a document's question is edited, and its fields."""
     for name, editor in EDITORS.items():
-        found = editor.read(question)
-        if found is not None:
-            return name, found
+        fields = editor.read(question)
+        if fields is not None:
+            return name, fields
     raise LookupError(question["kind"])
 
 
-def margin_text(question: Question, part: float | None) -> str:
+def margin_text(question: Question, fraction: float | None) -> str:
     """Write a margin in the question's own unit."""
-    return EDITORS[question.kind.name].margin(question, part)
+    return EDITORS[question.kind.name].margin(question, fraction)

@@ -1,6 +1,6 @@
-"""What a kind of question needs in the editor: which fields of the form, and from them to the document and back.
+"""A kind of question in the editor: its fields in the form, and the way from them to the document and back.
 
-The fields are the keys that the kind declares in the client; what is said about them stands in the form.
+The fields are named like the keys that the kind declares in the client.
 """
 
 from __future__ import annotations
@@ -17,22 +17,11 @@ from hushpoll_client.kind import Kind
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 
+from .inputs import InputRow
 from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
-
-__all__ = [
-    "MOST_TYPED",
-    "PREFER_NOT",
-    "EditorKind",
-    "Fields",
-    "average",
-    "enough_options",
-    "lines",
-    "points",
-    "whole_or_text",
-]
 
 PREFER_NOT = "Prefer not to say"
 MOST_TYPED = 12  # percentages that a designer is asked for
@@ -57,7 +46,9 @@ def enough_options(typed: str) -> str:
 
 def whole_or_text(text: str) -> int | str:
     """Read a whole number; any other text stays as typed and is refused next to its field."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else text
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return int(text)
+    return text
 
 
 def points(share: float | None) -> str:
@@ -67,7 +58,9 @@ def points(share: float | None) -> str:
     if share >= 1:
         return _("more than ±100 points")
     written = in_digits(brief_text(100.0 * share))
-    return _("±1 point") if written == "1" else _("±%(n)s points", n=written)
+    if written == "1":
+        return _("±1 point")
+    return _("±%(n)s points", n=written)
 
 
 class EditorKind(ABC):
@@ -80,6 +73,8 @@ class EditorKind(ABC):
     """How typed text becomes the document's value, for the keys that are not plain text."""
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """What designers may report, in their words, with one sentence of help."""
+    input_rows: ClassVar[tuple[InputRow, ...]] = ()
+    """The fields of the form that describe the answers, row by row."""
     declinable: ClassVar[bool] = False
     """Whether "Prefer not to say" can be one of the answers."""
     answers: ClassVar[int | None] = None
@@ -91,8 +86,11 @@ class EditorKind(ABC):
     def fields(self) -> tuple[str, ...]:
         """Fields of the form that only some kinds use."""
         names = (*self.kind.keys, *self.kind.optional_keys, *self.kind.in_mechanism, *self.kind.draft_keys)
-        names += ("prefer_not",) if self.declinable else ()
-        return names + (("after_question",) if self.kind.may_be_skipped else ())
+        if self.declinable:
+            names += ("prefer_not",)
+        if self.kind.may_be_skipped:
+            names += ("after_question",)
+        return names
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -128,7 +126,7 @@ class EditorKind(ABC):
         return {}
 
     def draft_keys(self, fields: Fields) -> dict[str, Any]:
-        """Return what the recommended mechanism shall tell beside the shares, as the mechanism's object says it."""
+        """Return keys of the mechanism that ask for more than the shares, such as pairs."""
         return {key: True for key in self.kind.draft_keys if fields.get(key)}
 
     def stand_in(self, field: str, typed: str) -> str | None:
@@ -136,7 +134,9 @@ class EditorKind(ABC):
 
         None where the kind has no such field.
         """
-        return "" if field in (*self.kind.optional_keys, *self.kind.in_mechanism) else None
+        if field in (*self.kind.optional_keys, *self.kind.in_mechanism):
+            return ""
+        return None
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
         """Return the form's fields of a document's question; None where it is another kind's."""
@@ -178,9 +178,11 @@ class EditorKind(ABC):
         return _("the share of each answer")
 
     def whose(self, question: Question) -> str:
-        """Return what will be reported, and of whom where some people are not asked: margins are of everybody."""
+        """Return what will be reported, and of which people if the question has a skip rule."""
         reported = self.reported(question)
-        return reported if question.after is None else _("%(reported)s, of everybody", reported=reported)
+        if question.after is None:
+            return reported
+        return _("%(reported)s, of everybody", reported=reported)
 
     def described(self, question: Question) -> tuple[str, ...]:
         """Return the answers as a list of questions shows them."""
@@ -205,7 +207,7 @@ class EditorKind(ABC):
         percents = [typed[str(index)] for index in range(len(question.options))]
         total = sum(percents)
         if not total > 0:
-            raise TruthProblem(str(len(percents) - 1), _("are all 0: give at least one of them a share"))
+            raise TruthProblem(str(len(percents) - 1), _("are all 0: make at least one of them larger"))
         return [percent_typed / total for percent_typed in percents]
 
     def balanced(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
@@ -222,7 +224,7 @@ class EditorKind(ABC):
     def rows(
         self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
     ) -> list[Row]:
-        """Put the figures of a report (`found`) beside the truth; `asked` is the share of people who are asked."""
+        """Return the figures of a report next to the truth; `share_asked` is the share of people who are asked."""
         shares = [*(share_asked * share for share in truth), 1 - share_asked]
         return share_rows(figures["estimates"], dict(zip(question.labels, shares, strict=False)))
 
@@ -232,11 +234,15 @@ class EditorKind(ABC):
 
     def _typed(self, key: str, fields: Fields) -> Any:
         text = str(fields.get(key) or "").strip()
-        return self.shapes[key](text) if key in self.shapes else text
+        if key in self.shapes:
+            return self.shapes[key](text)
+        return text
 
 
 def _shown(value: Any) -> str:
-    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return str(value)
 
 
 def average(question: Question, fraction: float | None, unit: str) -> str:

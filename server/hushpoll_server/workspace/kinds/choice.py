@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 from hushpoll_client.kind import KINDS
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 from .base import PREFER_NOT, EditorKind, Fields, enough_options, lines
-
-__all__ = ["ChoiceEditor"]
+from .inputs import OPTIONS
 
 
 class ChoiceEditor(EditorKind):
@@ -19,12 +18,15 @@ class ChoiceEditor(EditorKind):
 
     kind = KINDS["choice"]
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": lines}
+    input_rows = ((OPTIONS,),)
     declinable = True
     counted = "options"
 
     def stand_in(self, field: str, typed: str) -> str | None:
         """Fill a list up that has fewer than two options."""
-        return enough_options(typed) if field == "options" else super().stand_in(field, typed)
+        if field == "options":
+            return enough_options(typed)
+        return super().stand_in(field, typed)
 
     @property
     def help(self) -> str:
@@ -43,5 +45,7 @@ class ChoiceEditor(EditorKind):
         if question["kind"] != self.kind.name:
             return None
         options = list(question["options"])
-        last = options[-1] == PREFER_NOT
-        return {"options": "\n".join(options[:-1] if last else options), "prefer_not": last}
+        prefer_not = options[-1] == PREFER_NOT
+        if prefer_not:
+            options.pop()
+        return {"options": "\n".join(options), "prefer_not": prefer_not}

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
+from wtforms import BooleanField
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 from .base import MOST_TYPED, EditorKind, Fields, enough_options, lines, whole_or_text
+from .inputs import OPTIONS, Input, number_input
 from .rehearsing import LISTS, Row, falling, percent, select, sets_with_shares, share_rows
-
-__all__ = ["MultipleEditor"]
 
 
 class MultipleEditor(EditorKind):
@@ -23,11 +23,33 @@ class MultipleEditor(EditorKind):
 
     kind = KINDS["multiple"]
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": lines, "at_most": whole_or_text}
+    input_rows = (
+        (OPTIONS,),
+        (
+            number_input(
+                "at_most",
+                later("Maximum number of ticks"),
+                later("A whole number. Leave it empty for no maximum."),
+            ),
+        ),
+        (
+            Input(
+                "pairs",
+                later("I want to see pairs of options together"),
+                later(
+                    "Then each report is about two options or more, and shows pairs and the number of ticks."
+                ),
+                BooleanField,
+            ),
+        ),
+    )
     counted = "options"
 
     def stand_in(self, field: str, typed: str) -> str | None:
         """Fill a list up that has fewer than two options."""
-        return enough_options(typed) if field == "options" else super().stand_in(field, typed)
+        if field == "options":
+            return enough_options(typed)
+        return super().stand_in(field, typed)
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
         """Find the tick for pairs too where a mechanism was chosen that tells them."""
@@ -44,7 +66,7 @@ class MultipleEditor(EditorKind):
         return {str(index): percent(label, 20) for index, label in enumerate(options)}
 
     def read_truth(self, question: Question, typed: Mapping[str, Any]) -> Any:
-        """Return the share of each option; where only so many may be ticked, sets in which each has its share."""
+        """Return the share of each option; with a maximum number of ticks, sets of options that have these shares."""
         count, most = len(question.options), question.answers.about().get("at_most")
         if "shape" in typed:
             shares = [min(1.0, 2 * share) for share in falling(count, typed["shape"])]
@@ -81,7 +103,7 @@ class MultipleEditor(EditorKind):
     def always_reported(self) -> str:
         """The shares of the options."""
         return _(
-            "The share of people who tick each option; pairs of options where you tick that you want them."
+            "The share of people who tick each option, and of each pair of options if you ask for pairs."
         )
 
     def reported(self, question: Question) -> str:
@@ -94,6 +116,8 @@ class MultipleEditor(EditorKind):
 
 
 def _within(shares: list[float], most: int | None) -> list[float]:
-    """Return shares that add up to no more than so many can be ticked, in the same proportions."""
+    """Return shares that add up to at most the maximum number of ticks, in the same proportions."""
     total = math.fsum(shares)
-    return shares if most is None or total <= most else [share * most / total for share in shares]
+    if most is None or total <= most:
+        return shares
+    return [share * most / total for share in shares]

@@ -14,13 +14,12 @@ from hushpoll_client.exact import spell
 from hushpoll_client.kind import KINDS
 
 from hushpoll_server.fields import decimal, shown
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 
 from .base import EditorKind, Fields, average, points, whole_or_text
+from .inputs import Input, number_input
 from .rehearsing import SHAPES, Row, bell, mean_row, quantile, select
-
-__all__ = ["NumberEditor"]
 
 _BINNED = "distribution"
 _DRAWN = 200  # numbers of a made-up distribution, at most one more
@@ -35,6 +34,28 @@ class NumberEditor(EditorKind):
         "bins": whole_or_text,
         **{key: partial(decimal, at=(key,)) for key in ("min", "max", "step")},
     }
+    input_rows = (
+        (
+            number_input("min", later("Smallest number"), later("Such as 0."), mode="decimal"),
+            number_input("max", later("Largest number"), later("Such as 80."), mode="decimal"),
+            number_input(
+                "step", later("Step"), later("1 for whole numbers, 0.5 for halves."), "1", mode="decimal"
+            ),
+            Input(
+                "unit",
+                later("Unit"),
+                later("Such as hours."),
+                attributes={"class": "form-control short-input", "maxlength": 40},
+            ),
+        ),
+        (
+            number_input(
+                "bins",
+                later("Number of bins"),
+                later("2 to 64, into which the range is cut. Leave it empty for up to 20."),
+            ),
+        ),
+    )
     answers = 3  # or more: what fits three answers fits all
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {
         "mean": (later("The average"), later("One number, as precise as possible, whatever people answer.")),
@@ -59,7 +80,10 @@ class NumberEditor(EditorKind):
         """Return what will be reported, and the bins of a distribution where they are said."""
         target = fields.get(self.target_field) or self.kind.targets[0]
         bins = self._typed("bins", fields)
-        return {"target": target} | ({"bins": bins} if target == _BINNED and bins else {})
+        values = {"target": target}
+        if target == _BINNED and bins:
+            values["bins"] = bins
+        return values
 
     def margin(self, question: Question, fraction: float | None) -> str:
         """Write the margin of an average in the number's unit."""
@@ -69,17 +93,17 @@ class NumberEditor(EditorKind):
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins: the number's own."""
-        return (
-            super().unit(question)
-            if question.answers.target == _BINNED
-            else getattr(question.answers, "unit", "")
-        )
+        if question.answers.target == _BINNED:
+            return super().unit(question)
+        return getattr(question.answers, "unit", "")
 
     def described(self, question: Question) -> tuple[str, ...]:
         """Return the range."""
         shape = question.answers.document()
         low, high, step = (in_digits(str(shape[key])) for key in ("min", "max", "step"))
-        unit = f" {shape['unit']}" if "unit" in shape else ""
+        unit = ""
+        if "unit" in shape:
+            unit = f" {shape['unit']}"
         ends = _("%(low)s to %(high)s", low=low, high=high)
         return (f"{ends}{unit}", _("in steps of %(step)s", step=step))
 

@@ -14,23 +14,8 @@ from wtforms.fields.core import UnboundField
 from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import DecimalField, choices, option
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
-
-__all__ = [
-    "LISTS",
-    "SHAPES",
-    "Row",
-    "TruthProblem",
-    "bell",
-    "falling",
-    "mean_row",
-    "percent",
-    "quantile",
-    "select",
-    "sets_with_shares",
-    "share_rows",
-]
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 
 MOST_ROWS = 12  # of a long list, the largest ones
 
@@ -149,8 +134,14 @@ def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float])
     rows = []
     for entry in entries:
         # None stands for an unbounded limit: every share is possible.
-        low = 0.0 if entry["low"] is None else entry["low"]
-        high = 1.0 if entry["high"] is None else entry["high"]
+        if entry["low"] is None:
+            low = 0.0
+        else:
+            low = entry["low"]
+        if entry["high"] is None:
+            high = 1.0
+        else:
+            high = entry["high"]
         rows.append(Row(entry["option"], truth[entry["option"]], entry["estimate"], low, high))
     if len(rows) <= MOST_ROWS:
         return rows
@@ -160,7 +151,10 @@ def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float])
 def mean_row(figures: Mapping[str, Any], truth: float, values: Sequence[float], unit: str = "") -> Row:
     """Put an average next to the truth."""
     mean = figures["mean"]
-    label = _("%(figure)s, in %(unit)s", figure=_("Average"), unit=unit) if unit else _("Average")
+    if unit:
+        label = _("%(figure)s, in %(unit)s", figure=_("Average"), unit=unit)
+    else:
+        label = _("Average")
     return Row(
         label,
         truth,

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
+from wtforms import TextAreaField
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 
 from .base import EditorKind, Fields, average, lines, points, whole_or_text
+from .inputs import Input, number_input
 from .rehearsing import Row, mean_row
-
-__all__ = ["ScaleEditor"]
 
 
 class ScaleEditor(EditorKind):
@@ -22,12 +22,27 @@ class ScaleEditor(EditorKind):
 
     kind = KINDS["scale"]
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"points": whole_or_text, "labels": lines}
+    input_rows = (
+        (number_input("points", later("Number of points"), later("2 to 11.")),),
+        (
+            Input(
+                "labels",
+                later("Labels"),
+                later(
+                    "One label per line: two, for the ends, or one for every point. Leave it empty for numbers alone."
+                ),
+                TextAreaField,
+                attributes={"rows": 3},
+            ),
+        ),
+    )
     counted = "points"
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {
         "cumulative": (
             later("“4 or more”, the median and quartiles"),
             later(
-                "The shares from each point upwards. A good choice when in doubt: the average can be read from it too."
+                "The shares from each point upwards. A good choice if you are unsure: it also"
+                " gives the average."
             ),
         ),
         "mean": (
@@ -36,13 +51,15 @@ class ScaleEditor(EditorKind):
         ),
         "shares": (
             later("The share of each point"),
-            later("Every point by itself, such as how many chose exactly 3."),
+            later("Each point separately, such as how many chose exactly 3."),
         ),
     }
 
     def stand_in(self, field: str, typed: str) -> str | None:
         """Show five points until there is a number that can be."""
-        return "5" if field == "points" else super().stand_in(field, typed)
+        if field == "points":
+            return "5"
+        return super().stand_in(field, typed)
 
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
         """Return what will be reported."""
@@ -56,7 +73,9 @@ class ScaleEditor(EditorKind):
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins."""
-        return _("on the scale") if question.answers.target == "mean" else super().unit(question)
+        if question.answers.target == "mean":
+            return _("on the scale")
+        return super().unit(question)
 
     def rows(
         self, question: Question, figures: Mapping[str, Any], truth: Any, share_asked: float
@@ -70,14 +89,15 @@ class ScaleEditor(EditorKind):
         rows = []
         for number, entry in enumerate(figures["cumulative"][:-1], 1):
             last = number == len(question.options) - 1
-            label = (
-                question.options[number] if last else _("%(point)s or more", point=question.options[number])
-            )
+            if last:
+                label = question.options[number]
+            else:
+                label = _("%(point)s or more", point=question.options[number])
             upwards = (1 - entry["estimate"], 1 - entry["high"], 1 - entry["low"])
             rows.append(Row(label, sum(truth[number:]), *upwards))
         return rows
 
     def reported(self, question: Question) -> str:
         """Return what will be reported."""
-        labels = {"mean": _("the average"), "cumulative": _("“so much or more”, median and quartiles")}
+        labels = {"mean": _("the average"), "cumulative": _("each point or more, median and quartiles")}
         return labels.get(str(question.answers.target), _("the share of each point"))

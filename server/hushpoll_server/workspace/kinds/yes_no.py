@@ -9,13 +9,11 @@ from hushpoll_client import Question
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import pgettext
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import pgettext
 
 from .base import PREFER_NOT, EditorKind, Fields
 from .rehearsing import percent
-
-__all__ = ["YesNoEditor"]
 
 _DECLINED = ["No", "Yes", PREFER_NOT]
 
@@ -37,7 +35,9 @@ class YesNoEditor(EditorKind):
         """Know both again."""
         if question["kind"] == self.kind.name:
             return {"prefer_not": False}
-        return {"prefer_not": True} if question.get("options") == _DECLINED else None
+        if question.get("options") == _DECLINED:
+            return {"prefer_not": True}
+        return None
 
     @property
     def always_reported(self) -> str:
@@ -46,11 +46,9 @@ class YesNoEditor(EditorKind):
 
     def reported(self, question: Question) -> str:
         """Return what will be reported."""
-        return (
-            pgettext("reported", "the share of Yes")
-            if len(question.labels) == self.answers
-            else super().reported(question)
-        )
+        if len(question.labels) == self.answers:
+            return pgettext("reported", "the share of Yes")
+        return super().reported(question)
 
     def truth_fields(self, question: Question) -> dict[str, Any]:
         """Ask for the share of Yes: No is what remains."""

@@ -19,15 +19,15 @@ from wtforms import StringField, TextAreaField
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words, ngettext, pgettext
-from hushpoll_server.spoken import language as spoken
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words, ngettext, pgettext
+from hushpoll_server.i18n.translation import language as spoken
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
 from hushpoll_server.workspace.drafts import stale_translations, storage
 from hushpoll_server.workspace.drafts.documents import Document
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
-from hushpoll_server.workspace.drafts.translations import (
+from hushpoll_server.workspace.drafts.translated_texts import (
     Path,
     beside_originals,
     completeness,
@@ -37,6 +37,7 @@ from hushpoll_server.workspace.drafts.translations import (
     with_text,
     without_originals,
 )
+from hushpoll_server.workspace.drafts.translations import Translations
 from hushpoll_server.workspace.forms import RevisionForm, posted_revision
 from hushpoll_server.workspace.responses import Page, download, pretty
 
@@ -64,7 +65,8 @@ class LanguageForm(RevisionForm):
     tag = StringField(
         later("Add a language"),
         description=later(
-            "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s languages with its own.",
+            "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s"
+            " languages, its own included.",
             most=MAX_LANGUAGES,
         ),
     )
@@ -77,7 +79,7 @@ class LanguageFileForm(FlaskForm):  # type: ignore[misc]
         later("Translations (JSON)"),
         [FileRequired(later("Choose a file."))],
         description=later(
-            "As it was downloaded here, with the texts filled in. It may hold one language or several."
+            "A file downloaded here, with the texts filled in. It can have one language or several."
         ),
     )
 
@@ -93,17 +95,22 @@ def language_name(tag: str) -> str:
 def told_languages(draft: Draft) -> list[str]:
     """Return of every translation how much of it is done, such as "fr 7 of 12", and what may be out of date."""
     lines = []
-    for tag in draft.document.get("translations", {}):
+    for tag in draft.translations:
         have, of = completeness(draft.document, tag)
         old = _told_old(draft, tag)
-        lines.append(f"{tag} " + _("%(have)s of %(all)s", have=have, all=of) + (f" ({old})" if old else ""))
+        line = f"{tag} " + _("%(have)s of %(all)s", have=have, all=of)
+        if old:
+            line += f" ({old})"
+        lines.append(line)
     return lines
 
 
 def _told_old(draft: Draft, tag: str) -> str:
     """Return how many texts of a language may be out of date; nothing where none is."""
     old = len(stale_translations.outdated(draft.document, draft.fitting, tag))
-    return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old) if old else ""
+    if old:
+        return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old)
+    return ""
 
 
 def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
@@ -115,7 +122,9 @@ def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
 def _filled(texts: Any, at: Path, numbers: Any) -> Any:
     """Put a stand-in for every text that is open, each another one: answers may not be equal."""
     if isinstance(texts, str):
-        return texts if texts.strip() else f"[{next(numbers)}]"
+        if texts.strip():
+            return texts
+        return f"[{next(numbers)}]"
     if isinstance(texts, Mapping):
         return {key: _filled(value, (*at, key), numbers) for key, value in texts.items()}
     if at == ("help",) and texts == []:
@@ -123,18 +132,6 @@ def _filled(texts: Any, at: Path, numbers: Any) -> Any:
     if isinstance(texts, list):
         return [_filled(text, at, numbers) for text in texts]
     return texts
-
-
-def with_language(document: Document, tag: str, texts: Mapping[str, Any]) -> Document:
-    """Return the document with the texts of a language, in the order in which languages were added."""
-    return {**document, "translations": {**document.get("translations", {}), tag: texts}}
-
-
-def without_language(document: Document, tag: str) -> Document:
-    """Return the document without a language."""
-    left = {name: texts for name, texts in document["translations"].items() if name != tag}
-    rest = {key: value for key, value in document.items() if key != "translations"}
-    return {**rest, **({"translations": left} if left else {})}
 
 
 @bp.route("/drafts/<draft_id>/languages", methods=["GET", "POST"])
@@ -148,8 +145,7 @@ def languages(draft_id: str) -> Page:
     try:
         if not form.validate():
             return _show_list(draft, form, status=422)
-        document = _with_tags(draft.document, form)
-        storage.save(get_store(), replace(draft, document=document), form.read_revision())
+        storage.save(get_store(), _with_tags(draft, form), form.read_revision())
     except SurveyError as error:
         field = form.language if error.path == ("language",) else form.tag
         field.errors = [sentence(both(error))]
@@ -164,24 +160,25 @@ def languages(draft_id: str) -> Page:
     return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
 
 
-def _with_tags(document: Document, form: LanguageForm) -> Document:
+def _with_tags(draft: Draft, form: LanguageForm) -> Draft:
+    """Return the draft with the survey's own language, and one more to translate into if the form names one."""
     own_tag, tag = (form.language.data or "").strip(), (form.tag.data or "").strip()
-    there = document.get("translations", {})
-    rest = {key: value for key, value in document.items() if key != "language"}
     if not own_tag:
-        if there or tag:
+        if draft.translations or tag:
             raise SurveyError(("language",), "is missing", "say which language the survey itself is in")
-        return rest
-    if read_language(own_tag, ("language",)) in there:
+        return draft.with_details(language="")
+    if read_language(own_tag, ("language",)) in draft.translations:
         raise SurveyError(("language",), "is one of the translations", "remove that translation first")
-    changed = {**rest, "language": own_tag}
+    changed = draft.with_details(language=own_tag)
     if not tag:
         return changed
-    if tag in there:
+    if tag in draft.translations:
         raise SurveyError(("translations",), "is there already", "choose it in the list")
-    changed = with_language(changed, tag, {})
+    changed = replace(changed, translations=draft.translations.with_language(tag, {}))
     # Its texts are all open; the tag and the number of languages are not.
-    check_texts(changed, {name: with_text(changed, lambda _: "") for name in changed["translations"]})
+    check_texts(
+        changed.document, {name: with_text(changed.document, lambda _: "") for name in changed.translations}
+    )
     return changed
 
 
@@ -192,11 +189,11 @@ def _show_list(
     status: int = 200,
 ) -> Page:
     document = draft.document
-    own_tag = document.get("language", "")
+    own_tag = draft.details.get("language", "")
     language_form = form or LanguageForm(formdata=None, revision=draft.revision, language=own_tag)
     open_ones = unfinished(document)
     rows = []
-    for tag in document.get("translations", {}):
+    for tag in draft.translations:
         have, of = completeness(document, tag)
         rows.append(
             {
@@ -237,10 +234,10 @@ def upload_languages(draft_id: str) -> Page:
         flash(str(_STALE), "problem")
         return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
     except HushpollError as error:
-        message = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+        message = _("This file was refused and nothing was saved: %(problem)s.", problem=in_words(error))
         form.file.errors = [message]
         return _show_list(draft, file_form=form, status=422)
-    flash(_("Taken from the file: %(list)s.", list=", ".join(translations)), "done")
+    flash(_("Imported from the file: %(list)s.", list=", ".join(translations)), "done")
     return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
 
 
@@ -250,20 +247,20 @@ def _with_file(draft: Draft, translations: Any) -> Draft:
         raise SurveyError(
             ("translations",), "must be an object", 'write {"fr": {...}}, one entry for each language'
         )
-    all_of_them = {**document.get("translations", {}), **translations}
+    all_of_them = {**draft.translations, **translations}
     filled = {tag: translations.get(tag, with_text(document, lambda _: "")) for tag in all_of_them}
     check_texts(document, filled)
-    after, fitting = {**document, "translations": all_of_them}, draft.fitting
+    changed = replace(draft, translations=Translations(all_of_them))
     for tag in translations:
-        fitting = stale_translations.rewritten(document, after, fitting, tag)
-    return replace(draft, document=after, fitting=fitting)
+        fitting = stale_translations.rewritten(document, changed.document, changed.fitting, tag)
+        changed = replace(changed, fitting=fitting)
+    return changed
 
 
 def _texts_of(draft: Draft, tag: str) -> Document:
-    texts: Document | None = draft.document.get("translations", {}).get(tag)
-    if texts is None:
+    if tag not in draft.translations:
         abort(404, "this language is no longer in the draft; see its list of languages")
-    return texts
+    return draft.translations[tag]
 
 
 def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
@@ -293,7 +290,9 @@ def piece_label(document: Document, at: Path) -> str:
         return head[str(at[0])]
     if at[0] == "sections":
         n = int(at[1]) + 1
-        return _("Section %(n)s, title", n=n) if at[2] == "title" else _("Section %(n)s, text", n=n)
+        if at[2] == "title":
+            return _("Section %(n)s, title", n=n)
+        return _("Section %(n)s, text", n=n)
     number = [question["id"] for question in document["questions"]].index(at[1]) + 1
     if at[2] == "decoy":
         return _("Question %(n)s, harmless question", n=number)
@@ -358,10 +357,10 @@ def _with_typed(draft: Draft, tag: str, form: RevisionForm) -> Draft:
 
     texts = with_text(draft.document, typed)
     check_texts(draft.document, {tag: texts})
-    after = with_language(draft.document, tag, texts)
+    changed = replace(draft, translations=draft.translations.with_language(tag, texts))
     right = {at for at, index in indices.items() if str(index) in request.form.getlist("right")}
-    fitting = stale_translations.rewritten(draft.document, after, draft.fitting, tag, right)
-    return replace(draft, document=after, fitting=fitting)
+    fitting = stale_translations.rewritten(draft.document, changed.document, draft.fitting, tag, right)
+    return replace(changed, fitting=fitting)
 
 
 def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
@@ -369,7 +368,9 @@ def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
     at = error.path[2:]
     listed = pieces(document)
     index = next((n for n, (path, _) in enumerate(listed) if at[: len(path)] == path), 0)
-    line = _("line %(n)s", n=int(at[1]) + 1) if at[:1] == ("help",) and len(at) > 1 else ""
+    line = ""
+    if at[:1] == ("help",) and len(at) > 1:
+        line = _("line %(n)s", n=int(at[1]) + 1)
     form[f"t_{index}"].errors = [sentence(f"{line}: {both(error)}" if line else both(error))]
 
 
@@ -412,7 +413,7 @@ def remove_language(draft_id: str, tag: str) -> Response:
     draft = open_draft(draft_id)
     _texts_of(draft, tag)
     try:
-        changed = replace(draft, document=without_language(draft.document, tag))
+        changed = replace(draft, translations=draft.translations.without_language(tag))
         storage.save(get_store(), changed, posted_revision())
         flash(_("“%(language)s” is removed. “Undo” brings it back.", language=tag), "done")
     except StaleDraft:

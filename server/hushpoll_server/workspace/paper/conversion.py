@@ -17,11 +17,11 @@ from wtforms import SelectField
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence, together
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
 from hushpoll_server.respond.paper import by_hand
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words, ngettext
 from hushpoll_server.workspace.access import designer, open_draft
-from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.documents import Document
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.forms import RevisionForm
@@ -40,8 +40,8 @@ class Point:
     """Odds that coins or dice make exactly."""
 
     mechanism: Mechanism
-    given: Document
-    """The parameters to write into the document."""
+    parameters: Document
+    """The mechanism's parameters, as the document has them."""
 
     @property
     def label(self) -> str:
@@ -81,7 +81,7 @@ def paper_items(survey: Survey) -> list[tuple[str, str]]:
     """Return before publishing whether a survey can be answered on paper."""
     without = [n for n, question in enumerate(survey.questions, 1) if by_hand(question) is None]
     if not without:
-        return [("ok", _("It can be answered on paper too, with coins or dice."))]
+        return [("ok", _("People can also answer on paper, with coins or dice."))]
     if len(without) == len(survey.questions) > 1:
         all_of_them = _(
             "Not for paper: all questions would need odds that coins or dice can make. See “On paper” in step 1."
@@ -115,7 +115,7 @@ def _form(draft: Draft, survey: Survey, data: Any) -> RevisionForm:
         offered = [(str(n), point.label) for n, point in enumerate(points_of(question))]
         if offered:
             text = _(
-                "as it is: %(mechanism)s, epsilon %(epsilon)s",
+                "unchanged: %(mechanism)s, epsilon %(epsilon)s",
                 mechanism=in_words(question.mechanism.label),
                 epsilon=in_digits(epsilon_text(question.epsilon, 2)),
             )
@@ -157,29 +157,33 @@ def on_paper(draft_id: str) -> Page:
 
 def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
     """Return the draft with the odds that are chosen; these questions follow the slider no more."""
-    document, linked = draft.document, draft.linked
     for index, question in enumerate(survey.questions):
-        chosen = form[f"point_{index}"].data if f"point_{index}" in form else ""
+        chosen = ""
+        if f"point_{index}" in form:
+            chosen = form[f"point_{index}"].data
         if not chosen:
             continue
-        before = next(candidate for candidate in document["questions"] if candidate["id"] == question.id)
+        before = draft.question(question.id)
+        assert before is not None
         own_values = {
             key: before["mechanism"][key]
             for key in KINDS[before["kind"]].in_mechanism
             if key in before["mechanism"]
         }
         written = {key: value for key, value in before.items() if key != "channel"}
-        written["mechanism"] = {**points_of(question)[int(chosen)].given, **own_values}
-        document = documents.with_question(document, written, question.id)
-        linked = tuple(name for name in linked if name != question.id)
-    return replace(draft, document=document, linked=linked)
+        written["mechanism"] = {**points_of(question)[int(chosen)].parameters, **own_values}
+        draft = draft.with_edited(question.id, written, draft.rules.of(question.id))
+        draft = replace(draft, linked=draft.linked.without(question.id))
+    return draft
 
 
 def _show(draft: Draft, survey: Survey, form: RevisionForm, status: int = 200, stale: bool = False) -> Page:
     rows = []
     for index, question in enumerate(survey.questions):
         how, name = by_hand(question), f"point_{index}"
-        tools = sentence(tools_of(how)) if how else ""
+        tools = ""
+        if how:
+            tools = sentence(tools_of(how))
         rows.append({"text": question.text, "tools": tools, "field": getattr(form, name, None)})
     page = render_template(
         "paper/conversion.html",

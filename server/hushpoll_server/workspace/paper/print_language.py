@@ -34,7 +34,10 @@ def printed(survey: Survey) -> Printed:
     """Return what to print in the language that was chosen, else in the survey's own."""
     spoken = [tag.split("-")[0] for tag in languages_of(survey)]
     offered = {tag: name for tag, name in LANGUAGES.items() if tag in spoken} or LANGUAGES
-    own_language = spoken[0] if spoken and spoken[0] in offered else next(iter(offered))
+    if spoken and spoken[0] in offered:
+        own_language = spoken[0]
+    else:
+        own_language = next(iter(offered))
     code = request.values.get("lang", "")
     chosen = code if code in offered else own_language
     with force_locale(chosen):

@@ -17,8 +17,8 @@ from wtforms.validators import InputRequired, Length, NumberRange, Regexp
 from hushpoll_server.collect.accept import Outcome
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.respond import paper
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.responses import Page
 
@@ -69,7 +69,9 @@ def enter(survey_hash: str) -> Page:
 
 
 def _counted(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0
+    if text.isascii() and text.isdigit() and len(text) < 7:
+        return int(text)
+    return 0
 
 
 def _stored(survey: Survey, form: FlaskForm) -> Page:
@@ -78,25 +80,28 @@ def _stored(survey: Survey, form: FlaskForm) -> Page:
     assert published is not None
     group = named_group(survey.groups, form["group"].data if survey.groups else None)
     reports = [form[f"q{index}"].data - 1 for index in range(len(survey.questions))]
-    code = form["invitation"].data if survey.settings.invitation else ""
+    code = ""
+    if survey.settings.invitation:
+        code = form["invitation"].data
     sheet = paper.incoming(published, form["id"].data, reports, code, group)
     outcome = get_store().writer.submit([sheet])[0]
     done = _counted(form["done"].data or "")
     if outcome is Outcome.NOT_INVITED:
-        form["invitation"].errors = [
-            _("This code is not known or was used already. The sheet was not stored.")
-        ]
+        form["invitation"].errors = [_("This code is unknown or already used. The sheet was not stored.")]
         return _sheet_page(survey, form, 422)
     if outcome is Outcome.NEW:
         done += 1
     else:
         messages = {
-            Outcome.KNOWN: _("This sheet was stored before; it is counted once."),
-            Outcome.OTHER_CONTENT: _("This page was sent before with other answers. Nothing was changed."),
+            Outcome.KNOWN: _("This sheet is already stored; it counts once."),
+            Outcome.OTHER_CONTENT: _("This page was already sent with other answers. Nothing was changed."),
             Outcome.CLOSED: _("This survey is closed. The sheet was not stored."),
         }
         flash(messages[outcome], "problem")
-    named = form["group"].data if survey.groups else None
+    if survey.groups:
+        named = form["group"].data
+    else:
+        named = None
     return redirect(url_for("workspace.sheets.enter", survey_hash=survey.hash, done=done, group=named))
 
 

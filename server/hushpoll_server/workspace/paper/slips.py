@@ -16,9 +16,9 @@ from wtforms.validators import InputRequired, NumberRange
 from hushpoll_server.collect import invitations
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit
 from hushpoll_server.people.audit_log import Detail
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.paper.print_language import printed
 from hushpoll_server.workspace.responses import Page, address, address_of
@@ -56,7 +56,10 @@ def slips(survey_hash: str) -> Page:
     is_requested = request.method == "POST" or ("n" in request.args and not survey.settings.invitation)
     if not is_requested:
         return _slips_page(survey, form, [])
-    named = form.group.data if survey.groups else None
+    if survey.groups:
+        named = form.group.data
+    else:
+        named = None
     if not form.n.validate(form) or (survey.groups and named not in survey.groups):
         if not form.n.errors:
             form.group.errors = [_("Choose the group that the slips are for.")]

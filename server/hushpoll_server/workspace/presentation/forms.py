@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,17 +13,17 @@ from hushpoll_client.survey.presentation import read_presentation
 from wtforms import BooleanField, RadioField, SelectField, StringField, TextAreaField
 
 from hushpoll_server.fields import both, choices, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import ngettext
-from hushpoll_server.workspace.drafts.documents import Document
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import ngettext
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.drafts.help_lines import help_text, read_help_lines
+from hushpoll_server.workspace.drafts.sections import Section, Sections
 from hushpoll_server.workspace.forms import RevisionForm
 
-WHO = ("contact", "approval", "notice")
+ASKED_BY_KEYS = ("contact", "approval", "notice")
 
 
-class AroundForm(RevisionForm):
+class PresentationForm(RevisionForm):
     """What respondents read before and after the questions, and what the page looks like."""
 
     asked_by = StringField(
@@ -44,7 +43,7 @@ class AroundForm(RevisionForm):
     consent = TextAreaField(
         later("Consent to tick before Start"),
         description=later(
-            "Such as “I am 18 or older and want to take part”. Leave it empty where no consent is needed."
+            "Such as “I am 18 or older and want to take part”. Leave it empty if no consent is needed."
         ),
     )
     thanks = TextAreaField(
@@ -53,8 +52,8 @@ class AroundForm(RevisionForm):
     help = TextAreaField(
         later("Where people find help"),
         description=later(
-            "One address a line: what it is | the address. Addresses begin with https://, tel: or mailto:,"
-            " such as “Somebody to talk to | tel:+498001110111”."
+            "One per line: a label | the address. Addresses begin with https://, tel: or"
+            " mailto:, such as “Someone to talk to | tel:+498001110111”."
         ),
     )
     layout = RadioField(
@@ -70,16 +69,15 @@ class AroundForm(RevisionForm):
     quick_exit = BooleanField(
         later("Offer a quick way out"),
         description=later(
-            "A button and the Esc key replace the page and its entry in the history by an encyclopedia, the tab"
-            " has a neutral title, and the device keeps no list of answered surveys. For topics where somebody may look"
-            " over a shoulder."
+            "A button and the Esc key replace the page and its history entry with an"
+            " encyclopedia, the tab has a neutral title, and the device keeps no list of"
+            " answered surveys. For topics where someone may be looking over a shoulder."
         ),
     )
     accent = StringField(
         later("Accent colour"),
         description=later(
-            "Such as #17605d. It must be dark enough for everybody to read: a contrast of at least 4.5 to the"
-            " page."
+            "Such as #17605d. It must be dark enough to read: a contrast of at least 4.5 to the page."
         ),
     )
 
@@ -91,46 +89,58 @@ class AroundForm(RevisionForm):
         ]
 
 
-def around_form(draft: Draft, data: Any, blank: int = 1) -> AroundForm:
-    """Return the form of a draft, with fields for its sections and for `blank` more."""
-    document, fields = draft.document, {}
-    sections = document.get("sections", [])
-    offered = choices(
-        [
-            ("", "…"),
-            *(
-                (question["id"], f"{n}. {question['text']}"[:100])
-                for n, question in enumerate(draft.questions, 1)
-            ),
-        ]
-    )
-    rows = min(len(sections) + blank, len(draft.questions))
-    if data is not None:
-        rows = max(rows, min(sum(name.startswith("before_") for name in data), len(draft.questions)))
-    for index in range(rows):
+def presentation_form(draft: Draft, data: Any) -> PresentationForm:
+    """Return the form of a draft, with fields for its sections and for one more."""
+    offered = choices([("", "…"), *_numbered_questions(draft)])
+    fields: dict[str, Any] = {}
+    for index in range(_section_rows(draft, data)):
         n = index + 1
         fields[f"before_{index}"] = SelectField(
-            _("Section %(n)s stands before", n=n), choices=offered, validate_choice=False
+            _("Section %(n)s comes before", n=n), choices=offered, validate_choice=False
         )
         fields[f"title_{index}"] = StringField(_("Title of section %(n)s", n=n))
         fields[f"text_{index}"] = TextAreaField(_("Text of section %(n)s", n=n))
-    form_class = type("DraftAroundForm", (AroundForm,), fields)
-    # What is not sent is empty, not what it was before.
-    values = _values(document) | {"revision": draft.revision} if data is None else {}
-    form: AroundForm = form_class(formdata=data, **values)
+    form_class = type("SectionsPresentationForm", (PresentationForm,), fields)
+    values: dict[str, Any] = {}
+    if data is None:  # in a form that was sent, fields that are missing are empty
+        values = _values(draft) | {"revision": draft.revision}
+    form: PresentationForm = form_class(formdata=data, **values)
     return form
 
 
-def _values(document: Document) -> dict[str, Any]:
-    """Return the form's fields of a draft's document."""
-    asked_by, look = document.get("asked_by", {}), document.get("look", {})
-    values = {"asked_by": asked_by.get("name", ""), **{key: asked_by.get(key, "") for key in WHO}}
-    values |= {key: document.get(key, "") for key in ("consent", "thanks")}
-    values["help"] = help_text(document.get("help", []))
-    values |= {"layout": look.get("layout", "page"), "quick_exit": look.get("quick_exit", False)}
-    values["accent"] = look.get("accent", "")
-    for index, section in enumerate(document.get("sections", [])):
-        values |= {f"{key}_{index}": section.get(key, "") for key in ("before", "title", "text")}
+def _numbered_questions(draft: Draft) -> Iterator[tuple[str, str]]:
+    for number, question in enumerate(draft.questions, 1):
+        yield question["id"], f"{number}. {question['text']}"[:100]
+
+
+def _section_rows(draft: Draft, data: Any) -> int:
+    """Return how many sections the form has fields for: at most one per question."""
+    rows = len(draft.sections) + 1
+    if data is not None:
+        rows = max(rows, sum(name.startswith("before_") for name in data))
+    return min(rows, len(draft.questions))
+
+
+def _values(draft: Draft) -> dict[str, Any]:
+    """Return the form's fields of a draft."""
+    details = draft.details
+    asked_by, look = details.get("asked_by", {}), details.get("look", {})
+    values = {
+        "asked_by": asked_by.get("name", ""),
+        **{key: asked_by.get(key, "") for key in ASKED_BY_KEYS},
+        "consent": details.get("consent", ""),
+        "thanks": details.get("thanks", ""),
+        "help": help_text(details.get("help", [])),
+        "layout": look.get("layout", "page"),
+        "quick_exit": look.get("quick_exit", False),
+        "accent": look.get("accent", ""),
+    }
+    for index, section in enumerate(draft.sections):
+        values |= {
+            f"before_{index}": section.before,
+            f"title_{index}": section.title,
+            f"text_{index}": section.text,
+        }
     return values
 
 
@@ -142,36 +152,40 @@ def _lines(text: str | None) -> str:
     return (text or "").replace("\r\n", "\n").strip()
 
 
-def with_asked_by(document: Document, **typed: str | None) -> Document:
-    """Return the document with other words of who asks; those that are not typed here stay."""
-    asked_by = document.get("asked_by", {}) | {key: _line(text) for key, text in typed.items()}
-    asked_by = {key: text for key, text in asked_by.items() if text}
-    rest = {key: value for key, value in document.items() if key != "asked_by"}
+def asked_by_from(before: Mapping[str, str], **typed: str | None) -> dict[str, str]:
+    """Return who asks, with what was typed in place of what was there; SurveyError if the name is missing."""
+    values = {**before, **{key: _line(text) for key, text in typed.items()}}
+    asked_by = {key: text for key, text in values.items() if text}
     if asked_by and "name" not in asked_by:
         raise SurveyError(
             ("asked_by", "name"), "is missing", "say who asks, or take contact, approval and notice away"
         )
-    return {**rest, **({"asked_by": asked_by} if asked_by else {})}
+    return asked_by
 
 
-def with_around(draft: Draft, form: AroundForm) -> Draft:
-    """Return the draft with everything that the form has; SurveyError where it is not sound."""
-    document = copy.deepcopy(draft.document)
-    document = with_asked_by(document, name=form.asked_by.data, **{key: form[key].data for key in WHO})
-    for key, value in _written(draft, form).items():
-        document.pop(key, None)
-        if value:
-            document[key] = value
-    _write_sections(document, form)
-    read_presentation(document, [question["id"] for question in draft.questions], published=False)
-    return replace(draft, document=document)
+def with_presentation(draft: Draft, form: PresentationForm) -> Draft:
+    """Return the draft with everything in the form; SurveyError if something is wrong."""
+    asked_by = asked_by_from(draft.details.get("asked_by", {}), **_typed_asked_by(form))
+    sections = _sections_from(form, draft.order)
+    rows = sorted(sections, key=lambda row: draft.order.index(sections[row].before))
+    changed = replace(
+        draft.with_details(asked_by=asked_by, **_details_from(draft, form)),
+        sections=Sections(sections[row] for row in rows),
+        translations=draft.translations.with_sections(rows),
+    )
+    read_presentation(changed.document, draft.order, published=False)
+    return changed
 
 
-def _written(draft: Draft, form: AroundForm) -> Document:
-    """Return the document's keys that the form's own fields describe; empty ones are to be left out."""
+def _typed_asked_by(form: PresentationForm) -> dict[str, str | None]:
+    return {"name": form.asked_by.data, **{key: form[key].data for key in ASKED_BY_KEYS}}
+
+
+def _details_from(draft: Draft, form: PresentationForm) -> dict[str, Any]:
+    """Return the details of the survey in the form; empty ones are to be left out."""
     look = {
         "accent": _accent(form.accent.data),
-        "logo": draft.document.get("look", {}).get("logo"),
+        "logo": draft.details.get("look", {}).get("logo"),
         "layout": "steps" if form.layout.data == "steps" else "",
         "quick_exit": bool(form.quick_exit.data),
     }
@@ -183,30 +197,31 @@ def _written(draft: Draft, form: AroundForm) -> Document:
     }
 
 
-def mistakes(draft: Draft, form: AroundForm) -> list[SurveyError]:
-    """Return everything that is wrong in the form, each part checked by itself; empty if all of it is sound."""
-    ids = [question["id"] for question in draft.questions]
-    who = {"name": form.asked_by.data, **{key: form[key].data for key in WHO}}
+def mistakes(draft: Draft, form: PresentationForm) -> list[SurveyError]:
+    """Return everything that is wrong in the form outside its sections, each part checked by itself."""
     errors: list[SurveyError] = []
 
-    def check(read: Callable[[], Any], *position: int) -> None:
-        """Note what a part raises; a line that was checked alone is named by its own place in the list."""
+    def check(reader: Callable[[], Any], *position: int) -> None:
+        """Note what a part raises; `position` is the index of a line that is checked alone."""
         try:
-            read()
+            reader()
         except SurveyError as error:
-            path = (error.path[0], *position, *error.path[2:]) if position else error.path
+            path = error.path
+            if position:
+                path = (error.path[0], *position, *error.path[2:])
             errors.append(SurveyError(path, error.problem, error.remedy))
 
-    asked_by = {key: _line(text) for key, text in who.items() if _line(text)}
-    check(partial(with_asked_by, {}, **who))
-    if "name" in asked_by:
-        check(partial(read_presentation, {"asked_by": asked_by}, ids, published=False))
-    written = _written(draft, form)
-    for row, line in enumerate(written.pop("help")):
-        check(partial(read_presentation, {"help": [line]}, ids, published=False), row)
-    for key, value in written.items():
+    typed = _typed_asked_by(form)
+    check(partial(asked_by_from, {}, **typed))
+    if typed["name"]:
+        asked_by = asked_by_from({}, **typed)
+        check(partial(read_presentation, {"asked_by": asked_by}, draft.order, published=False))
+    details = _details_from(draft, form)
+    for row, line in enumerate(details.pop("help")):
+        check(partial(read_presentation, {"help": [line]}, draft.order, published=False), row)
+    for key, value in details.items():
         if value:
-            check(partial(read_presentation, {key: value}, ids, published=False))
+            check(partial(read_presentation, {key: value}, draft.order, published=False))
     return errors
 
 
@@ -215,36 +230,28 @@ def _accent(text: str | None) -> str:
     return f"#{text}" if text and not text.startswith("#") else text
 
 
-def _write_sections(document: Document, form: AroundForm) -> None:
-    """Write the sections in the survey's order, in every language, in place."""
-    order = [question["id"] for question in document["questions"]]
-    rows: list[tuple[int, Document]] = []
+def _sections_from(form: PresentationForm, order: Sequence[str]) -> dict[int, Section]:
+    """Return the sections in the form by their row; rows without a word are left out."""
+    sections: dict[int, Section] = {}
     for row, (before, title, text) in enumerate(form.sections()):
-        section = {"before": before.data or "", "title": _line(title.data), "text": _lines(text.data)}
-        if not any(section.values()):
+        section = Section(before.data or "", _line(title.data), _lines(text.data))
+        if not (section.before or section.title or section.text):
             continue
-        _check_section(row, section, [row_section["before"] for _, row_section in rows], order)
-        rows.append((row, {key: value for key, value in section.items() if value}))
-    rows.sort(key=lambda row_section: order.index(row_section[1]["before"]))
-    document.pop("sections", None)
-    if rows:
-        document["sections"] = [row_section for _, row_section in rows]
-    for texts in document.get("translations", {}).values():
-        translated = texts.pop("sections", [])
-        if rows:
-            texts["sections"] = [translated[row] if row < len(translated) else {} for row, _ in rows]
+        _check_section(row, section, [entry.before for entry in sections.values()], order)
+        sections[row] = section
+    return sections
 
 
-def _check_section(row: int, section: Document, used: list[str], order: list[str]) -> None:
-    if section["before"] not in order:
+def _check_section(row: int, section: Section, used: Sequence[str], order: Sequence[str]) -> None:
+    if section.before not in order:
         raise SurveyError(("sections", row, "before"), "is open", "choose the question that it stands before")
-    if section["before"] in used:
+    if section.before in used:
         raise SurveyError(("sections", row, "before"), "has a section already", "choose another question")
-    if not section["title"]:
+    if not section.title:
         raise SurveyError(("sections", row, "title"), "is missing", "give the section a title")
 
 
-def _place(form: AroundForm, error: SurveyError) -> None:
+def place_error(form: PresentationForm, error: SurveyError) -> None:
     """Show a mistake next to the field it is about."""
     head, *rest = error.path
     where = ""
@@ -255,23 +262,26 @@ def _place(form: AroundForm, error: SurveyError) -> None:
     else:
         names = [str(key) for key in reversed(error.path)]
         field = next((form[name] for name in names if name in form), form.asked_by)
-    message = f"{where}: {both(error)}" if where else both(error)
+    if where:
+        message = f"{where}: {both(error)}"
+    else:
+        message = both(error)
     field.errors = [*field.errors, sentence(message)]
 
 
-def told_around(document: Document) -> list[str]:
-    """Name what stands around the questions, for one line on the draft's page."""
-    look, many, sections = (document.get(key, {}) for key in ("look", "help", "sections"))
-    many, sections = len(many), len(sections)
+def presentation_summary(draft: Draft) -> list[str]:
+    """Name what the presentation has, for one line on the draft's page."""
+    details = draft.details
+    look, asked_by, help_lines = (details.get(key, {}) for key in ("look", "asked_by", "help"))
     parts = [
-        (_("contact and approval"), any(document.get("asked_by", {}).get(key) for key in WHO)),
-        (_("consent to tick"), "consent" in document),
-        (_("thanks"), "thanks" in document),
-        (ngettext("%(num)s help address", "%(num)s help addresses", many), many),
-        (ngettext("%(num)s section", "%(num)s sections", sections), sections),
+        (_("contact and approval"), any(asked_by.get(key) for key in ASKED_BY_KEYS)),
+        (_("consent to tick"), "consent" in details),
+        (_("thanks"), "thanks" in details),
+        (ngettext("%(num)s help address", "%(num)s help addresses", len(help_lines)), help_lines),
+        (ngettext("%(num)s section", "%(num)s sections", len(draft.sections)), draft.sections),
         (_("one question at a time"), look.get("layout") == "steps"),
         (_("a quick way out"), look.get("quick_exit")),
         (_("a logo"), "logo" in look),
         (_("an accent colour"), "accent" in look),
     ]
-    return [words for words, there in parts if there]
+    return [words for words, present in parts if present]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from flask import Blueprint, flash, g, jsonify, redirect, render_template, request, url_for
 from hushpoll_client import HushpollError, SurveyError
 from hushpoll_client.limits import LENGTHS
@@ -13,20 +11,20 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 from hushpoll_server.respond import logos
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.forms import posted_revision
 from hushpoll_server.workspace.presentation.forms import (
-    AroundForm,
-    _place,
-    around_form,
+    PresentationForm,
     mistakes,
-    with_around,
+    place_error,
+    presentation_form,
+    with_presentation,
 )
 from hushpoll_server.workspace.responses import Page
 
@@ -35,12 +33,12 @@ bp = Blueprint("presentation", __name__, template_folder="templates")
 
 @bp.route("/drafts/<draft_id>/around", methods=["GET", "POST"])
 @designer
-def around(draft_id: str) -> Page:
+def edit(draft_id: str) -> Page:
     """Show and save what stands around the questions."""
     draft = open_draft(draft_id)
     if request.method == "GET":
-        return _show(draft, around_form(draft, None))
-    form = around_form(draft, request.form)
+        return _show(draft, presentation_form(draft, None))
+    form = presentation_form(draft, request.form)
     if "autosave" in request.form:
         return _autosave(draft, form)
     try:
@@ -48,34 +46,34 @@ def around(draft_id: str) -> Page:
             return _show(draft, form, 422)
         if wrong := mistakes(draft, form):
             for mistake in wrong:
-                _place(form, mistake)
+                place_error(form, mistake)
             return _show(draft, form, 422)
-        storage.save(get_store(), with_around(draft, form), form.read_revision(), form.read_opened())
+        storage.save(get_store(), with_presentation(draft, form), form.read_revision(), form.read_opened())
     except SurveyError as error:
-        _place(form, error)
+        place_error(form, error)
         return _show(draft, form, 422)
     except StaleDraft:
         form.revision.data = draft.revision
         return _show(draft, form, 409, stale=True)
     flash(_("Saved."), "done")
     anchor = "#sections" if "more" in request.form else ""
-    return redirect(url_for("workspace.presentation.around", draft_id=draft.id) + anchor)
+    return redirect(url_for("workspace.presentation.edit", draft_id=draft.id) + anchor)
 
 
-def _autosave(draft: Draft, form: AroundForm) -> Response:
+def _autosave(draft: Draft, form: PresentationForm) -> Response:
     """Keep what is typed if it is sound."""
     if form.validate():
         try:
-            return jsonify(kept(with_around(draft, form), form))
+            return jsonify(kept(with_presentation(draft, form), form))
         except SurveyError as error:
-            _place(form, error)
+            place_error(form, error)
     return jsonify({"errors": errors_of(form)})
 
 
 def _show(
-    draft: Draft, form: AroundForm, status: int = 200, stale: bool = False, logo_error: str = ""
+    draft: Draft, form: PresentationForm, status: int = 200, stale: bool = False, logo_error: str = ""
 ) -> Page:
-    look = draft.document.get("look", {})
+    look = draft.details.get("look", {})
     g.csp = {"frame-src": "'self'"}
     page = render_template(
         "presentation/presentation.html",
@@ -99,20 +97,21 @@ def _show(
 def logo(draft_id: str) -> Page:
     """Keep a picture and let the draft name it by its hash, or take it away."""
     draft = open_draft(draft_id)
-    look = {key: value for key, value in draft.document.get("look", {}).items() if key != "logo"}
+    look = {key: value for key, value in draft.details.get("look", {}).items() if key != "logo"}
     if "remove" not in request.form:
         try:
             look["logo"] = logos.keep(get_store(), _uploaded(request.files.get("logo")))
         except HushpollError as error:
-            return _show(draft, around_form(draft, None), 422, logo_error=sentence(error))
-    rest = {key: value for key, value in draft.document.items() if key != "look"}
-    document = {**rest, **({"look": look} if look else {})}
+            return _show(draft, presentation_form(draft, None), 422, logo_error=sentence(error))
     try:
-        storage.save(get_store(), replace(draft, document=document), posted_revision())
-        flash(_("The logo is gone.") if "remove" in request.form else _("The logo is kept."), "done")
+        storage.save(get_store(), draft.with_details(look=look), posted_revision())
+        message = _("The logo is saved.")
+        if "remove" in request.form:
+            message = _("The logo is removed.")
+        flash(message, "done")
     except StaleDraft:
         flash(_("Nothing was changed: this draft was edited in another tab."), "problem")
-    return redirect(url_for("workspace.presentation.around", draft_id=draft.id) + "#look")
+    return redirect(url_for("workspace.presentation.edit", draft_id=draft.id) + "#look")
 
 
 def _uploaded(file: FileStorage | None) -> bytes:

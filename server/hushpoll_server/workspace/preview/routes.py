@@ -9,9 +9,10 @@ from flask_babel import force_locale
 from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
-from hushpoll_server.spoken import LANGUAGES, in_words, language
+from hushpoll_server.i18n.languages import LANGUAGES
+from hushpoll_server.i18n.translation import in_words, language
 from hushpoll_server.workspace.access import designer, own_draft
-from hushpoll_server.workspace.drafts import translations
+from hushpoll_server.workspace.drafts import translated_texts
 from hushpoll_server.workspace.languages.routes import language_name
 from hushpoll_server.workspace.preview.unfinished_question import sketch
 from hushpoll_server.workspace.privacy.summaries import cap
@@ -34,7 +35,9 @@ def _compiled(draft_id: str) -> Survey:
 def _spoken() -> str:
     """Return the language of a preview: the one that was chosen for it, else the workspace's."""
     code = request.args.get("lang", "").split("-")[0]
-    return code if code in LANGUAGES else language()
+    if code in LANGUAGES:
+        return code
+    return language()
 
 
 @bp.get("/drafts/<draft_id>/preview")
@@ -78,11 +81,17 @@ def phone(draft_id: str) -> str:
     """Show the preview at a phone's width, on a separate page."""
     g.csp = {"frame-src": "'self'"}
     draft = own_draft(draft_id)
-    done = translations.compilable(draft.document)
-    tags = [done["language"], *done["translations"]] if "translations" in done else []
+    done = translated_texts.compilable(draft.document)
+    if "translations" in done:
+        tags = [done["language"], *done["translations"]]
+    else:
+        tags = []
     offered = [(tag, language_name(tag)) for tag in tags]
     here = request.args.get("lang", "")
-    chosen = here if here in tags else (tags or [""])[0]
+    if here in tags:
+        chosen = here
+    else:
+        chosen = (tags or [""])[0]
     return render_template(
         "preview/preview.html", draft=draft, languages=offered, chosen=chosen, step="preview"
     )

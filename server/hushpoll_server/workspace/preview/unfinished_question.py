@@ -32,9 +32,10 @@ def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
     fields: Fields = {**form.data, "kind": editor.kind.name, "id": "q", "decoy_from": "share"}
     # What the page does not offer is no mechanism: the recommended one is shown.
-    fields["mechanism"] = fields["mechanism"] if fields["mechanism"] in MECHANISMS else ""
+    if fields["mechanism"] not in MECHANISMS:
+        fields["mechanism"] = ""
     fields["text"] = (fields["text"] or "").strip() or str(_STAND_INS["text"])
-    slider = draft.own_epsilon(draft.question(question_id) if question_id else None)
+    slider = draft.epsilon_of(draft.question(question_id))
     for _ in range(_MOST_REPAIRS):
         try:
             return _alone(draft, mechanisms.write_question(fields, slider))
@@ -44,7 +45,7 @@ def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
 
 
 def _alone(draft: Draft, question: dict[str, Any]) -> Survey:
-    settings = {key: value for key, value in draft.document.items() if key in _KEPT}
+    settings = {key: value for key, value in draft.details.items() if key in _KEPT}
     survey = documents.compiled({**settings, "intro": "", "questions": [question]})
     survey.check_cap()
     return survey
@@ -56,7 +57,9 @@ def _repaired(fields: Fields, editor: EditorKind, error: HushpollError) -> Field
     for key in reversed([key for key in path if isinstance(key, str)]):
         name = field_name(editor, key)
         typed = str(fields.get(name) or "")
-        stand_in = str(_STAND_INS[name]) if name in _STAND_INS else editor.stand_in(name, typed)
+        stand_in = editor.stand_in(name, typed)
+        if name in _STAND_INS:
+            stand_in = str(_STAND_INS[name])
         if stand_in is not None and stand_in != typed:
             return {**fields, name: stand_in}
     return {**fields, "mechanism": ""}

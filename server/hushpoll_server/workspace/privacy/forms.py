@@ -12,8 +12,8 @@ from wtforms import SelectField, StringField
 from wtforms.validators import InputRequired, NumberRange, Optional, ValidationError
 
 from hushpoll_server.fields import DecimalField, WholeField, both, decimal, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits
 from hushpoll_server.workspace.drafts.draft import LARGEST_N
 from hushpoll_server.workspace.forms import RevisionForm
 
@@ -36,7 +36,9 @@ class LockField(StringField):  # type: ignore[misc]
         if self.raw_data:
             return str(self.raw_data[0])
         factor, fold, _rest = (self.data or "").partition("-fold")
-        return _("%(n)s-fold", n=in_digits(factor)) if fold else in_digits(factor)
+        if fold:
+            return _("%(n)s-fold", n=in_digits(factor))
+        return in_digits(factor)
 
     def process_formdata(self, valuelist: list[str]) -> None:
         """Read it in either language."""
@@ -44,7 +46,10 @@ class LockField(StringField):  # type: ignore[misc]
         words = re.escape(_("%(n)s-fold", n="0")).replace("0", "(.+)", 1) + "|(.+)-fold"
         match = re.fullmatch(words, (self.data or "").strip(), re.IGNORECASE)
         try:
-            self.data = f"{decimal(match[1] or match[2])}-fold" if match else decimal(self.data or "")
+            if match:
+                self.data = f"{decimal(match[1] or match[2])}-fold"
+            else:
+                self.data = decimal(self.data or "")
         except SurveyError as error:
             raise ValueError(sentence(both(error))) from None
 

@@ -12,15 +12,17 @@ from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
-from hushpoll_server.workspace.drafts import blocks, storage
+from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.drafts.references import ByQuestion
+from hushpoll_server.workspace.privacy.charts import HEIGHT, WARN_FROM, WIDTH, margin_curve, total_scale
+from hushpoll_server.workspace.privacy.epsilon_search import advice, search_epsilons, slider_stops, total_text
 from hushpoll_server.workspace.privacy.forms import PlanForm, plan_form
-from hushpoll_server.workspace.privacy.planner import QuestionPlan
+from hushpoll_server.workspace.privacy.question_plan import QuestionPlan, focus_of, question_plans
 from hushpoll_server.workspace.privacy.summaries import cap
 from hushpoll_server.workspace.responses import Page
 
@@ -33,10 +35,10 @@ bp = Blueprint("privacy", __name__, template_folder="templates")
 def readout(draft: Draft, focus_id: str | None) -> dict[str, Any]:
     """Everything that the screen shows for a draft with its slider, n, margins and locks as they stand."""
     survey = draft.compiled()
-    plans = planner.question_plans(draft, survey, draft.expected_n)
-    focus = planner.focus_of(plans, focus_id)
-    total, warning = planner.total_text(survey)
-    over_cap, budget = _over_cap(survey), planner.solve(draft, survey)
+    plans = question_plans(draft, survey, draft.expected_n)
+    focus = focus_of(plans, focus_id)
+    total, warning = total_text(survey)
+    over_cap, budget = _over_cap(survey), search_epsilons(draft, survey)
     # Nothing is green while one person's total is in the red.
     green = not (warning or over_cap)
     return {
@@ -47,11 +49,11 @@ def readout(draft: Draft, focus_id: str | None) -> dict[str, Any]:
         "warning": warning,
         "over_cap": over_cap,
         "green": green,
-        "advice": planner.advice(budget),
+        "advice": advice(budget),
         "remedies": _remedies(budget),
         "verdict": _verdict(focus, green),
-        "curve": planner.curve(focus, draft.expected_n, focus.wanted),
-        "scale": planner.total_scale(survey.epsilon_total),
+        "curve": margin_curve(focus, draft.expected_n, focus.margin_needed),
+        "scale": total_scale(survey.epsilon_total),
     }
 
 
@@ -70,7 +72,9 @@ def _over_cap(survey: Survey) -> str:
 def _verdict(focus: QuestionPlan, green: bool) -> str:
     if not focus.met:
         less = _("This is less precise than you need.")
-        return f"{less} " + _("It is locked.") if focus.lock else less
+        if focus.lock:
+            return f"{less} " + _("It is locked.")
+        return less
     if green:
         return _("This is as precise as you need.")
     return _("Precise enough, but one person's total is too high.")
@@ -122,7 +126,7 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
     """Return the draft as the form has it: a lock holds at once, and the slider moves everything else."""
     from hushpoll_analysis.planning.epsilon_search import read_lock
 
-    margins, locks, in_blocks = {}, {}, blocks.epsilons(draft.document)
+    margins, locks, in_blocks = {}, {}, draft.blocks.epsilons
     for index, question in enumerate(draft.questions):
         margin, lock = form.of_question(index)
         if margin.data is not None:
@@ -131,57 +135,65 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
         if lock.data and lock.data.strip() and may_lock:
             locks[question["id"]] = lock.data
     plan = {"expected_n": form.expected_n.data, "margin": form.margin.data / 100}
-    planned = replace(draft, **plan, margins=margins, locks=locks)
+    planned = replace(draft, **plan, margins=ByQuestion(margins), locks=ByQuestion(locks))
     if form.epsilon.data != OWN:
-        planned = planned.at(form.epsilon.data)
-    return planned.locked({name: read_lock(lock) for name, lock in locks.items()})
+        planned = planned.with_slider_at(form.epsilon.data)
+    return planned.with_locks_held({name: read_lock(lock) for name, lock in locks.items()})
 
 
 def _solved(planned: Draft) -> tuple[Draft, str, bool]:
     """Return the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
-    budget = planner.solve(planned, planned.compiled(), designs=1)
+    budget = search_epsilons(planned, planned.compiled(), designs=1)
     epsilons = {
         question.id: question.stated_epsilon
         for question in budget.questions
         if question.stated_epsilon is not None and not question.problem
     }
-    moved = planned.spending(epsilons)
-    free = {moved.own_epsilon(question) for question in moved.questions if moved.follows_slider(question)}
+    moved = planned.with_epsilons(epsilons)
+    free = {moved.epsilon_of(question) for question in moved.questions if moved.follows_slider(question)}
     if len(free) == 1:
         moved = replace(moved, epsilon=free.pop())
-    return moved, planner.advice(budget), budget.met and not budget.problems and not budget.too_high
+    return moved, advice(budget), budget.met and not budget.problems and not budget.too_high
 
 
 def _in_the_green(draft: Draft) -> bool:
     """Return whether one person's total is neither one to warn of nor above what this server publishes."""
     survey = draft.compiled()
-    return not (planner.total_text(survey)[1] or _over_cap(survey))
+    return not (total_text(survey)[1] or _over_cap(survey))
 
 
 def _remedies(budget: Budget) -> list[str]:
     """Return what would help, without what the sentence above the button says already."""
-    above = planner.advice(budget)
+    above = advice(budget)
     return [remedy for remedy in map(in_words, budget.advice) if remedy not in above]
 
 
 def _brief(share: float) -> float | int:
     """Return a margin in points as people write it: 8, not 8.0."""
     points = round(share * 100, 4)
-    return int(points) if points == int(points) else points
+    if points == int(points):
+        return int(points)
+    return points
 
 
 def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
-    stops = planner.stops()
+    stops = slider_stops()
     values: dict[str, Any] = {
         "expected_n": draft.expected_n,
         "margin": _brief(draft.margin),
-        "epsilon": draft.epsilon if draft.at_one_epsilon else OWN,
+        "epsilon": draft.epsilon if draft.has_one_epsilon else OWN,
     }
     for index, question in enumerate(draft.questions):
         margin = draft.margins.get(question["id"])
-        values[f"margin_{index}"] = None if margin is None else _brief(margin)
+        if margin is None:
+            values[f"margin_{index}"] = None
+        else:
+            values[f"margin_{index}"] = _brief(margin)
         values[f"lock_{index}"] = draft.locks.get(question["id"], "")
-    meta = {} if csrf else {"csrf": False}
+    if csrf:
+        meta = {}
+    else:
+        meta = {"csrf": False}
     form_class = plan_form(len(draft.questions))
     form = form_class(formdata=data, meta=meta, revision=draft.revision, **values)
     # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
@@ -199,12 +211,15 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
 def _middle_stop(draft: Draft) -> str:
     """Return the slider's stop nearest to the geometric mean of the questions' own epsilons."""
     logs = [
-        math.log(float(draft.own_epsilon(question)))
+        math.log(float(draft.epsilon_of(question)))
         for question in draft.questions
         if draft.follows_slider(question)
     ]
-    middle = sum(logs) / len(logs) if logs else math.log(float(draft.epsilon))
-    return min(planner.stops(), key=lambda stop: abs(math.log(float(stop)) - middle))
+    if logs:
+        middle = sum(logs) / len(logs)
+    else:
+        middle = math.log(float(draft.epsilon))
+    return min(slider_stops(), key=lambda stop: abs(math.log(float(stop)) - middle))
 
 
 def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200, stale: bool = False) -> Page:
@@ -220,8 +235,8 @@ def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200,
         stale=stale,
         step="privacy",
         cap=in_digits(cap()),
-        warn_from=planner.WARN_FROM,
-        size=(planner.WIDTH, planner.HEIGHT),
+        warn_from=WARN_FROM,
+        size=(WIDTH, HEIGHT),
         middle_stop=_middle_stop(draft),
         **figures,
     )
@@ -233,7 +248,9 @@ def _named(field: str) -> str:
     what, _line, index = field.rpartition("_")
     if index.isdecimal():
         n = int(index) + 1
-        return _("Question %(n)s, lock", n=n) if what == "lock" else _("Question %(n)s, margin", n=n)
+        if what == "lock":
+            return _("Question %(n)s, lock", n=n)
+        return _("Question %(n)s, margin", n=n)
     return {"expected_n": _("Answers"), "margin": _("Margin")}.get(field, field)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from flask import current_app
 
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import EDITORS, editor_of, margin_text
 from hushpoll_server.workspace.mechanisms import what_it_reveals
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.question_plan import margin_at
 
 MOST_SHOWN = 24  # options of one question in a list of questions
 
@@ -29,27 +29,32 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     rows, survey = [], draft.compiled()
     by_id = {question.id: question for question in survey.questions}
     for source, question in zip(draft.questions, survey.questions, strict=True):
-        automatic = "name" not in source.get("mechanism", {"name": ""})
+        automatic = draft.is_recommended(source)
         descriptions = EDITORS[question.kind.name].described(question)
-        epsilon, many = float(draft.own_epsilon(source)), len(question.labels)
+        epsilon, many = float(draft.epsilon_of(source)), len(question.labels)
         advice = recommend_for(question.kind, question.answers, many, epsilon, n=draft.expected_n)
+        decider = reason = proof = ""
+        if question.after is not None:
+            decider = by_id[question.after.question].text
+        if automatic:
+            reason, proof = in_words(advice.reason), in_words(advice.proof)
         rows.append(
             {
                 "question": question,
                 "shown": descriptions[:MOST_SHOWN],
                 "more": max(0, len(descriptions) - MOST_SHOWN),
                 "at_most": question.answers.about().get("at_most"),
-                "decider": by_id[question.after.question].text if question.after else "",
+                "decider": decider,
                 "automatic": automatic,
                 "linked": draft.follows_slider(source),
                 "kind": EDITORS[editor_of(source)[0]].label,
                 "reported": EDITORS[question.kind.name].whose(question),
                 "mechanism": in_words(question.mechanism.label),
-                "reason": in_words(advice.reason) if automatic else "",
-                "proof": in_words(advice.proof) if automatic else "",
+                "reason": reason,
+                "proof": proof,
                 "note": what_it_reveals(question),
                 "block": survey.block_of(question),
-                "margin": margin_text(question, planner.margin_at(question, draft.expected_n)),
+                "margin": margin_text(question, margin_at(question, draft.expected_n)),
             }
         )
     return rows

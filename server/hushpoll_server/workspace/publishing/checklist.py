@@ -11,14 +11,16 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, quoted
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words, ngettext
-from hushpoll_server.workspace.drafts import documents, translations
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
+from hushpoll_server.workspace.drafts import documents, translated_texts
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import margin_text
 from hushpoll_server.workspace.mechanisms import what_it_reveals
 from hushpoll_server.workspace.paper.conversion import paper_items
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.epsilon_search import total_text
+from hushpoll_server.workspace.privacy.number_text import count_text, epsilon_text
+from hushpoll_server.workspace.privacy.question_plan import question_plans
 from hushpoll_server.workspace.privacy.summaries import cap
 from hushpoll_server.workspace.sharing.groups import group_items
 
@@ -28,13 +30,11 @@ NONE = ("none", "none of these", "none of the above")
 
 def checklist(draft: Draft) -> list[tuple[str, str]]:
     """Return what to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
-    items = [
-        ("ok", _("The title is “%(title)s”.", title=draft.title))
-        if draft.title != documents.UNTITLED
-        else ("look", _("The survey still has no title of its own."))
-    ]
-    if not draft.document["intro"]:
-        items.append(("look", _("There is no introduction: respondents will not read who asks and why.")))
+    items = [("ok", _("The title is “%(title)s”.", title=draft.title))]
+    if draft.title == documents.UNTITLED:
+        items = [("look", _("The survey has no title yet."))]
+    if not draft.details["intro"]:
+        items.append(("look", _("There is no introduction, so respondents do not learn who asks and why.")))
     if not draft.questions:
         return [*items, ("stop", _("There is no question yet."))]
     try:
@@ -69,21 +69,21 @@ def _alike_items(draft: Draft) -> list[tuple[str, str]]:
         (
             "look",
             _(
-                "Questions %(first)s and %(second)s ask the same in the same words. Everybody would answer twice, and"
-                " both epsilons add up.",
+                "Questions %(first)s and %(second)s have the same text. Everyone would answer"
+                " twice, and both epsilons add up.",
                 first=first + 1,
                 second=numbers[name],
             ),
         )
-        for name, first in documents.alike(draft.document).items()
+        for name, first in draft.repeated_questions().items()
     ]
 
 
 def _language_items(draft: Draft) -> list[tuple[str, str]]:
     """Return which languages are complete; one that is not stops publishing."""
-    items, open_ones = [], translations.unfinished(draft.document)
-    for tag in draft.document.get("translations", {}):
-        have, of = translations.completeness(draft.document, tag)
+    items, open_ones = [], translated_texts.unfinished(draft.document)
+    for tag in draft.translations:
+        have, of = translated_texts.completeness(draft.document, tag)
         values = {"language": tag, "have": have, "all": of}
         if tag not in open_ones:
             message = _(
@@ -134,9 +134,9 @@ def _rule_items(survey: Survey) -> list[tuple[str, str]]:
     for question in survey.questions:
         if question.after is not None:
             message = _(
-                "Question %(n)s is asked only after %(answers)s to question %(decider)s. “Does not apply” is one answer"
-                " more for everybody, which costs some precision; shares among those who are asked have a wider margin"
-                " than shares of everybody.",
+                "Question %(n)s is asked only after %(answers)s to question %(decider)s. This"
+                " adds the answer “Does not apply” for everyone, which costs some precision;"
+                " shares among those asked have a wider margin than shares of everyone.",
                 n=numbers[question.id],
                 answers=_or([option(answer) for answer in question.after.answers]),
                 decider=numbers[question.after.question],
@@ -152,7 +152,7 @@ def _none_items(survey: Survey) -> list[tuple[str, str]]:
         listed = [text for text in question.options if text.casefold().rstrip(".") in NONE]
         if question.kind.several and listed:
             message = _(
-                "Question %(n)s lists “%(option)s”, which the page offers by itself. Remove this option.",
+                "Question %(n)s lists “%(option)s”, which the page adds automatically. Remove this option.",
                 n=number,
                 option=listed[0],
             )
@@ -172,10 +172,10 @@ def _block_items(survey: Survey) -> list[tuple[str, str]]:
             ask=block.ask,
             first=first,
             last=last,
-            epsilon=planner.epsilon_text(block.epsilon),
+            epsilon=epsilon_text(block.epsilon),
         )
         if block.ask == 1:
-            message += " " + _("Nobody answers two of them, so there are no cross-tables inside it.")
+            message += " " + _("No one answers two of them, so there are no cross-tables inside it.")
         items.append(("ok" if block.ask > 1 else "look", message))
     return items
 
@@ -192,7 +192,7 @@ def _or(answers: Sequence[str]) -> str:
 
 
 def _privacy_items(survey: Survey) -> list[tuple[str, str]]:
-    total, warning = planner.total_text(survey)
+    total, warning = total_text(survey)
     if warning:
         return [("look", warning)]
     return [
@@ -208,12 +208,12 @@ def _privacy_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
-    plans = planner.question_plans(draft, survey, draft.expected_n)
-    worst = max(plans, key=lambda plan: plan.plan.margin / plan.wanted)
+    plans = question_plans(draft, survey, draft.expected_n)
+    worst = max(plans, key=lambda plan: plan.figures.margin / plan.margin_needed)
     values = {
-        "n": planner.whole(draft.expected_n),
+        "n": count_text(draft.expected_n),
         "question": worst.number,
-        "margin": margin_text(worst.question, worst.plan.margin),
+        "margin": margin_text(worst.question, worst.figures.margin),
     }
     if worst.met:
         message = _(
@@ -225,7 +225,7 @@ def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
         message = _(
             "With %(n)s answers, question %(question)s will have a margin of %(margin)s; you said you need %(wanted)s.",
             **values,
-            wanted=margin_text(worst.question, worst.wanted),
+            wanted=margin_text(worst.question, worst.margin_needed),
         )
         items = [("look", message)]
     enough = "ok" if draft.expected_n >= FEWEST_REPORTS else "look"
@@ -239,7 +239,7 @@ def _accuracy_items(draft: Draft, survey: Survey) -> list[tuple[str, str]]:
 def _access_items(survey: Survey) -> list[tuple[str, str]]:
     if survey.settings.invitation:
         return [("ok", _("Only people with an invitation code can answer, once each."))]
-    message = _("Anybody with the link can answer, also more than once. Invitation codes prevent that.")
+    message = _("Anyone with the link can answer, and more than once. Invitation codes prevent that.")
     return [("look", message)]
 
 

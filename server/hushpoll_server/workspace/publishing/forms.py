@@ -6,7 +6,7 @@ from flask_babel import lazy_gettext as later
 from wtforms import BooleanField, StringField
 from wtforms.validators import InputRequired
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.workspace.forms import RevisionForm
 
 PROTECTS_LITTLE = later("this protects little")
@@ -21,15 +21,17 @@ class PublishForm(RevisionForm):
         [InputRequired(later("Tick this to publish."))],
     )
     one_sided = BooleanField(
-        later("I accept what the reports of these questions reveal, and respondents are told.")
+        later(
+            "I accept what the reports of these questions reveal. Respondents can read it before they answer."
+        )
     )
     weak = StringField(
-        later("To publish it all the same, type: this protects little"),
+        later("To publish it anyway, type: this protects little"),
         description=later("Respondents read the same words before they start."),
     )
 
     def confirms(self, *, weak: bool, one_sided: bool) -> bool:
-        """Return whether everything was confirmed that this survey asks for; says beside each field what was not."""
+        """Return whether the designer confirmed everything; if not, set the errors of the fields."""
         complete = self.validate()
         if one_sided and not self.one_sided.data:
             self.one_sided.errors = [_("Tick this too, or give these questions an epsilon.")]

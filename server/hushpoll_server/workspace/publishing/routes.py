@@ -6,8 +6,8 @@ from flask import Blueprint, flash, g, redirect, render_template, request, url_f
 from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import can_read_survey, current_user
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.weakness import weakness
 from hushpoll_server.workspace.access import designer, own_draft
 from hushpoll_server.workspace.drafts import storage
@@ -30,8 +30,13 @@ def publish(draft_id: str) -> Page:
     form = PublishForm(revision=draft.revision)
     items = checklist(draft)
     ready = all(state != "stop" for state, _ in items)
-    open_ones = one_sided(draft) if ready else []
-    weak = weakness(draft.survey(cap())) if ready else ""
+    if ready:
+        open_ones = one_sided(draft)
+    else:
+        open_ones = []
+    weak = ""
+    if ready:
+        weak = weakness(draft.survey(cap()))
     g.csp = {"frame-src": "'self'"}
     status, stale = 200, False
     confirmed = form.is_submitted() and form.confirms(weak=bool(weak), one_sided=bool(open_ones))
@@ -63,19 +68,16 @@ def _publish(draft: Draft) -> Response | None:
     store = get_store()
     survey = draft.survey(cap())
     if storage.publish(store, draft, survey, current_user.name):
-        message = (
-            _("Published. Below you can make invitations.")
-            if survey.settings.invitation
-            else _("Published. Below is the link to hand out.")
-        )
+        if survey.settings.invitation:
+            message = _("Published. Below you can make invitations.")
+        else:
+            message = _("Published. Below is the link to hand out.")
         flash(message, "done")
         return redirect(url_for("workspace.survey.survey", survey_hash=survey.hash))
     if storage.find(store, draft.id) is not None and can_read_survey(current_user, survey.hash):
         # The second of two clicks, or the same text published before: there is one such survey, and here it is.
         storage.mark_published(store, draft, survey.hash)
-        flash(_("A survey with exactly this definition is published already. This is it."), "done")
+        flash(_("A survey with exactly this definition is already published: this one."), "done")
         return redirect(url_for("workspace.survey.survey", survey_hash=survey.hash))
-    flash(
-        _("Somebody else has published exactly this definition. Change the title, then publish."), "problem"
-    )
+    flash(_("Someone else has published exactly this definition. Change the title, then publish."), "problem")
     return None

@@ -7,13 +7,14 @@ from typing import Any
 from flask import Blueprint, jsonify, request
 from werkzeug.wrappers import Response
 
-from hushpoll_server.spoken import gettext as _
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
 from hushpoll_server.workspace.drafts.documents import Document
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import margin_text
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.number_text import count_text
+from hushpoll_server.workspace.privacy.question_plan import margin_at
 from hushpoll_server.workspace.questions.forms import QuestionForm
 from hushpoll_server.workspace.questions.routes import advice, checked, compared
 
@@ -28,7 +29,10 @@ def live_question(draft_id: str) -> Response:
     question_id = request.form.get("instead_of") or None
     result = checked(draft, form, question_id)
     answer: dict[str, Any] = {"id": question_id or "", **compared(advice(draft, form, question_id))}
-    answer["margin"] = "" if result is None else margin_line(*result)
+    if result is None:
+        answer["margin"] = ""
+    else:
+        answer["margin"] = margin_line(*result)
     if result is None:
         return jsonify({**answer, "errors": errors_of(form)})
     changed, written = result
@@ -41,14 +45,14 @@ def margin_line(draft: Draft, written: Document) -> str:
     """Return how precise a question will be, and how precise it needs to be."""
     question = draft.compiled().question(written["id"])
     margin, margin_needed = (
-        planner.margin_at(question, draft.expected_n),
+        margin_at(question, draft.expected_n),
         draft.margins.get(question.id, draft.margin),
     )
-    values = {"n": planner.whole(draft.expected_n), "margin": margin_text(question, margin)}
+    values = {"n": count_text(draft.expected_n), "margin": margin_text(question, margin)}
     if margin <= margin_needed * 1.0005:
         return _("With %(n)s answers: %(margin)s, as precise as you need.", **values)
     return _(
-        "With %(n)s answers: %(margin)s. You need %(wanted)s: more answers or less privacy, in step 2.",
+        "With %(n)s answers: %(margin)s. You need %(wanted)s: plan more answers or less privacy in step 2.",
         **values,
         wanted=margin_text(question, margin_needed),
     )

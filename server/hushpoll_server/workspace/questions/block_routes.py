@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask_babel import lazy_gettext as later
 from hushpoll_client import HushpollError, SurveyError
+from hushpoll_client.kind import KINDS
 from werkzeug.wrappers import Response
 from wtforms import BooleanField, SelectMultipleField, StringField
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, choices, decimal, sentence
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.workspace.access import designer, open_draft
-from hushpoll_server.workspace.drafts import blocks, documents, storage
-from hushpoll_server.workspace.drafts.documents import Document
+from hushpoll_server.workspace.drafts import storage
+from hushpoll_server.workspace.drafts.block import Block
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
+from hushpoll_server.workspace.drafts.references import ByQuestion, QuestionDocument
 from hushpoll_server.workspace.forms import RevisionForm, posted_revision
 from hushpoll_server.workspace.responses import Page
 
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 bp = Blueprint("blocks", __name__)
 
 
-CROSS_TABLES = "cross_tables"
-
-
 class BlockForm(RevisionForm):
     """The questions of a block and what it costs."""
 
@@ -38,7 +37,8 @@ class BlockForm(RevisionForm):
         later("Questions of the block"),
         validate_choice=False,
         description=later(
-            "Two or more neighbours: yes/no, one choice or a scale, without skip rule or harmless question."
+            "Two or more questions in a row: yes/no, one choice or a scale, without a skip rule"
+            " or a harmless question."
         ),
     )
     epsilon = StringField(
@@ -52,7 +52,7 @@ class BlockForm(RevisionForm):
         ),
     )
     ask = StringField(
-        later("Ask each person so many of them"),
+        later("How many of them each person is asked"),
         description=later("A whole number. Leave it empty for the recommended one."),
     )
 
@@ -75,9 +75,15 @@ def block(draft_id: str, number: int) -> Page:
     current = _find(draft, number)
     if request.method == "POST":
         return _save(draft, BlockForm(), number)
-    ticked = bool(draft.cross_tables.get(current["questions"][0]))
-    fields = {**current, "ask": str(current["ask"]), "epsilon": str(current["epsilon"]), CROSS_TABLES: ticked}
-    return _show(draft, BlockForm(formdata=None, revision=draft.revision, **fields), number)
+    form = BlockForm(
+        formdata=None,
+        revision=draft.revision,
+        questions=current.questions,
+        ask=str(current.ask),
+        epsilon=str(current.epsilon),
+        cross_tables=bool(draft.cross_tables.get(current.questions[0])),
+    )
+    return _show(draft, form, number)
 
 
 @bp.post("/drafts/<draft_id>/blocks/<int:number>/dissolve")
@@ -86,33 +92,31 @@ def dissolve_block(draft_id: str, number: int) -> Response:
     """Take a block apart."""
     draft = open_draft(draft_id)
     _find(draft, number)
-    document = blocks.dissolved(draft.document, number, draft.epsilon)
     try:
-        storage.save(get_store(), replace(draft, document=document), posted_revision())
-        flash(_("The block is taken apart. Its questions follow the slider again."), "done")
+        storage.save(get_store(), draft.without_block(number), posted_revision())
+        flash(_("The block is dissolved. Its questions follow the slider again."), "done")
     except StaleDraft:
         flash(_("Nothing was changed: this draft was edited in another tab."), "problem")
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
 
 
-def _find(draft: Draft, number: int) -> Document:
-    blocks: list[Document] = draft.document.get("blocks", [])
-    if not 0 <= number < len(blocks):
+def _find(draft: Draft, number: int) -> Block:
+    if not 0 <= number < len(draft.blocks):
         abort(404, "this block is no longer in the draft; see its list of questions")
-    return blocks[number]
+    return draft.blocks[number]
+
+
+def _can_be_member(draft: Draft, question: QuestionDocument) -> bool:
+    """Return whether a question may be in a block: its kind fits, and it has no skip rule."""
+    return KINDS[question["kind"]].in_blocks and draft.rules.of(question["id"]) is None
 
 
 def _show(draft: Draft, form: BlockForm, number: int | None, status: int = 200, stale: bool = False) -> Page:
-    used = {
-        name
-        for index, entry in enumerate(draft.document.get("blocks", []))
-        if index != number
-        for name in entry["questions"]
-    }
+    used = {name for index, block in enumerate(draft.blocks) if index != number for name in block.questions}
     offered = [
         question
         for question in draft.questions
-        if blocks.can_be_member(question) and question["id"] not in used
+        if _can_be_member(draft, question) and question["id"] not in used
     ]
     numbers = {entry["id"]: index for index, entry in enumerate(draft.questions, 1)}
     form.questions.choices = choices(
@@ -139,11 +143,9 @@ def _plan(draft: Draft, form: BlockForm) -> BlockPlan | None:
 
     sizes = []
     for question in draft.questions:
-        if question["id"] in (form.questions.data or ()) and blocks.can_be_member(question):
+        if question["id"] in (form.questions.data or ()) and _can_be_member(draft, question):
             shape = {key: value for key, value in question.items() if key != "mechanism"}
             try:
-                from hushpoll_client.kind import KINDS
-
                 sizes.append(len(KINDS[question["kind"]].read(shape, ("questions",), False).labels))
             except HushpollError:
                 return None
@@ -167,20 +169,18 @@ def _save(draft: Draft, form: BlockForm, number: int | None) -> Page:
     elif isinstance(ask, str) and ask.isascii() and ask.isdigit() and len(ask) < 5:
         ask = int(ask)
     if form.cross_tables.data and ask == 1:
-        form.ask.errors = [_("Cross-tables need two questions of each person: ask 2 or more.")]
+        form.ask.errors = [_("Cross-tables need at least two questions per person: ask 2 or more.")]
         return _show(draft, form, number, 422)
     chosen = form.questions.data or []
     try:
         epsilon = decimal(form.epsilon.data or "", ("epsilon",))
-        document = blocks.with_block(draft.document, chosen, ask, epsilon, number, draft.epsilon)
-        documents.compiled(document)
-        linked = tuple(name for name in draft.linked if name not in chosen)
-        other_tables = {
-            name: has_tables for name, has_tables in draft.cross_tables.items() if name not in chosen
-        }
-        first = next(question["id"] for question in draft.questions if question["id"] in chosen)
-        tables = other_tables | ({first: True} if form.cross_tables.data else {})
-        changed = replace(draft, document=document, linked=linked, cross_tables=tables)
+        members = tuple(name for name in draft.order if name in chosen)
+        changed = draft.with_block(Block(members, ask, epsilon), replacing=number)
+        changed.compiled()
+        tables = {name: value for name, value in draft.cross_tables.items() if name not in members}
+        if form.cross_tables.data:
+            tables[members[0]] = True
+        changed = replace(changed, cross_tables=ByQuestion(tables))
         storage.save(get_store(), changed, form.read_revision())
     except SurveyError as error:
         _place(form, error)
@@ -195,5 +195,8 @@ def _place(form: BlockForm, error: SurveyError) -> None:
     """Show the message of the survey's own check next to the field it is about."""
     fields = {"ask": form.ask, "epsilon": form.epsilon}
     field = next((fields[str(key)] for key in reversed(error.path) if key in fields), form.questions)
-    message = in_words(error) if error.path[:1] == ("questions",) else both(error)
+    if error.path[:1] == ("questions",):
+        message = in_words(error)
+    else:
+        message = both(error)
     field.errors = [*field.errors, sentence(message)]

@@ -9,26 +9,26 @@ from flask import Blueprint, flash, g, jsonify, redirect, render_template, reque
 from hushpoll_client import Survey, SurveyError
 from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response
-from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import decimal
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import current_user
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, open_draft, own_draft
 from hushpoll_server.workspace.autosave import errors_of, kept
-from hushpoll_server.workspace.drafts import anchors, documents, storage
+from hushpoll_server.workspace.drafts import storage
+from hushpoll_server.workspace.drafts.anchor import Anchor, anchor_from_choice, choice_of_anchor
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.drafts.plan_file import with_plan
 from hushpoll_server.workspace.forms import posted_revision
 from hushpoll_server.workspace.kinds import EDITORS
+from hushpoll_server.workspace.kinds.base import lines
 from hushpoll_server.workspace.languages.routes import told_languages
-from hushpoll_server.workspace.presentation.forms import told_around, with_asked_by
+from hushpoll_server.workspace.presentation.forms import asked_by_from, presentation_summary
 from hushpoll_server.workspace.privacy.summaries import summaries
 from hushpoll_server.workspace.questions import declining
 from hushpoll_server.workspace.questions.forms import DetailsForm, place_error
 from hushpoll_server.workspace.responses import Page, download, pretty
-from hushpoll_server.workspace.sharing.groups import read_lines
 
 bp = Blueprint("draft", __name__, template_folder="templates")
 
@@ -45,7 +45,7 @@ def undo(draft_id: str) -> Response:
             flash(_("There is nothing to undo."), "problem")
     except StaleDraft:
         flash(
-            _("Nothing was undone: this draft was edited in another tab. This is how it stands now."),
+            _("Nothing was undone: this draft was edited in another tab. This is the current version."),
             "problem",
         )
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
@@ -59,30 +59,24 @@ def draft(draft_id: str) -> Page:
 
 
 def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool = False) -> Page:
-    """Show the draft's first page; the form keeps what was typed where it was refused."""
-    document = draft.document
+    """Show the draft's first page; a form that was refused keeps what was typed."""
     if not form.errors and not stale:
-        values = {"title": document["title"], "intro": document["intro"], **document["settings"]}
-        anchor = document.get("anchor", {})
-        values |= {"anchor_question": anchors.named(document), "anchor_share": anchor.get("share", "0")}
-        values["groups"] = "\n".join(document.get("groups", []))
-        values["asked_by"] = document.get("asked_by", {}).get("name", "")
-        form = DetailsForm(formdata=None, revision=draft.revision, **values)
+        form = DetailsForm(formdata=None, revision=draft.revision, **_values(draft))
     if stale:
         # Saving again now means: over the version that the page has warned of.
         form.revision.data = draft.revision
-    form.offer_anchors(document["questions"])
+    form.offer_anchors(draft)
     g.csp = {"frame-src": "'self'"}
     page = render_template(
         "questions/draft.html",
         draft=draft,
         form=form,
         rows=summaries(draft),
-        alike=documents.alike(document),
-        sections={section["before"]: section["title"] for section in document.get("sections", [])},
-        around=told_around(document),
+        repeated=draft.repeated_questions(),
+        sections={section.before: section.title for section in draft.sections},
+        presentation=presentation_summary(draft),
         languages=told_languages(draft),
-        declinable=declining.declinable(document),
+        declinable=declining.declinable(draft),
         kinds=EDITORS,
         stale=stale,
         step="questions",
@@ -112,7 +106,7 @@ def save_details(draft_id: str) -> Page:
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
 
 
-def _autosave_details(draft: Draft, form: DetailsForm) -> BaseResponse:
+def _autosave_details(draft: Draft, form: DetailsForm) -> Response:
     """Keep what is typed if it is sound."""
     if form.validate_on_submit():
         try:
@@ -123,36 +117,47 @@ def _autosave_details(draft: Draft, form: DetailsForm) -> BaseResponse:
     return jsonify({"errors": errors_of(form)})
 
 
-def _with_details(draft: Draft, form: DetailsForm) -> Draft:
-    """Return the draft with title, introduction and settings of the form; SurveyError where they are not sound."""
-    document = {
-        **with_asked_by(draft.document, name=form.asked_by.data),
-        "title": form.title.data.strip(),
-        "intro": (form.intro.data or "").replace("\r\n", "\n").strip(),
-        "settings": {"kiosk": form.kiosk.data, "invitation": form.invitation.data},
+def _values(draft: Draft) -> dict[str, Any]:
+    """Return the form's fields of a draft."""
+    details = draft.details
+    return {
+        "title": details["title"],
+        "intro": details["intro"],
+        **details["settings"],
+        "anchor_question": choice_of_anchor(draft.questions, draft.anchor),
+        "anchor_share": draft.anchor.share,
+        "groups": "\n".join(details.get("groups", [])),
+        "asked_by": details.get("asked_by", {}).get("name", ""),
     }
-    document.pop("anchor", None)
-    document.pop("groups", None)
-    if groups := read_lines(form.groups.data):
-        document["groups"] = groups
+
+
+def _with_details(draft: Draft, form: DetailsForm) -> Draft:
+    """Return the draft with what the form says; SurveyError if something is wrong."""
+    anchor = Anchor()
     if form.anchor_question.data:
         share = decimal(form.anchor_share.data or "", ("anchor", "share"))
-        document["anchor"] = anchors.written(document, form.anchor_question.data, share)
-    check_details(document)
-    return replace(draft, document=document)
+        anchor = anchor_from_choice(draft.questions, form.anchor_question.data, share)
+    changed = draft.with_details(
+        asked_by=asked_by_from(draft.details.get("asked_by", {}), name=form.asked_by.data),
+        title=form.title.data.strip(),
+        intro=(form.intro.data or "").replace("\r\n", "\n").strip(),
+        settings={"kiosk": form.kiosk.data, "invitation": form.invitation.data},
+        groups=lines(form.groups.data or ""),
+    )
+    changed = replace(changed, anchor=anchor)
+    _check_details(changed)
+    return changed
 
 
-def check_details(document: dict[str, Any]) -> None:
-    """Check title and introduction also while there is no question yet."""
-    if "anchor" in document or "blocks" in document:
-        documents.compiled(document)
+def _check_details(draft: Draft) -> None:
+    """Check title and introduction, also while there is no question."""
+    if draft.anchor.question or draft.blocks:
+        draft.compiled()
         return
-    # A question may not be called like the groups.
-    name = next((question["id"] for question in document["questions"] if question["id"] == FIELD), "probe")
+    # A question may not have the name of the groups' column.
+    name = FIELD if FIELD in draft.order else "probe"
     probe = {"id": name, "kind": "yes_no", "text": "?", "mechanism": {"epsilon": "1"}}
-    # What names other questions is checked where it is written.
-    rest = {key: value for key, value in document.items() if key not in ("sections", "translations")}
-    Survey.from_draft({**rest, "questions": [probe]})
+    Survey.from_draft({**draft.details, "questions": [probe]})
 
 
 @bp.route("/drafts/<draft_id>/delete", methods=["GET", "POST"])
@@ -169,7 +174,7 @@ def delete(draft_id: str) -> Page:
 
 @bp.get("/drafts/<draft_id>/definition.json")
 @designer
-def draft_definition(draft_id: str) -> BaseResponse:
+def draft_definition(draft_id: str) -> Response:
     """Send the draft as a file."""
     draft = own_draft(draft_id)
     return download(pretty(with_plan(draft)), "application/json", f"{draft.id}.json")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from flask_babel import LazyString
@@ -27,10 +27,11 @@ from wtforms import (
 from wtforms.validators import InputRequired
 
 from hushpoll_server.fields import both, choices, sentence
-from hushpoll_server.spoken import in_words
-from hushpoll_server.workspace.drafts import anchors
+from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.workspace.drafts.anchor import anchor_choices
+from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.forms import RevisionForm
-from hushpoll_server.workspace.kinds import EDITORS, EditorKind
+from hushpoll_server.workspace.kinds import EDITORS, INPUT_ROWS, EditorKind
 from hushpoll_server.workspace.mechanisms import PARAMETERS, RECOMMENDED
 
 
@@ -49,14 +50,14 @@ class DetailsForm(RevisionForm):
 
     title = StringField(
         later("Title"),
-        [InputRequired(later("Give the survey a title."))],
+        [InputRequired(later("Add a title."))],
         description=later("Respondents see it first."),
     )
     asked_by = StringField(
         later("Who asks"),
         description=later(
-            "The organisation or person. Contact, ethics approval and privacy notice stand under “Around the"
-            " questions”."
+            "The organisation or person. Contact, ethics approval and privacy notice are under"
+            " “Around the questions”."
         ),
     )
     intro = TextAreaField(
@@ -74,37 +75,38 @@ class DetailsForm(RevisionForm):
     )
     kiosk = BooleanField(
         later("Shared device"),
-        description=later("For a tablet that is handed on: it forgets everything after each report."),
+        description=later("For a tablet that people pass on: it forgets everything after each report."),
     )
     anchor_question = SelectField(
         later("Check for careless answers with"),
         choices=[],
         validate_choice=False,
         description=later(
-            "An answer whose true share is known: Yes to “Were you born on the moon?”, or the one that “Please"
-            " choose ‘often’ here” asks for. Where it shows careless answers, the report also gives the other shares"
-            " corrected for them."
+            "An answer whose true share is known: Yes to “Were you born on the moon?”, or the"
+            " one that “Please choose ‘often’ here” asks for. If it shows careless answers, the"
+            " report also gives the other shares corrected for them."
         ),
     )
     anchor_share = StringField(
         later("Its true share"),
         description=later(
-            "Of Yes, or of the answer chosen above: such as 0, 1/12 for people born in one month, or 1 for an"
-            " answer that everybody is told to give."
+            "Of Yes, or of the answer chosen above: such as 0, 1/12 for people born in one"
+            " month, or 1 for an answer that everyone is asked to give."
         ),
     )
 
     groups = TextAreaField(
         later("Groups"),
         description=later(
-            "One a line, such as faculties or sites: what you know anyway of whom you invite. Each group gets"
-            " its own link, and every report names its group openly, so it needs no question and no noise."
+            "One per line, such as faculties or sites: something you already know about the"
+            " people you invite. Each group gets its own link, and every report names its group"
+            " openly, without noise."
         ),
     )
 
-    def offer_anchors(self, questions: Iterable[Mapping[str, Any]]) -> None:
+    def offer_anchors(self, draft: Draft) -> None:
         """List the answers that every respondent can give and whose share may be known."""
-        self.anchor_question.choices = choices([("", later("Nothing")), *anchors.offered(questions)])
+        self.anchor_question.choices = choices([("", later("Nothing")), *anchor_choices(draft)])
 
 
 class QuestionForm(RevisionForm):
@@ -119,38 +121,6 @@ class QuestionForm(RevisionForm):
         later("Question"),
         [InputRequired(later("Write the question."))],
         description=later("Plain text, one sentence."),
-    )
-    options = TextAreaField(
-        later("Options"),
-        description=later(
-            "One option per line, at least two. A list can be pasted. Where several can be ticked, “None of"
-            " these” is offered by itself."
-        ),
-    )
-    at_most = StringField(
-        later("At most so many may be ticked"),
-        description=later("A whole number. Leave it empty where people may tick as many as they like."),
-    )
-    pairs = BooleanField(
-        later("I want to see pairs of options together"),
-        description=later(
-            "Then each report speaks of two options or more, so that pairs and the number ticked can be told."
-        ),
-    )
-    points = StringField(later("Number of points"), description=later("2 to 11."))
-    labels = TextAreaField(
-        later("Labels"),
-        description=later(
-            "One label per line: two, for the ends, or one for every point. Leave it empty for numbers alone."
-        ),
-    )
-    min = StringField(later("Smallest number"), description=later("Such as 0."))
-    max = StringField(later("Largest number"), description=later("Such as 80."))
-    step = StringField(later("Step"), description=later("1 for whole numbers, 0.5 for halves."), default="1")
-    unit = StringField(later("Unit"), description=later("Such as hours."))
-    bins = StringField(
-        later("Number of bins"),
-        description=later("2 to 64, into which the range is cut. Leave it empty for up to 20."),
     )
     after_question = SelectField(later("Ask it"), choices=[], validate_choice=False)
     after_answers = SelectMultipleField(later("After these answers"), choices=[], validate_choice=False)
@@ -175,7 +145,7 @@ class QuestionForm(RevisionForm):
     )
     decoy = StringField(
         later("Harmless question"),
-        description=later("Unrelated to the topic, and nobody around should know a person's answer."),
+        description=later("Unrelated to the topic. No one should know how a person answers it."),
     )
     decoy_from = RadioField(
         later("Known share of Yes to the harmless question"),
@@ -193,7 +163,7 @@ class QuestionForm(RevisionForm):
     )
     decoy_yes = StringField(later("Answered Yes"))
     decoy_of = StringField(
-        later("Out of"), description=later("The uncertainty of the counts is carried into every margin.")
+        later("Out of"), description=later("Every margin allows for the uncertainty of the counts.")
     )
     decoy_survey = SelectField(later("Survey and question"), choices=[], validate_choice=False)
 
@@ -207,6 +177,10 @@ for _name, _parameter in PARAMETERS.items():
         ),
     )
 
+
+for _row in INPUT_ROWS:
+    for _input in _row:
+        setattr(QuestionForm, _input.name, _input.form_field())
 
 for _editor in EDITORS.values():
     if _editor.reports:
@@ -233,7 +207,9 @@ def place_error(form: FlaskForm, error: SurveyError, index: int | None = None) -
         _place_elsewhere(form, error)
         return
     if error.path[:1] == ("anchor",) and hasattr(form, "anchor_share"):
-        named = "anchor_share" if error.path[-1] == "share" else "anchor_question"
+        named = "anchor_question"
+        if error.path[-1] == "share":
+            named = "anchor_share"
         _add(form[named], both(error))
         return
     keys = [key for key in reversed(error.path) if isinstance(key, str)]
@@ -244,7 +220,9 @@ def place_error(form: FlaskForm, error: SurveyError, index: int | None = None) -
 def _field(form: FlaskForm, key: str) -> Any:
     """Find the field of a key of the document."""
     name = field_name(EDITORS.get(form.kind.data) if "kind" in form else None, key)
-    return form[name] if hasattr(form, name) else None
+    if hasattr(form, name):
+        return form[name]
+    return None
 
 
 def field_name(editor: EditorKind | None, key: str) -> str:
@@ -257,7 +235,10 @@ def field_name(editor: EditorKind | None, key: str) -> str:
 def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:
     """Show next to the answers that another question's rule stands in the way."""
     editor = EDITORS.get(form.kind.data)
-    field = form.options if editor is not None and form.options.name in editor.fields else form.kind
+    if editor is not None and form.options.name in editor.fields:
+        field = form.options
+    else:
+        field = form.kind
     _add(field, in_words(error))
 
 

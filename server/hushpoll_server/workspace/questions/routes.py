@@ -19,17 +19,18 @@ from wtforms import SelectChoice
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
 from hushpoll_server.workspace import mechanisms
 from hushpoll_server.workspace.access import designer, open_draft
-from hushpoll_server.workspace.drafts import blocks, documents, sections, skip_rules, storage
-from hushpoll_server.workspace.drafts.documents import Document
+from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
+from hushpoll_server.workspace.drafts.references import QuestionDocument, QuestionIds
+from hushpoll_server.workspace.drafts.skip_rules import deciders, form_fields, rule_from_form
 from hushpoll_server.workspace.forms import posted_revision
-from hushpoll_server.workspace.kinds import EDITORS, EditorKind
+from hushpoll_server.workspace.kinds import EDITORS, INPUT_ROWS, OPTIONAL_INPUTS, EditorKind
 from hushpoll_server.workspace.questions.forms import QuestionForm, mechanism_choices, place_error
 from hushpoll_server.workspace.responses import Page
 
@@ -48,7 +49,7 @@ def new_question(draft_id: str) -> Page:
         return _save(draft, QuestionForm(), None)
     kind = request.args.get("kind", DEFAULT)
     fields: dict[str, Any] = {"kind": kind if kind in EDITORS else DEFAULT, "linked": True}
-    fields["id"] = documents.free_id(draft.document)
+    fields["id"] = draft.free_id()
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), None)
 
 
@@ -61,11 +62,19 @@ def question(draft_id: str, question_id: str) -> Page:
     if request.method == "POST":
         return _save(draft, QuestionForm(), question_id)
     fields = mechanisms.read_question(current) | {"linked": question_id in draft.linked}
-    fields |= skip_rules.read_rule(current, earlier(draft, question_id))
+    fields |= form_fields(draft.rules.of(question_id), earlier(draft, question_id))
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
 
 
-def _find(draft: Draft, question_id: str) -> Document:
+def _emptied_section(draft: Draft, question_id: str) -> str:
+    """Return the title of the section that would go with its only question, "" if none would."""
+    index = draft.sections.emptied_by_removing(question_id, draft.order)
+    if index is None:
+        return ""
+    return draft.sections[index].title
+
+
+def _find(draft: Draft, question_id: str) -> QuestionDocument:
     question = draft.question(question_id)
     if question is None:
         abort(404, "this question is no longer in the draft; see its list of questions")
@@ -74,7 +83,7 @@ def _find(draft: Draft, question_id: str) -> Document:
 
 def earlier(draft: Draft, question_id: str | None) -> list[Question]:
     """Return the questions that can decide whether this one (None: a new one) is asked."""
-    return skip_rules.deciders(draft.compiled() if draft.questions else None, question_id)
+    return deciders(draft.compiled() if draft.questions else None, question_id)
 
 
 def _show(
@@ -99,6 +108,8 @@ def _show(
         parameters=mechanisms.PARAMETERS,
         excluded_by_slider=mechanisms.excluded_by_slider,
         kinds=EDITORS,
+        input_rows=INPUT_ROWS,
+        optional_inputs=OPTIONAL_INPUTS,
         shown=EDITORS.get(form.kind.data, EDITORS[DEFAULT]),
         fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
         sources=sources,
@@ -149,16 +160,18 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     except StaleDraft:
         return _show(draft, form, question_id, 409, stale=True)
     flash(_("Saved.") if question_id else _("Added."), "done")
-    if written["id"] in (again := documents.alike(changed.document)):
+    if written["id"] in (again := changed.repeated_questions()):
         warning = _(
-            "It asks what question %(n)s asks, in the same words: change or delete one of them.",
+            "It has the same text as question %(n)s: change or delete one of them.",
             n=again[written["id"]] + 1,
         )
         flash(warning, "problem")
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id) + f"#question-{written['id']}")
 
 
-def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document] | None:
+def checked(
+    draft: Draft, form: QuestionForm, question_id: str | None
+) -> tuple[Draft, QuestionDocument] | None:
     """Return the draft with the question of the form, and that question; None where the form now says what is wrong."""
     if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
         return None
@@ -174,26 +187,29 @@ def checked(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[
     return None
 
 
-def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, Document]:
+def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, QuestionDocument]:
     """Return the draft with the question as the form has it, and that question; SurveyError where it is not sound."""
     fields = form.data
     if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
         fields |= counts_from_survey(fields["decoy_survey"] or "")
-    before = draft.question(question_id) if question_id else None
-    epsilon = draft.own_epsilon(before)
+    before, rule = draft.question(question_id), None
+    epsilon = draft.epsilon_of(before)
     written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, epsilon, before)
     if "after_question" in EDITORS[fields["kind"]].fields:
         ticked = fields["after_answers"] or ()
-        written |= skip_rules.write_rule(fields["after_question"] or "", ticked, earlier(draft, question_id))
-    inside = question_id is not None and blocks.block_at(draft.document, question_id) is not None
+        rule = rule_from_form(fields["after_question"] or "", ticked, earlier(draft, question_id))
+    inside = question_id is not None and draft.blocks.index_of(question_id) is not None
     if inside and not fields["mechanism"]:
         # The block protects it; a mechanism that was chosen is refused beside its field.
         written = {key: value for key, value in written.items() if key not in ("mechanism", "channel")}
-    document = documents.with_question(draft.document, written, question_id)
-    linked = tuple(name for name in draft.linked if name not in (question_id, written["id"]))
-    follows = fields["linked"] and "linked" in mechanisms.fields_of(fields["mechanism"])
-    linked += (written["id"],) if follows else ()
-    return replace(draft.renamed(question_id, written["id"]), document=document, linked=linked), written
+    if question_id is None:
+        changed = draft.with_question(written, rule)
+    else:
+        changed = draft.with_edited(question_id, written, rule)
+    linked = changed.linked.without(written["id"])
+    if fields["linked"] and "linked" in mechanisms.fields_of(fields["mechanism"]):
+        linked = QuestionIds((*linked, written["id"]))
+    return replace(changed, linked=linked), written
 
 
 def _complete(form: QuestionForm) -> bool:
@@ -211,10 +227,10 @@ def _tells_pairs(form: QuestionForm) -> bool:
         return True
     if "ask" not in mechanisms.fields_of(chosen):
         form.mechanism.errors = [
-            _("This way tells no pairs of options: choose “Recommended”, or untick pairs.")
+            _("This mechanism cannot show pairs of options: choose “Recommended”, or untick pairs.")
         ]
     elif (form.ask.data or "").strip() == "1":
-        form.ask.errors = [_("Pairs need two options of each person: ask 2 or more.")]
+        form.ask.errors = [_("Pairs need at least two options per person: ask 2 or more.")]
     return not form.mechanism.errors and not form.ask.errors
 
 
@@ -244,7 +260,7 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
         mechanism = editor.in_mechanism(form.data) | editor.draft_keys(form.data)
         answers = kind.read({**shape, "mechanism": mechanism}, where, published=False)
         skipped = bool(form.after_question.data) and kind.may_be_skipped
-        epsilon = float(draft.own_epsilon(draft.question(question_id) if question_id else None))
+        epsilon = float(draft.epsilon_of(draft.question(question_id)))
         return recommend_for(kind, answers, len(answers.labels) + skipped, epsilon, n=draft.expected_n)
     except HushpollError:
         return None
@@ -268,17 +284,15 @@ def compared(recommendation: Recommendation | None) -> dict[str, Any]:
     return {**{name: in_words(text) for name, text in texts.items()}, "rows": rows}
 
 
-def _change(
-    draft_id: str, change: Callable[[Document], Document], msg: str, question_id: str = ""
-) -> Response:
+def _change(draft_id: str, change: Callable[[Draft], Draft], message: str, question_id: str = "") -> Response:
     """Change the order or number of questions, unless the page was out of date; then show that question again."""
     draft = open_draft(draft_id)
     try:
-        storage.save(get_store(), replace(draft, document=change(draft.document)), posted_revision())
-        flash(msg, "done")
+        storage.save(get_store(), change(draft), posted_revision())
+        flash(message, "done")
     except StaleDraft:
         flash(
-            _("Nothing was changed: this draft was edited in another tab. This is how it stands now."),
+            _("Nothing was changed: this draft was edited in another tab. This is the current version."),
             "problem",
         )
     except SurveyError as error:
@@ -292,24 +306,18 @@ def _change(
 def move_question(draft_id: str, question_id: str) -> Response:
     """Move a question up or down, by one place or by as many as are asked for."""
     requested = request.form.get("places", "1")
-    steps = (
-        min(int(requested), MAX_QUESTIONS)
-        if requested.isascii() and requested.isdigit() and len(requested) < 4
-        else 1
-    )
+    steps = 1
+    if requested.isascii() and requested.isdigit() and len(requested) < 4:
+        steps = min(int(requested), MAX_QUESTIONS)
     by = -steps if request.form.get("direction") == "up" else steps
-    return _change(
-        draft_id, lambda document: documents.moved(document, question_id, by), _("Moved."), question_id
-    )
+    return _change(draft_id, lambda draft: draft.with_moved(question_id, by), _("Moved."), question_id)
 
 
 @bp.post("/drafts/<draft_id>/questions/<question_id>/duplicate")
 @designer
 def duplicate_question(draft_id: str, question_id: str) -> Response:
     """Copy a question."""
-    return _change(
-        draft_id, lambda document: documents.duplicated(document, question_id), _("Copied."), question_id
-    )
+    return _change(draft_id, lambda draft: draft.with_copy(question_id), _("Copied."), question_id)
 
 
 @bp.route("/drafts/<draft_id>/questions/<question_id>/delete", methods=["GET", "POST"])
@@ -322,13 +330,10 @@ def delete_question(draft_id: str, question_id: str) -> Page:
             "questions/delete_question.html",
             draft=draft,
             question=_find(draft, question_id),
-            section=sections.goes_with(draft.document, question_id),
-            needed_by=skip_rules.dependents(draft.document, question_id),
+            section=_emptied_section(draft, question_id),
+            needed_by=draft.rules.decided_by(question_id, draft.order),
         )
-    slider = open_draft(draft_id).epsilon
-    return _change(
-        draft_id, lambda document: documents.without(document, question_id, slider), _("Question deleted.")
-    )
+    return _change(draft_id, lambda draft: draft.without_question(question_id), _("Question deleted."))
 
 
 def decoy_sources() -> list[tuple[str, str, int]]:
@@ -356,7 +361,7 @@ def counts_from_survey(key: str) -> dict[str, str]:
     if key not in {key_offered for key_offered, _, _ in decoy_sources()}:
         raise HushpollError("choose one of the surveys listed, or type the share")
     from hushpoll_analysis import estimate
-    from hushpoll_analysis.data.files import tally
+    from hushpoll_analysis.sample.files import tally
 
     survey_hash, _, question_id = key.partition(":")
     survey = get_store().get_survey(survey_hash)

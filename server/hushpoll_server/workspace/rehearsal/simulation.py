@@ -13,12 +13,12 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import WholeField
-from hushpoll_server.said.speech import speech
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, language
+from hushpoll_server.i18n.speech import speech
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, language
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.kinds.rehearsing import TruthProblem
-from hushpoll_server.workspace.privacy.planner import whole
+from hushpoll_server.workspace.privacy.number_text import count_text
 
 MOST_SIMULATED = 100_000
 
@@ -36,7 +36,7 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
                     _(
                         "Type a whole number from %(least)s to %(most)s.",
                         least=FEWEST_REPORTS,
-                        most=whole(MOST_SIMULATED),
+                        most=count_text(MOST_SIMULATED),
                     ),
                 ),
             ],
@@ -86,8 +86,8 @@ def simulated(
 ) -> Rehearsed:
     """Draw n respondents through the randomizer and make the very report that the survey will get, or a page of it."""
     from hushpoll_analysis import report
-    from hushpoll_analysis.data.tally import column_of
     from hushpoll_analysis.results.rendering import as_body
+    from hushpoll_analysis.sample.tally import column_of
     from hushpoll_analysis.simulation.respondents import simulate_survey
 
     reports_by_column = {column_of(name): reports for name, reports in simulate_survey(survey, n, truth)}

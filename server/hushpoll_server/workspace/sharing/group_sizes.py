@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Blueprint, abort, flash, redirect, url_for
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.responses import Page
 from hushpoll_server.workspace.sharing.groups import sizes_form
@@ -28,12 +28,21 @@ def group_sizes(survey_hash: str) -> Page:
     typed = [field.data for field in fields]
     if valid and any(typed) and not all(typed):
         for field in fields:
-            field.errors = [] if field.data else [_("Type this one too, or leave all of them empty.")]
+            if field.data:
+                field.errors = []
+            else:
+                field.errors = [_("Fill in this one too, or leave all of them empty.")]
         valid = False
     if not valid:
         return show_survey(survey_hash, 422, sizes=form)
-    sizes = dict(zip(survey.groups, typed, strict=True)) if all(typed) else None
+    if all(typed):
+        sizes = dict(zip(survey.groups, typed, strict=True))
+    else:
+        sizes = None
     get_store().set_group_sizes(survey_hash, sizes)
     audit("group sizes", survey_hash, "" if sizes is None else ", ".join(map(str, typed)))
-    flash(_("Results are weighted by group.") if sizes else _("Results are not weighted by group."), "done")
+    message = _("Results are not weighted by group.")
+    if sizes:
+        message = _("Results are weighted by group.")
+    flash(message, "done")
     return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#sizes")

@@ -14,15 +14,10 @@ from wtforms.validators import NumberRange, Optional
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_digits, in_words
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.responses import address
-
-
-def read_lines(text: str | None) -> list[str]:
-    """Read one group a line."""
-    return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
 def handouts(survey: Survey, server: str) -> list[dict[str, Any]]:
@@ -40,7 +35,10 @@ def chosen_group(survey: Survey) -> int | None:
     text = request.args.get("group", "")
     if not survey.groups:
         return None
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 4 else len(survey.groups)
+    if text.isascii() and text.isdigit() and len(text) < 4:
+        number = int(text)
+    else:
+        number = len(survey.groups)
     if number >= len(survey.groups):
         abort(404, "this survey has a link for each group; choose one on its page")
     return number
@@ -68,15 +66,23 @@ def group_items(survey: Survey) -> list[tuple[str, str]]:
     items = []
     if survey.groups:
         message = _(
-            "%(n)s groups, each with its own link: %(list)s. Every report names its group openly; one with fewer than"
-            " 50 reports is shown to no one on its own.",
+            "%(n)s groups, each with its own link: %(list)s. Every report names its group"
+            " openly; results of a group with fewer than 50 reports are not shown.",
             n=len(survey.groups),
             list=", ".join(survey.groups),
         )
         items.append(("look", message))
-    before = None if survey.series is None else get_store().get_survey(survey.series.previous)
-    changed = "" if before is None else changed_groups(before, survey)
-    return items + ([("look", in_words(changed))] if changed else [])
+    if survey.series is None:
+        before = None
+    else:
+        before = get_store().get_survey(survey.series.previous)
+    if before is None:
+        changed = ""
+    else:
+        changed = changed_groups(before, survey)
+    if changed:
+        items.append(("look", in_words(changed)))
+    return items
 
 
 def respondent_link(survey_hash: str) -> str:

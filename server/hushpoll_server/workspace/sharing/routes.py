@@ -13,11 +13,11 @@ from hushpoll_server.collect import retention
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import audit, current_user
 from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.people.errors import AccountError
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.access import designer, editable_survey
 from hushpoll_server.workspace.responses import Page, address, address_of
@@ -86,11 +86,11 @@ def publish_results(survey_hash: str) -> Response:
     state = get_store().state(survey_hash)
     assert state is not None
     if state.is_public:
-        done = _("Everybody with the address can read the results.")
+        done = _("Anyone with the address can read the results.")
     elif public:
-        done = _("Everybody can read them when the survey is closed.")
+        done = _("Anyone can read them once the survey is closed.")
     else:
-        done = _("Only accounts with access can.")
+        done = _("Only accounts with access can read them.")
     flash(done, "done")
     return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#share")
 
@@ -108,8 +108,9 @@ def embedding(survey_hash: str) -> Response:
     editable_survey(survey_hash)
     allowed = request.form.get("embed") == "yes"
     retention.set_embeddable(get_store(), survey_hash, allowed, current_user.name)
-    flash(
-        _("Other sites may show the public results.") if allowed else _("No other site may show them."),
-        "done",
-    )
+    if allowed:
+        message = _("Other sites may show the public results.")
+    else:
+        message = _("No other site may show them.")
+    flash(message, "done")
     return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#share")

@@ -12,10 +12,10 @@ from werkzeug.wrappers import Response
 from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
-from hushpoll_server.spoken import gettext as _
-from hushpoll_server.spoken import in_words
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import archived
 from hushpoll_server.weakness import is_weak
@@ -47,7 +47,10 @@ def home() -> str:
     words, away = request.args.get("q", "").strip(), "archived" in request.args
     shelved = put_away(store)
     readable = sharing.readable(store, user, store.list_surveys())
-    written = [] if user.role == "analyst" else storage.unpublished(store, user.name)
+    if user.role == "analyst":
+        written = []
+    else:
+        written = storage.unpublished(store, user.name)
     listed = [
         entry
         for entry in readable
@@ -78,7 +81,9 @@ def home() -> str:
 def _asked(store: Store, survey_hash: str) -> Iterator[str]:
     """Return the texts of the questions of a published survey, to be searched."""
     survey = store.get_survey(survey_hash)
-    return (question.text for question in survey.questions) if survey else iter(())
+    if survey:
+        return (question.text for question in survey.questions)
+    return iter(())
 
 
 def _is_weak(store: Store, survey_hash: str) -> bool:
@@ -100,12 +105,10 @@ def create() -> BaseResponse:
     key = request.form.get("template", "")
     if key and key not in TEMPLATES:
         abort(404, "there is no template of that name; see the list")
+    document, plan = documents.blank(), {}
     if key:
-        template = TEMPLATES[key]
-        plan = (template.expected_n, template.margin, template.epsilon, template.linked)
-        draft = storage.create(get_store(), current_user.name, document_of(key), *plan)
-    else:
-        draft = storage.create(get_store(), current_user.name, documents.blank())
+        document, plan = document_of(key), TEMPLATES[key].plan
+    draft = storage.create(get_store(), current_user.name, document, **plan)
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
 
 
@@ -124,11 +127,11 @@ def import_definition() -> Page:
             )
             document = with_unfinished(document, plan_entry)
             draft = storage.create(get_store(), current_user.name, document, **plan)
-            message = _("Imported “%(title)s”. Look it over before you publish it.", title=document["title"])
+            message = _("Imported “%(title)s”. Check it before you publish it.", title=document["title"])
             flash(message, "done")
             return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
         except HushpollError as error:
-            message = _("This file was refused and nothing was kept: %(problem)s.", problem=in_words(error))
+            message = _("This file was refused and nothing was saved: %(problem)s.", problem=in_words(error))
             form.file.errors = [message]
     return render_template("survey_list/new_survey.html", templates=TEMPLATES, form=form), 422
 
@@ -152,7 +155,9 @@ def _archive(subject: str, title: str) -> Response:
         if away:
             tx.execute(insert(archived).values(subject=subject))
     message = _("“%(title)s” is in the archive.", title=title)
-    flash(message if away else _("“%(title)s” is in the list again.", title=title), "done")
+    if not away:
+        message = _("“%(title)s” is back in the list.", title=title)
+    flash(message, "done")
     return redirect(url_for("workspace.survey_list.home", archived=None if away else "yes"))
 
 
@@ -176,7 +181,7 @@ def archive_survey(survey_hash: str) -> Response:
 def duplicate_draft(draft_id: str) -> Response:
     """Copy a draft with its plan."""
     draft = open_draft(draft_id)
-    document = {**draft.document, "title": _("%(title)s (copy)", title=draft.title[:190])}
-    copy = storage.create(get_store(), current_user.name, document, **draft.plan)
-    flash(_("This is a copy. The other draft stays as it is."), "done")
+    title = _("%(title)s (copy)", title=draft.title[:190])
+    copy = storage.create(get_store(), current_user.name, {**draft.document, "title": title}, **draft.plan)
+    flash(_("This is a copy. The original draft is unchanged."), "done")
     return redirect(url_for("workspace.draft.draft", draft_id=copy.id))

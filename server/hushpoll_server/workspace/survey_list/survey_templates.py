@@ -14,7 +14,7 @@ from typing import Any
 from flask_babel import LazyString
 from flask_babel import lazy_gettext as later
 
-from hushpoll_server.spoken import gettext, language
+from hushpoll_server.i18n.translation import gettext, language
 from hushpoll_server.workspace.kinds import PREFER_NOT
 
 
@@ -29,8 +29,18 @@ class Template:
     margin: float
     epsilon: str
     document: dict[str, Any]
-    # Questions with a mechanism of their own whose epsilon follows the slider all the same.
+    # Questions with a named mechanism whose epsilon follows the slider all the same.
     linked: tuple[str, ...] = ()
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan, as `storage.create` takes it."""
+        return {
+            "expected_n": self.expected_n,
+            "margin": self.margin,
+            "epsilon": self.epsilon,
+            "linked": self.linked,
+        }
 
 
 def _yes_no(name: str, text: str, epsilon: str, prefer_not: bool = False) -> dict[str, Any]:
@@ -101,8 +111,8 @@ TEMPLATES: dict[str, Template] = {
         document=_survey(
             noted("Exam honesty"),
             noted(
-                "Two short questions about the last exam. They shall show what to change in this course, and are not"
-                " about single people."
+                "Two short questions about the last exam. They show what to change in this"
+                " course, and are not about individuals."
             ),
             _yes_no(
                 "unauthorised_help",
@@ -111,7 +121,7 @@ TEMPLATES: dict[str, Template] = {
             ),
             _choice(
                 "reason",
-                noted("If somebody used help that was not allowed, what do you think was the main reason?"),
+                noted("If someone used help that was not allowed, what do you think was the main reason?"),
                 [
                     noted("Too little time to prepare"),
                     noted("Fear of failing"),
@@ -137,8 +147,8 @@ TEMPLATES: dict[str, Template] = {
         document=_survey(
             noted("Income and taxes"),
             noted(
-                "One question about tax returns and one that has nothing to do with it. Your device combines both"
-                " answers before it mixes the result with chance."
+                "One question about tax returns and one that has nothing to do with them. Your"
+                " device combines both answers, and then changes some results at random."
             ),
             _or_poll(
                 "undeclared",
@@ -179,7 +189,7 @@ TEMPLATES: dict[str, Template] = {
     ),
     "harassment": Template(
         topic=later("Harassment at work"),
-        summary=later("Whether people were harassed, whether they told anybody, and how safe telling feels."),
+        summary=later("Whether people were harassed, whether they told anyone, and how safe telling feels."),
         why=later(
             "Not answering is itself meaningful here, so every question offers it inside the randomized set."
         ),
@@ -189,9 +199,10 @@ TEMPLATES: dict[str, Template] = {
         document=_survey(
             noted("Respect at work"),
             noted(
-                "Three questions about the past twelve months at this workplace. Harassment means unwanted remarks,"
-                " touching, threats or pressure, in person or in writing. If you need help now, please turn to"
-                " somebody you trust: this survey cannot answer you."
+                "Three questions about the past twelve months at this workplace. Harassment"
+                " means unwanted remarks, touching, threats or pressure, in person or in"
+                " writing. If you need help now, please turn to someone you trust: this survey"
+                " cannot answer you."
             ),
             _yes_no(
                 "experienced",
@@ -202,7 +213,8 @@ TEMPLATES: dict[str, Template] = {
             _yes_no(
                 "witnessed",
                 noted(
-                    "In the past 12 months, have you seen or heard somebody else being harassed at this workplace?"
+                    "In the past 12 months, have you seen or heard someone else being harassed"
+                    " at this workplace?"
                 ),
                 "1.4",
                 prefer_not=True,
@@ -223,8 +235,8 @@ TEMPLATES: dict[str, Template] = {
             " university."
         ),
         why=later(
-            "Every kind of answer in one survey: a scale, a number, ticks, and a question that is asked only of some."
-            " Nobody can tell from a report who was asked it."
+            "Every kind of answer in one survey: a scale, a number, ticks, and a question that"
+            " only some people are asked. A report does not show who was asked it."
         ),
         expected_n=6000,
         margin=0.1,
@@ -316,8 +328,9 @@ TEMPLATES: dict[str, Template] = {
         document=_survey(
             noted("How are you?"),
             noted(
-                "Two questions about the past twelve months. What is sent is mixed with chance, so nobody can react to"
-                " it: if you are in danger now, please call your local emergency number or a crisis line."
+                "Two questions about the past twelve months. Answers are changed at random"
+                " before they are sent, so no one can react to them: if you are in danger now,"
+                " please call your local emergency number or a crisis line."
             ),
             _yes_no(
                 "thoughts",
@@ -333,7 +346,9 @@ TEMPLATES: dict[str, Template] = {
 def document_of(key: str) -> dict[str, Any]:
     """Return a fresh copy of a template's document, in the designer's language."""
     document: dict[str, Any] = _said(TEMPLATES[key].document)
-    return document if language() == "en" else {**document, "language": language()}
+    if language() == "en":
+        return document
+    return {**document, "language": language()}
 
 
 def _said(texts: Any) -> Any:
@@ -342,4 +357,6 @@ def _said(texts: Any) -> Any:
         return {name: value if name in _NAMES else _said(value) for name, value in texts.items()}
     if isinstance(texts, list):
         return [_said(value) for value in texts]
-    return gettext(texts) if texts in _TEXTS else texts
+    if texts in _TEXTS:
+        return gettext(texts)
+    return texts

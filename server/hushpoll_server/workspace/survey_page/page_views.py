@@ -66,7 +66,10 @@ def init_app(app: Flask) -> None:
         if argument and response.status_code == 200 and request.method == "GET":
             survey_hash = (request.view_args or {}).get(argument, "")
             # A short address has only the first digits: the page knows whose they are.
-            full_hash = survey_hash if is_hash(survey_hash) else g.get("survey_hash", "")
+            if is_hash(survey_hash):
+                full_hash = survey_hash
+            else:
+                full_hash = g.get("survey_hash", "")
             if is_hash(full_hash):
                 counter.count(get_store(), full_hash)
         return response

@@ -11,16 +11,16 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
+from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import can_edit, can_read_survey, current_user
 from hushpoll_server.respond import paper
-from hushpoll_server.spoken import gettext as _
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.weakness import is_weak
 from hushpoll_server.workspace.access import designer, editable_survey, readable_state, reader
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.drafts.draft import DEFAULT_N
 from hushpoll_server.workspace.kinds import margin_text
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.question_plan import margin_at
 from hushpoll_server.workspace.responses import Page, download
 from hushpoll_server.workspace.survey_page import page_views
 
@@ -52,8 +52,8 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
     assert published is not None
     count = store.count(survey_hash)
     values: dict[str, Any] = {}
-    for part in current_app.extensions[_PARTS]:
-        values |= part(published, state)
+    for page_part in current_app.extensions[_PARTS]:
+        values |= page_part(published, state)
     page = render_template(
         "survey_page/survey.html",
         state=state,
@@ -65,7 +65,7 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         target_plans=projected(published, state.target_n or 0),
         opened=page_views.by_day(store, current_app.extensions["hushpoll_opens"], survey_hash),
         minimum=FEWEST_REPORTS,
-        appear_at=max(2 * state.minimum_batch, state.fewest),
+        appear_at=max(2 * state.minimum_batch, state.display_threshold),
         weak=is_weak(published),
         on_paper=paper.is_possible(published),
         waves=[wave for wave in store.waves(survey_hash) if can_read_survey(current_user, wave.hash)],
@@ -78,7 +78,7 @@ def projected(survey: Survey, n: int) -> list[str]:
     """Return the margin of every question at n reports: what the number of reports alone tells, never an answer."""
     if n < 2:
         return []
-    return [margin_text(question, planner.margin_at(question, n)) for question in survey.questions]
+    return [margin_text(question, margin_at(question, n)) for question in survey.questions]
 
 
 @bp.get("/surveys/<survey_hash>/<any(invitations, merge, letters, sizes, share, retention, closing):form>")
@@ -110,7 +110,7 @@ def copy_survey(survey_hash: str) -> Response:
     document["title"] = _("%(title)s (copy)", title=published.title[:190])
     document.pop("series", None)  # a copy is a survey of its own
     draft = storage.create(get_store(), current_user.name, document, **_plan_of(state, epsilon))
-    flash(_("This is a copy. The published survey stays as it is."), "done")
+    flash(_("This is a copy. The published survey is unchanged."), "done")
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
 
 
@@ -132,8 +132,14 @@ def run_again(survey_hash: str) -> Response:
     published = get_store().get_survey(state.hash)
     assert published is not None
     document, epsilon = documents.imported(published)
-    wave = 2 if published.series is None else published.series.wave + 1
-    name = published.title if published.series is None else published.series.name
+    if published.series is None:
+        wave = 2
+    else:
+        wave = published.series.wave + 1
+    if published.series is None:
+        name = published.title
+    else:
+        name = published.series.name
     document["series"] = {"name": name, "wave": wave, "previous": published.hash}
     draft = storage.create(get_store(), current_user.name, document, **_plan_of(state, epsilon))
     flash(

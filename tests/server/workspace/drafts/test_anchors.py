@@ -9,7 +9,7 @@ from hushpoll_analysis import report
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace.drafts import documents, storage
+from hushpoll_server.workspace.drafts import storage
 
 from tests.server.accounts_kit import make_draft, submit
 
@@ -42,8 +42,7 @@ def test_a_designer_names_the_anchor_and_its_share(owner: FlaskClient, store: St
         refused = submit(owner, page, **{**fields, "anchor_share": share})
         assert refused.status_code == 422
         assert said in refused.text
-    without = documents.without(kept.document, "moon")
-    assert "anchor" not in without
+    assert "anchor" not in kept.without_question("moon").document
     assert submit(owner, page, **{**fields, "anchor_question": ""}).status_code == 302
     kept = storage.find(store, draft.id)
     assert kept is not None
@@ -74,8 +73,8 @@ def test_a_designer_names_the_answer_that_people_are_told_to_give(owner: FlaskCl
     assert "none is named" in gone.text
     # Question and answer may get other words.
     other = {**told, "id": "check", "options": ["Time", "Worry", "Habit"]}
-    renamed = documents.with_question(kept.document, other, "told")
-    assert renamed["anchor"] == {"question": "check", "share": "1", "answer": "Worry"}
+    renamed = kept.with_edited("told", other, rule=None)
+    assert renamed.document["anchor"] == {"question": "check", "share": "1", "answer": "Worry"}
 
 
 def test_an_instructed_answer_corrects_the_other_questions() -> None:

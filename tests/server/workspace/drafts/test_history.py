@@ -117,11 +117,11 @@ def test_two_equal_questions_are_noticed(owner: FlaskClient, store: Store) -> No
     fields = {"kind": "yes_no", "text": "  have   YOU ", "id": "q2", "mechanism": ""}
     answer = submit(owner, f"{page}/questions/new", **fields)
     shown = owner.get(answer.location).text
-    assert "It asks what question 1 asks, in the same words" in shown
-    assert "This asks what question 1 asks" in shown
-    assert "Questions 1 and 2 ask the same in the same words." in owner.get(f"{page}/publish").text
+    assert "It has the same text as question 1" in shown
+    assert "This has the same text as question 1" in shown
+    assert "Questions 1 and 2 have the same text." in owner.get(f"{page}/publish").text
     other = make_draft(store, "owner", QUESTION, SECOND)
-    assert "in the same words" not in owner.get(f"/drafts/{other.id}/publish").text
+    assert "the same text" not in owner.get(f"/drafts/{other.id}/publish").text
 
 
 # Plans travel --------------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_a_bad_plan_is_refused_with_its_place(owner: FlaskClient, store: Store, 
     before = len(storage.unpublished(store, "owner"))
     answer = import_file(owner, json.dumps(document).encode())
     assert answer.status_code == 422
-    assert "This file was refused and nothing was kept: plan" in answer.text
+    assert "This file was refused and nothing was saved: plan" in answer.text
     assert len(storage.unpublished(store, "owner")) == before
 
 
@@ -278,7 +278,7 @@ def test_thousands_are_refused_beside_every_field(owner: FlaskClient, store: Sto
         )
         assert found, (path, field)
         assert html.unescape(found[1]).startswith(f"{told}."), (path, field)
-    assert again(store, draft) == before, "nothing was kept"
+    assert again(store, draft) == before, "nothing was saved"
     # What only another kind uses is not looked at.
     assert (
         submit(owner, f"{page}/questions/new", **{**asked, "kind": "yes_no", "max": typed}).status_code == 302

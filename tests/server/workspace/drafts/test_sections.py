@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 from hushpoll_client import Survey, SurveyError
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace.drafts import documents, storage, translations
+from hushpoll_server.workspace.drafts import documents, storage, translated_texts
 from hushpoll_server.workspace.drafts.draft import Draft
 
 from tests.server.accounts_kit import again, submit, token_of
@@ -57,16 +57,16 @@ def test_a_section_begins_at_its_next_question_when_its_first_is_deleted(
     page = f"/drafts/{draft.id}/questions/{gone}/delete"
     assert submit(owner, page, f"/drafts/{draft.id}").status_code == 302
     assert sections(again(store, draft)) == left
-    assert translations.unfinished(again(store, draft).document) == []
+    assert translated_texts.unfinished(again(store, draft).document) == []
     opens(owner, draft)
 
 
 def test_a_section_goes_with_its_last_question_in_every_language(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
-    assert "he section “" not in owner.get(f"/drafts/{draft.id}/questions/a/delete").text
+    assert "also deletes the section “" not in owner.get(f"/drafts/{draft.id}/questions/a/delete").text
     for name in ("a", "b"):
         told = owner.get(f"/drafts/{draft.id}/questions/{name}/delete").text
-        assert ("The section “You”, whose only question it is, goes with it." in told) == (name == "b")
+        assert ("This also deletes the section “You”, which has no other question." in told) == (name == "b")
         submit(owner, f"/drafts/{draft.id}/questions/{name}/delete", f"/drafts/{draft.id}")
     found = again(store, draft)
     assert sections(found) == [("c", "Often")]
@@ -136,7 +136,7 @@ def test_a_new_question_leaves_the_languages_open_and_publishing_waits(
     new = {"kind": "yes_no", "text": "New?", "id": "e", "mechanism": ""}
     assert submit(owner, f"{page}/questions/new", **new).status_code == 302
     found = again(store, draft)
-    assert translations.completeness(found.document, "fr") == (17, 18)
+    assert translated_texts.completeness(found.document, "fr") == (17, 18)
     assert found.document["translations"]["fr"] == draft.document["translations"]["fr"], "nothing is lost"
     opens(owner, draft)
     shown = owner.get(f"{page}/publish").text
@@ -169,7 +169,7 @@ def test_a_question_is_renamed_and_duplicated_with_its_translations(owner: Flask
     submit(owner, f"{page}/questions/often/duplicate", page)
     twin = again(store, draft).questions[3]["id"]
     assert again(store, draft).document["translations"]["ar"]["questions"][twin]["labels"][0] == "low ar"
-    assert translations.unfinished(again(store, draft).document) == []
+    assert translated_texts.unfinished(again(store, draft).document) == []
     opens(owner, draft)
 
 
@@ -178,8 +178,8 @@ def test_translated_answers_follow_their_originals(store: Store) -> None:
     asked = draft.questions[1]
 
     def options(*now: str) -> list[str]:
-        changed = documents.with_question(draft.document, {**asked, "options": list(now)}, "b")
-        found: list[str] = changed["translations"]["fr"]["questions"]["b"]["options"]
+        changed = draft.with_edited("b", {**asked, "options": list(now)}, rule=None)
+        found: list[str] = changed.translations["fr"]["questions"]["b"]["options"]
         return found
 
     assert options("Prefer not to say", "x") == ["y fr", "x fr"], "another order"
@@ -190,7 +190,7 @@ def test_translated_answers_follow_their_originals(store: Store) -> None:
 
 def test_a_draft_with_open_languages_travels_in_a_file(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
-    del draft.document["translations"]["fr"]["questions"]["a"]
+    del draft.translations["fr"]["questions"]["a"]
     saved = storage.save(store, draft, draft.revision)
     file = owner.get(f"/drafts/{draft.id}/definition.json").data
     assert set(json.loads(file)["translations"]) == {"ar"}
@@ -198,7 +198,7 @@ def test_a_draft_with_open_languages_travels_in_a_file(owner: FlaskClient, store
     answer = owner.post("/drafts/import", data=fields)
     copied = storage.find(store, answer.location.rpartition("/")[2])
     assert copied is not None
-    assert translations.completeness(copied.document, "fr") == (16, 17)
+    assert translated_texts.completeness(copied.document, "fr") == (16, 17)
     texts = copied.document["translations"]["fr"]
     assert texts["questions"]["b"] == saved.document["translations"]["fr"]["questions"]["b"]
     wrong = json.loads(file)
@@ -214,7 +214,7 @@ def test_a_finished_language_with_two_equal_answers_stops_publishing(
     owner: FlaskClient, store: Store
 ) -> None:
     draft = around(store)
-    draft.document["translations"]["fr"]["questions"]["b"]["options"] = ["x", "x"]
+    draft.translations["fr"]["questions"]["b"]["options"] = ["x", "x"]
     storage.save(store, draft, draft.revision)
     opens(owner, draft)
     assert "but not all of them can be used" in owner.get(f"/drafts/{draft.id}/publish").text

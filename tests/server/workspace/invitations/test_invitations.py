@@ -163,7 +163,7 @@ def test_invitations_go_out_once_and_reminders_to_unused_codes_only(
     assert len({Link.parse(link).invitation for link in sent.values()}) == 3
     assert all(survey.hash[:8] in one.get_content() for one in letterbox.letters)  # type: ignore[attr-defined]
     page = owner.get(f"/surveys/{survey.hash}").text
-    assert "3 of 3 people have got a letter" in page
+    assert "E-mails sent to 3 of 3 people" in page
     assert "example.org" not in page.replace("surveys@example.org", ""), "nobody is listed"
     # The same again sends nothing to those who have a letter, and adds who is new.
     letterbox.letters.clear()

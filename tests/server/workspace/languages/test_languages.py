@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import re
@@ -10,9 +9,9 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from hushpoll_client.survey.translations import wanted
+from hushpoll_client.survey.translations import translatable
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.workspace.drafts import documents, storage, translations
+from hushpoll_server.workspace.drafts import documents, storage, translated_texts
 from hushpoll_server.workspace.drafts.draft import Draft
 
 from tests.server.accounts_kit import QUESTION, again, make_draft, submit, token_of
@@ -71,7 +70,7 @@ def test_languages_are_suggested_by_name(owner: FlaskClient, store: Store) -> No
 def test_the_table_has_every_text_beside_its_original(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
     html = owner.get(f"/drafts/{draft.id}/languages/ar").text
-    for _, original in translations.pieces(draft.document):
+    for _, original in translated_texts.pieces(draft.document):
         assert original.replace('"', "&#34;").replace("'", "&#39;") in html, original
     for label in ("Title", "Consent", "Section 2, text", "Question 2, option 1", "Question 3, label 2"):
         assert f">{label}</label>" in html, label
@@ -91,9 +90,9 @@ def test_a_text_that_cannot_be_is_refused_beside_its_field(
     owner: FlaskClient, store: Store, which: int, typed: str, what: str
 ) -> None:
     draft = around(store)
-    listed = translations.pieces(draft.document)
+    listed = translated_texts.pieces(draft.document)
     texts = draft.document["translations"]["fr"]
-    fields = {f"t_{n}": translations.text_at(texts, at) for n, (at, _) in enumerate(listed)}
+    fields = {f"t_{n}": translated_texts.text_at(texts, at) for n, (at, _) in enumerate(listed)}
     page = f"/drafts/{draft.id}/languages/fr"
     refused = submit(owner, page, **{**fields, f"t_{which}": typed})
     assert refused.status_code == 422
@@ -109,7 +108,7 @@ def test_open_answers_never_count_as_equal(owner: FlaskClient, store: Store) -> 
     draft = around(store)
     page = f"/drafts/{draft.id}/languages/fr"
     assert submit(owner, page).status_code == 302, "everything open is not a fault"
-    assert translations.completeness(again(store, draft).document, "fr") == (0, 17)
+    assert translated_texts.completeness(again(store, draft).document, "fr") == (0, 17)
     assert owner.get(page).status_code == 200
 
 
@@ -166,12 +165,12 @@ def test_a_language_travels_in_a_file(owner: FlaskClient, store: Store) -> None:
     # An empty text is open, and is kept so.
     texts["fr"]["questions"]["b"]["options"] = ["", ""]
     assert upload(owner, again(store, draft), texts).status_code == 302
-    assert translations.completeness(again(store, draft).document, "fr") == (15, 17)
+    assert translated_texts.completeness(again(store, draft).document, "fr") == (15, 17)
     assert owner.get(f"/drafts/{draft.id}").status_code == 200
 
 
 def _faulty(name: str) -> Any:
-    texts = wanted({**documents.blank(), **about_draft()})
+    texts = translatable({**documents.blank(), **about_draft()})
     if name == "missing":
         del texts["questions"]["a"]
     if name == "extra":
@@ -205,7 +204,7 @@ def test_a_file_with_missing_or_unknown_keys_or_forty_languages_is_refused(
     refused = upload(owner, draft, _faulty(name))
     assert refused.status_code == 422
     shown = refused.text.partition('id="file-error"')[2].partition("</p>")[0]
-    assert "This file was refused and nothing was kept: " in shown
+    assert "This file was refused and nothing was saved: " in shown
     assert said in shown.replace("&#34;", '"')
     assert again(store, draft).document == draft.document
 
@@ -215,7 +214,7 @@ def test_a_file_that_is_none_is_refused(owner: FlaskClient, store: Store, body: 
     draft = around(store)
     refused = upload(owner, draft, body)
     assert refused.status_code == 422
-    assert "nothing was kept" in refused.text
+    assert "nothing was saved" in refused.text
     assert again(store, draft).document == draft.document
 
 
@@ -252,6 +251,5 @@ def test_translations_that_came_with_a_document_fit_until_an_original_changes(
 ) -> None:
     draft = around(store)
     assert "out of date" not in owner.get(f"/drafts/{draft.id}/languages").text
-    document = {**again(store, draft).document, "title": "Another title"}
-    storage.save(store, dataclasses.replace(draft, document=document), draft.revision)
+    storage.save(store, draft.with_details(title="Another title"), draft.revision)
     assert owner.get(f"/drafts/{draft.id}/languages").text.count("1 may be out of date") == 2

@@ -73,7 +73,7 @@ def test_odds_are_chosen_and_the_checklist_says_so(owner: FlaskClient, store: St
     assert found.questions[1]["mechanism"] == {"name": "forced", "forced": ["1/6", "1/6", "1/6"]}
     assert found.questions[2] == draft.questions[2]
     assert is_possible(found.compiled())
-    assert "It can be answered on paper too" in owner.get(f"/drafts/{draft.id}/publish").text
+    assert "People can also answer on paper" in owner.get(f"/drafts/{draft.id}/publish").text
     assert "All questions of this survey can be answered on paper." in owner.get(page).text
     assert submit(owner, page, point_0="9").status_code == 422
     assert submit(owner, page, point_0=two_coins, point_1="", revision="1").status_code == 409
@@ -150,7 +150,7 @@ def test_sheets_are_stored_through_the_writer_one_after_the_other(owner: FlaskCl
     same = {"id": "ab" * 16, "q0": "1", "q1": "1", "done": "1"}
     assert sheet(owner, survey, **same).location.endswith("done=2")
     told = owner.get(sheet(owner, survey, **same).location).text
-    assert "counted once" in told
+    assert "counts once" in told
     other = sheet(owner, survey, **{**same, "q0": "2"})
     assert "Nothing was changed" in owner.get(other.location).text
     assert store.count(survey.hash) == 2
@@ -196,7 +196,7 @@ def test_nothing_is_taken_where_paper_is_not_possible_or_the_survey_is_closed(
     closing.close(store, closed.hash)
     late = owner.post(f"/surveys/{closed.hash}/enter", data={**hidden, "q0": "1"})
     assert "The sheet was not stored" in owner.get(late.location).text
-    assert "no sheet is taken any more" in owner.get(f"/surveys/{closed.hash}/enter").text
+    assert "takes no more sheets" in owner.get(f"/surveys/{closed.hash}/enter").text
     assert store.count(closed.hash) == 0
 
 

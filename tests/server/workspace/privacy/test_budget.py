@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.drafts.draft import Draft
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.question_plan import margin_at
 from hushpoll_server.workspace.publishing.checklist import checklist
 
 from tests.server.accounts_kit import QUESTION, make_draft, submit
@@ -148,16 +148,16 @@ def test_a_block_gets_the_privacy_that_fits_as_one(owner: FlaskClient, store: St
     for place in range(5):
         assert f'name="margin_{place}"' in asked
         assert f'name="lock_{place}"' in asked
-    assert "the strictest lock among them holds for all" in asked
+    assert "the strictest lock among them applies to all" in asked
     submit(owner, page, expected_n="4000", margin="8", epsilon="1", margin_0="6", solve="yes")
     kept = read(store, draft)
     (block,) = kept.document["blocks"]
     assert block["ask"] == 2
     survey = kept.compiled()
-    assert planner.margin_at(survey.questions[0], 4000) <= 0.06
+    assert margin_at(survey.questions[0], 4000) <= 0.06
     assert float(block["epsilon"]) < 2
     less = {**kept.document, "blocks": [{**block, "epsilon": f"{0.99 * float(block['epsilon']):.5f}"}]}
-    assert planner.margin_at(documents.compiled(less).questions[0], 4000) > 0.06, "not the smallest"
+    assert margin_at(documents.compiled(less).questions[0], 4000) > 0.06, "not the smallest"
     shown = html.unescape(owner.get(page).text)
     assert "for the block of questions 1 to 5" in shown
     assert "in the block" in shown

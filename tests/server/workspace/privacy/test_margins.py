@@ -17,7 +17,8 @@ from hushpoll_client import formatting
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.epsilon_search import slider_stops
+from hushpoll_server.workspace.privacy.question_plan import margin_at
 
 from tests.server.accounts_kit import make_draft, submit
 
@@ -131,9 +132,9 @@ def test_margins_fall_along_the_slider_and_the_curve_shows_them(
 ) -> None:
     draft = make_draft(store, "owner", question)
     margins = []
-    for stop in planner.stops():
-        moved = draft.at(stop).compiled().questions[0]
-        margins.append(planner.margin_at(moved, 1000))
+    for stop in slider_stops():
+        moved = draft.with_slider_at(stop).compiled().questions[0]
+        margins.append(margin_at(moved, 1000))
     assert margins == sorted(margins, reverse=True)
     drawn = figures(owner, draft, expected_n=1000, margin=5, epsilon="1")["curve"]
     assert drawn["line"].count("L") >= 4
@@ -149,14 +150,14 @@ def test_the_privacy_that_fits_is_each_kind_s_own_and_no_more_than_it_needs(
     assert kept is not None
     stops = [f"{stop:g}" for stop in SLIDER_STOPS]
     for question in kept.compiled().questions:
-        spent = kept.own_epsilon(kept.question(question.id))
-        assert planner.margin_at(question, 20000) <= 0.04, question.id
+        spent = kept.epsilon_of(kept.question(question.id))
+        assert margin_at(question, 20000) <= 0.04, question.id
         # Where channels have to be computed those at hand are taken: the next lower one would not do.
         lower = stops[stops.index(spent) - 1] if spent in stops[1:] else f"{0.98 * float(spent):.6f}"
-        less = draft.spending({question.id: lower}).compiled()
+        less = draft.with_epsilons({question.id: lower}).compiled()
         (same,) = (one for one in less.questions if one.id == question.id)
-        assert planner.margin_at(same, 20000) > 0.04 or spent == stops[0], question.id
-    assert not kept.at_one_epsilon
+        assert margin_at(same, 20000) > 0.04 or spent == stops[0], question.id
+    assert not kept.has_one_epsilon
 
 
 @pytest.mark.long

@@ -18,7 +18,8 @@ from hushpoll_server.config import Config
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.drafts.draft import Draft
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.charts import margin_curve
+from hushpoll_server.workspace.privacy.question_plan import QuestionPlan, question_plans
 
 from tests.server.accounts_kit import OR_POLL, QUESTION, make_draft, submit
 from tests.serving import make_ready
@@ -65,12 +66,10 @@ def test_bounds_on_the_screen_are_rounded_up_and_promises_down(owner: FlaskClien
     assert exact <= float(named) < exact + 0.1
     # 81.757 of 100 at epsilon 1.5: the number that respondents read, who get "about 82".
     own = {**QUESTION, "mechanism": {"name": "warner", "epsilon": "1.5"}}
-    plans = planner.question_plans(
-        draft, Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [own]}), 1000
-    )
+    plans = question_plans(draft, Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [own]}), 1000)
     assert plans[0].texts()["recorded"] == "about 82 of 100"
     page = owner.get(f"/drafts/{draft.id}/privacy").text
-    assert "at most 2.72-fold" in page  # e is 2.71828...: 2.7 would be too little
+    assert "by a factor of at most 2.72" in page  # e is 2.71828...: 2.7 would be too little
 
 
 def test_the_reference_values_of_the_design_are_shown(owner: FlaskClient, store: Store) -> None:
@@ -178,8 +177,8 @@ def test_figures_that_cannot_be_are_refused_beside_their_field(
 
 def test_the_curve_falls_and_carries_its_point() -> None:
     question = Survey.from_draft({**documents.blank("T"), "questions": [QUESTION]}).questions[0]
-    one = planner.QuestionPlan(question, 1, True, plan(question.mechanism, n=1000), 1.0, (1799, 4996))
-    curve = planner.curve(one, 1000, 0.05)
+    one = QuestionPlan(question, 1, True, plan(question.mechanism, n=1000), 1.0, (1799, 4996))
+    curve = margin_curve(one, 1000, 0.05)
     assert curve is not None
     assert curve.point is not None
     spots = [tuple(map(float, part.split())) for part in curve.line.removeprefix("M").split(" L")]

@@ -201,7 +201,7 @@ def test_the_page_says_from_how_many_reports_on_there_are_estimates(
     """An open survey counts its reports when twice the minimum wait; 50 alone show nothing."""
     survey = make_published(store)
     page = f"/surveys/{survey.hash}"
-    told = "Estimates appear when 100 reports have come, or when you close the survey with 50 or more."
+    told = "Estimates appear when 100 reports have arrived, or when you close the survey with 50 or more."
     assert told in owner.get(page).text
     lines = b"\n".join(Report.new(survey, [1]).to_bytes() for _ in range(60))
     assert post_batch(place[0].test_client(), survey, lines).status_code == 201
@@ -292,11 +292,11 @@ def test_closing_now_at_a_date_and_at_a_number(owner: FlaskClient, store: Store)
         refused = submit(owner, f"{page}/closing", page, **fields)
         assert refused.status_code == 422, fields
         assert f'id="{field}-error"' in refused.text
-    assert "only whoever runs the server can open it again" in owner.get(f"{page}/close").text
+    assert "only the operator of the server can reopen it" in owner.get(f"{page}/close").text
     submit(owner, f"{page}/close")
     assert not store.state(survey.hash).is_open  # type: ignore[union-attr]
     closed = owner.get(page).text
-    assert "No report is taken any more" in closed
+    assert "takes no more reports" in closed
     assert "Hand it out" not in closed
     with pytest.raises(HushpollError):
         closing.plan(store, survey.hash)
@@ -340,7 +340,7 @@ def test_a_decoys_share_is_taken_from_another_surveys_estimate(
 
         g.user = next(one for one in accounts.all_users(store) if one.name == "owner")
         from hushpoll_analysis import estimate
-        from hushpoll_analysis.data.files import tally
+        from hushpoll_analysis.sample.files import tally
 
         tallied = tally(source, store.record_parts(source.hash)).counts["q1"]
         found = estimate(tallied, source.questions[0].mechanism)["Yes"]

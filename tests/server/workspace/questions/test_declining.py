@@ -50,7 +50,7 @@ def test_one_tick_offers_it_everywhere_it_can_be_and_one_undo_takes_it_back(
     for name in ("scale", "coins", "moon", "o", "b1", "b2"):
         assert after[name] == before[name], name
     told = owner.get(answer.location).text
-    assert "Question 5 stays as it was" in told
+    assert "Question 5 is unchanged" in told
     found = storage.find(store, draft.id)
     assert found is not None
     compiled = {one.id: one for one in found.compiled().questions}

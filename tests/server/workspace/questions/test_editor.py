@@ -21,7 +21,7 @@ from hushpoll_server.workspace import kinds, mechanisms
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.drafts.draft import StaleDraft
 from hushpoll_server.workspace.kinds import EDITORS
-from hushpoll_server.workspace.privacy import planner
+from hushpoll_server.workspace.privacy.question_plan import margin_at
 from hushpoll_server.workspace.survey_list.survey_templates import TEMPLATES
 
 from tests.server.accounts_kit import again, make_draft, submit, token_of
@@ -65,7 +65,7 @@ def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
     survey = draft.survey()
     assert survey.epsilon_total < 5, "no template starts with a warning"
     for question in survey.questions:
-        assert planner.margin_at(question, draft.expected_n) <= draft.margin, question.id
+        assert margin_at(question, draft.expected_n) <= draft.margin, question.id
     assert all(draft.follows_slider(question) for question in draft.questions)
     assert owner.get(made.location).status_code == 200
     for word in ("anonymous", "lie", "fake"):

@@ -254,7 +254,8 @@ def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
     assert "Typed?" in page.text
     assert 'role="alert"' not in page.text
     points = re.search(
-        r'<div data-kinds="scale "([^>]*)>\s*<div class="field">\s*<label for="points"', page.text
+        r'<div data-inputs="points" data-kinds="scale "([^>]*)>\s*<div class="field">\s*<label for="points"',
+        page.text,
     )
     assert points
     assert "hidden" not in points[1]
@@ -365,7 +366,7 @@ def test_a_rule_is_picked_from_earlier_questions_and_comes_back_ticked(
     fields = {"kind": "choice", "text": "Why?", "options": "x\ny", "id": "why", "mechanism": ""}
     rule = {"after_question": "first", "after_answers": ["first:1", "decoyed:0"]}
     assert submit(owner, path, **fields, **rule).status_code == 302
-    assert again(store, draft).questions[3]["after"] == {"question": "first", "answers": ["Yes"]}
+    assert again(store, draft).document["questions"][3]["after"] == {"question": "first", "answers": ["Yes"]}
     page = owner.get(f"/drafts/{draft.id}/questions/why").text
     assert re.search(r'value="first:1" id="after-first-1" checked', page)
     assert not re.search(r'value="first:0" id="after-first-0" checked', page)
@@ -406,7 +407,10 @@ def test_rules_follow_a_question_s_new_name_and_its_options_new_words(
     draft = make_draft(store, "owner", choice, rule)
     typed = {"kind": "choice", "text": "F?", "options": "Yes\nNo", "id": "renamed", "mechanism": ""}
     assert submit(owner, f"/drafts/{draft.id}/questions/first", **typed).status_code == 302
-    assert again(store, draft).questions[1]["after"] == {"question": "renamed", "answers": ["Yes"]}
+    assert again(store, draft).document["questions"][1]["after"] == {
+        "question": "renamed",
+        "answers": ["Yes"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -439,15 +443,15 @@ def test_what_the_page_offers_by_itself_is_not_listed_twice(
     }
     draft = make_draft(store, "owner", {**ticks, "options": ["a", "b", option]})
     page = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
-    assert f"Question 1 lists “{option}”, which the page offers by itself." in page
+    assert f"Question 1 lists “{option}”, which the page adds automatically." in page
     draft = make_draft(store, "owner", ticks)
-    assert "offers by itself" not in owner.get(f"/drafts/{draft.id}/publish").text
+    assert "adds automatically" not in owner.get(f"/drafts/{draft.id}/publish").text
 
 
 def test_a_rule_costs_an_answer_and_the_checklist_says_so(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", FIRST, REASON)
     page = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
-    assert "Question 2 is asked only after “Yes” to question 1. “Does not apply” is one answer more" in page
+    assert "Question 2 is asked only after “Yes” to question 1. This adds the answer “Does not apply”" in page
 
 
 # Pairs of options -----------------------------------------------------------------------------------------------
@@ -469,7 +473,9 @@ def test_pairs_are_ticked_planned_and_published(store: Store, owner: FlaskClient
     assert re.search(r'<input[^>]*checked[^>]*name="pairs"', page)
     assert "Pairs need two options of each person and cost 1.2 times as many people." in html.unescape(page)
     # The slider finds the best number at every stop, never one.
-    assert [kept.at(stop).survey().questions[1].mechanism.parameters["ask"] for stop in ("0.5", "4")] == [
+    assert [
+        kept.with_slider_at(stop).survey().questions[1].mechanism.parameters["ask"] for stop in ("0.5", "4")
+    ] == [
         2,
         3,
     ]
@@ -485,10 +491,10 @@ def test_a_chosen_way_that_tells_no_pairs_is_refused_beside_its_field(
     add = f"/drafts/{draft.id}/questions/new"
     one = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "1"}, pairs="y")
     assert one.status_code == 422
-    assert shown_error(one.text, "ask") == "Error: Pairs need two options of each person: ask 2 or more."
+    assert shown_error(one.text, "ask") == "Error: Pairs need at least two options per person: ask 2 or more."
     none = submit(owner, add, **{**EIGHT, "mechanism": "padded", "at_most": "2", "epsilon": "2"}, pairs="y")
     assert none.status_code == 422
-    assert "tells no pairs of options" in html.unescape(none.text)
+    assert "cannot show pairs of options" in html.unescape(none.text)
     two = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "2"}, pairs="y")
     assert two.status_code == 302
     assert again(store, draft).questions[1]["mechanism"] == {"name": "sampled", "epsilon": "2", "ask": 2}

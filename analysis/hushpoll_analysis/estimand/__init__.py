@@ -1,0 +1,1 @@
+"""What is asked of a sample, one file per quantity."""

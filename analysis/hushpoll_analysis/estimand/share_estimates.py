@@ -1,0 +1,187 @@
+"""The result of `estimate`: the shares of one question, with what follows from the same counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hushpoll_analysis.arguments import one_or_more, whole_number
+from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.counts import finite_numbers, refuse_constant
+from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.estimand.constrained import ConstrainedEstimate, constrained_estimate
+from hushpoll_analysis.estimand.ratios import RatioEstimate, ratio_of
+from hushpoll_analysis.estimates import Estimate, EstimateTable, linear_estimate, with_interval
+from hushpoll_analysis.interval import Resampling
+from hushpoll_analysis.interval.listed import listed_interval
+from hushpoll_analysis.interval.quantity import Quantity, joint_covariance, quantity
+from hushpoll_analysis.sample.finite_population import finite_population
+
+if TYPE_CHECKING:
+    from hushpoll_client import Channel
+    from hushpoll_client.mechanism import Mechanism
+
+__all__ = ["ShareEstimates"]
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ShareEstimates(EstimateTable):
+    """Estimated shares of one question; made by `estimate`.
+
+    `estimates` has one entry per option, or only Yes for a yes/no question; `shares` has every option.
+    """
+
+    channel: Channel
+    counts: tuple[int, ...]
+    interval_requested: str
+    epsilon: float
+    epsilon_note: str
+    epsilon_conditional: float | None
+    solution: str
+    options: tuple[str, ...]
+    shares: Floats | None = field(repr=False, compare=False)
+    source: Channel | Mechanism = field(repr=False, compare=False)
+    view: ChannelView = field(repr=False, compare=False)
+    decoy: EstimatedDecoy | None = field(repr=False, compare=False)
+    resampling: Resampling = field(repr=False)
+    fraction: float = 0.0
+    """The fraction of a finite population that was asked; 0 for one without end."""
+
+    def functional(
+        self, target: npt.ArrayLike, label: str = "quantity", interval: str | None = None
+    ) -> Estimate:
+        """Estimate a.h, where `target` has one number a per option.
+
+        b.f with C b = a is unbiased; its variance is (sum b^2 f - (b.f)^2)/(n - 1). Shown values are clipped to the
+        smallest and largest possible a.h.
+
+        Parameters
+        ----------
+        target : array_like
+            One number per option: grid values for a mean, 1 and -1 for a difference, ones for a sum of shares.
+        label : str
+        interval : str, optional
+            Another method than the table's.
+        """
+        method = interval or self.interval_requested
+        quantity = self._quantity(target)
+        refuse_constant(quantity.target, label)
+        return linear_estimate(quantity, label, None, method, self.level, self.resampling)
+
+    def _quantity(self, target: npt.ArrayLike) -> Quantity:
+        numbers = finite_numbers(target, "functional")
+        view = self.view
+        if numbers.shape != (view.options,):
+            raise AnalysisError(
+                f"functional: {view.options} numbers expected, one per option, got {numbers.size}"
+            )
+        counts = np.asarray(self.counts, dtype=np.int64)
+        return finite_population(quantity(view, counts, numbers, self.shares, self.decoy), self.fraction)
+
+    def mean(self, values: npt.ArrayLike) -> Estimate:
+        """Return the mean of a number per option, such as the points of a scale."""
+        return self.functional(values, "mean")
+
+    def difference(self, first: str | int, second: str | int) -> Estimate:
+        """Return the share of one option minus the share of another."""
+        i, j = self._place(first), self._place(second)
+        return self.functional(
+            self.view.unit(i) - self.view.unit(j), f"{self.options[i]} - {self.options[j]}"
+        )
+
+    def gap(self, first: str | int, second: str | int) -> tuple[float, float]:
+        """Return the same difference and its standard error alone: an interval takes much longer."""
+        difference = self._quantity(self.view.unit(self._place(first)) - self.view.unit(self._place(second)))
+        return difference.estimate, difference.se
+
+    def share_of(self, chosen: Sequence[str | int]) -> Estimate:
+        """Return the share of several options together."""
+        positions = sorted({self._place(option) for option in one_or_more(chosen, "chosen")})
+        target = np.zeros(self.view.options)
+        target[positions] = 1.0
+        return self.functional(target, " + ".join(self.options[position] for position in positions))
+
+    def ratio(self, of: Sequence[str], among: Sequence[str]) -> RatioEstimate:
+        """Estimate the share of some answers among others, as in Yes among those who did not decline."""
+        return ratio_of(self, of, among)
+
+    def top(self, k: int = 10) -> tuple[Estimate, ...]:
+        """Return the k options with the largest estimates.
+
+        Their intervals hold together, whichever options these are.
+        """
+        counts = np.asarray(self.counts, dtype=np.int64)
+        shares = self.view.shares(counts / counts.sum())
+        order = [int(position) for position in np.argsort(-shares, kind="stable")[: whole_number(k, "k", 1)]]
+        largest = []
+        for position in order:
+            plain = quantity(self.view, counts, self.view.unit(position), shares, self.decoy)
+            quantity_here = finite_population(plain, self.fraction)
+            limits = listed_interval(quantity_here, self.view.options, len(order), self.level)
+            largest.append(with_interval(quantity_here, limits, self.options[position], None, self.level))
+        return tuple(largest)
+
+    def constrained(self) -> ConstrainedEstimate:
+        """Maximum likelihood shares: never negative, summing to one."""
+        return constrained_estimate(self.counts, self.source)
+
+    def possible_shares(self) -> Floats:
+        """Return the maximum likelihood shares: never negative, summing to one."""
+        return self.constrained().shares
+
+    def report_weights(self, option: str) -> Floats:
+        """Return the weights b of the possible reports: one report z moves the option's estimate by b_z/n."""
+        weights = self.view.solution(self.view.unit(self._place(option)))
+        return np.asarray(weights[self.view.possible])
+
+    def covariance(self) -> Floats:
+        """Covariance of the unbiased shares of all options, n - 1 in the denominator."""
+        if self.decoy is not None:
+            raise AnalysisError(
+                "covariance: the decoy's share was estimated", "the standard error has both parts"
+            )
+        weights = np.stack([self.view.solution(self.view.unit(k)) for k in range(self.view.options)])
+        frequencies = np.asarray(self.counts) / self.n
+        centred = weights - (weights @ frequencies)[:, None]
+        result: Floats = (centred * frequencies) @ centred.T / (self.n - 1)
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
+        return {
+            "mechanism": self.mechanism,
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "epsilon_note": self.epsilon_note,
+            "epsilon_conditional": self.epsilon_conditional,
+            "n": self.n,
+            "level": self.level,
+            "interval": self.interval,
+            "interval_requested": self.interval_requested,
+            "simultaneous": self.simultaneous,
+            "counts": list(self.counts),
+            "solution": self.solution,
+            "estimates": self._entries(),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the shares with matplotlib, from 0 to 1, and return the axes."""
+        axes = super().plot(axes)
+        axes.set_xlim(0, 1)
+        return axes
+
+    def _covariance(self) -> Floats:
+        rows = [self._quantity(self.view.unit(self._place(entry.option))) for entry in self.estimates]
+        return joint_covariance(rows, self.shares, self.fraction)
+
+    def _place(self, option: str | int) -> int:
+        position = self.options.index(option) if option in self.options else option
+        if not isinstance(position, int) or not 0 <= position < len(self.options):
+            raise AnalysisError(f"option: {option!r} is none of {', '.join(self.options)}")
+        return position

@@ -1,1 +1,0 @@
-"""Unequal chances of being asked: weights, strata, clusters, raking."""

@@ -1,1 +1,0 @@
-"""True shares from report counts, with intervals."""

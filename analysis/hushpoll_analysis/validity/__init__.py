@@ -1,0 +1,1 @@
+"""Careless, cheating and self-protective answers."""
