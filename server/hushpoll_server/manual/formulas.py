@@ -1,6 +1,7 @@
-r"""Formulas in the documentation: `$...$` and `$$...$$` in LaTeX become MathML, which browsers draw without a script.
+r"""Formulas in the documentation: LaTeX becomes MathML, which browsers draw without a script.
 
-A Markdown extension, used by the server's pages and by the site (mkdocs.yml names it).
+`$...$` and `$$...$$` in pages, and the role :math: of docstrings. A Markdown extension, used by the server's pages and by the
+site (mkdocs.yml names it).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 
 _INLINE = r"(?<![\w$\\])\$(?![\s$])([^$]+?)(?<!\s)\$(?!\w)"
+_ROLE = r":math:`([^`]+)`"
 _BLOCK = r"\$\$([^$]+)\$\$"
 
 
@@ -31,10 +33,11 @@ class Formula(InlineProcessor):  # type: ignore[misc]
 
 
 class Formulas(Extension):  # type: ignore[misc]
-    """Adds both kinds of formula, after code spans and before escapes."""
+    """Adds formulas to Markdown, after code spans and before escapes."""
 
     def extendMarkdown(self, md: Markdown) -> None:
-        """Register the patterns."""
+        """Register the patterns; the role goes before code spans."""
+        md.inlinePatterns.register(Formula(_ROLE, md, "inline"), "formula-role", 195)
         md.inlinePatterns.register(Formula(_BLOCK, md, "block"), "formula-block", 187)
         md.inlinePatterns.register(Formula(_INLINE, md, "inline"), "formula", 186)
 

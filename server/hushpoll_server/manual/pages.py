@@ -26,25 +26,36 @@ _HERE = Path(__file__).resolve()
 FOLDER = next(
     folder for folder in (_HERE.parent / "docs", _HERE.parents[3] / "docs") if (folder / "index.md").exists()
 )
-_LEFT_OUT = ("release",)  # for those who make the program
+_LEFT_OUT = ("architecture", "release")  # for contributors
 _TITLES: dict[str, LazyString | str] = {
     "index": later("Overview"),
-    "designers": later("For designers"),
+    "publish": later("Publish a survey"),
+    "results": later("Read results"),
+    "planning": later("Plan the number of people"),
+    "existing-data": later("Analyse existing data"),
+    "operators": later("Run a server"),
     "respondents": later("For respondents"),
-    "statisticians": later("For statisticians"),
+    "designers": later("Survey design"),
+    "estimates": later("Estimates"),
+    "tables": later("Tables and comparisons"),
+    "models": later("Models"),
+    "weights": later("Weights"),
+    "validity": later("Validity"),
     "tutorial": later("Tutorial"),
     "study": later("A worked study"),
-    "groups-and-rounds": later("Groups, made-up people, rounds"),
-    "uniform": later("The end of a range, four ways"),
-    "operators": later("For operators"),
+    "groups-and-rounds": later("Groups, synthetic people, rounds"),
     "scale": later("From a classroom to a census"),
-    "mathematics": later("Mathematics"),
-    "lecture-notes": later("From the lecture notes"),
-    "designs": later("The best channel"),
+    "references": later("References"),
+    "glossary": later("Glossary"),
+    "cli": later("Command line"),
     "protocol": later("Protocol"),
+    "mathematics": later("Mathematics"),
+    "designs": later("The best channel"),
     "threat-model": later("Threat model"),
     "assurance": later("Assurance"),
-    "cli": later("Command line"),
+    "lecture-notes": later("From the lecture notes"),
+    "lecture-notes-exercises": later("Checked claims"),
+    "lecture-notes-range": later("The end of a range, four ways"),
 }
 """Short titles, in the order in which pages are listed."""
 
