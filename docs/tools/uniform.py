@@ -12,7 +12,11 @@ import tempfile
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-PAGE, DATA, FIGURE = DOCS / "lecture-notes-range.md", DOCS / "data" / "uniform.json", DOCS / "images" / "uniform.svg"
+PAGE, DATA, FIGURE = (
+    DOCS / "lecture-notes-range.md",
+    DOCS / "data" / "uniform.json",
+    DOCS / "images" / "uniform.svg",
+)
 # Colour and dash: nobody needs to tell colours apart.
 LINES = {
     "plain_maximum": ("plain maximum", "#444444", "2 3"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import runpy
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -31,11 +32,9 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return lines[2:]
 
 
-def test_every_mechanism_has_its_row() -> None:
-    listed = [row[0].strip("`") for row in rows("mathematics.md", "## The mechanisms")]
-    assert set(listed) == set(MECHANISMS)
-    used = [name for name, mechanism in MECHANISMS.items() if mechanism.in_surveys]
-    assert set(listed[: len(used)]) == set(used), "the first rows are those that a survey may use"
+def test_the_page_of_mechanisms_is_current() -> None:
+    tool = runpy.run_path(str(DOCS / "tools" / "mechanisms.py"))
+    assert tool["page"]() == tool["PAGE"].read_text("utf-8"), "run: python docs/tools/mechanisms.py"
 
 
 def test_every_setting_of_the_server_is_documented() -> None:
@@ -130,7 +129,6 @@ def test_the_version_is_in_one_place_and_the_citation_agrees() -> None:
     assert cited[1] == settings["tool"]["hatch"]["version"]["fallback-version"]
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
     assert re.search(r"^## \[(Unreleased|\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
-
 
 
 def test_make_targets_that_pages_name_exist() -> None:

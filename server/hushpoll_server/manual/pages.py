@@ -47,6 +47,7 @@ _TITLES: dict[str, LazyString | str] = {
     "scale": later("From a classroom to a census"),
     "references": later("References"),
     "glossary": later("Glossary"),
+    "mechanisms": later("Mechanisms"),
     "cli": later("Command line"),
     "protocol": later("Protocol"),
     "mathematics": later("Mathematics"),
@@ -75,7 +76,8 @@ _EXTENSIONS = ["tables", "fenced_code", "toc", "sane_lists", "hushpoll_server.ma
 _FENCE_TITLE = re.compile(r'^(```\w*) title="([^"]*)"$', re.M)
 _LINK = re.compile(r'href="(?:\./)?([\w-]+)\.md(#[^"]*)?"')
 _IMAGE = re.compile(r'src="images/([^"]*)"')
-_OUTSIDE = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>', re.S)
+# Pages that only the site has: of the repository, and those made from docstrings.
+_OUTSIDE = re.compile(r'<a href="(?:\.\./|api/|decisions/)[^"]*">(.*?)</a>', re.S)
 _STYLE = re.compile(r' style="text-align: \w+;"')
 _SUFFIXES = {".png": "image/png", ".svg": "image/svg+xml"}
 
