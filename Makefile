@@ -44,8 +44,9 @@ test: $(VENV)/.test  ## Run all tests; installs Chromium, PostgreSQL and nginx t
 	$(BIN)/python -m pytest $(SPREAD) $(TESTS)
 
 QUICK := tests/client tests/test_architecture.py tests/test_errors.py tests/test_one_place.py \
-         $(addprefix tests/analysis/test_,estimate_golden.py intervals_golden.py reporting.py rooms.py texts.py) \
-         $(addprefix tests/server/test_,api.py headers.py respond.py store.py) \
+         $(addprefix tests/analysis/,estimand/test_shares_golden.py interval/test_registry_golden.py results/test_survey.py \
+         test_layers.py results/test_texts.py) \
+         $(addprefix tests/server/,collect/test_api.py test_security.py respond/test_page.py store/test_surveys.py) \
          $(addprefix tests/server/workspace/,questions/test_editor.py publishing/test_publishing.py)
 
 quick: $(VENV)/.test  ## Run what a change breaks most often, in under a minute: no browser, no PostgreSQL, no simulation
@@ -63,7 +64,7 @@ test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, 
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long $(TESTS)
 
 # What `make test` leaves out. Coverage by simulation takes as long as all of this: `make prove-analysis`.
-ELSEWHERE := tests/analysis/test_scale.py tests/analysis/test_packages.py
+ELSEWHERE := tests/analysis/sample/test_engines.py tests/analysis/results/test_packages.py
 
 prove: $(VENV)/.spark  ## Run promises at their full size: the long tests, other engines, R, Spark, and the harnesses of tests/prove
 	@sh tests/install-system.sh Rscript:r-base-core strace debootstrap ip:iproute2 nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)

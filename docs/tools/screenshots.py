@@ -1,9 +1,10 @@
 """Take the pictures of the docs from the running program: `python docs/tools/screenshots.py [--check]`.
 
 A server starts with an empty folder; the demo survey's bounded questions are published; a draft is made of the first
-template; seeded reports go in through the batch API; the survey is closed, because before that a random part of them waits and the figures would differ from
-one run to the next; Chromium looks at the pages. Pixels differ between machines, so `--check` compares what the pages
-consist of: their elements and words, digits masked, as noted in docs/images/manifest.json when they were taken.
+template; seeded reports go in through the batch API. The survey is closed before its results are taken, because until
+then a random part of the reports waits and the figures would differ from one run to the next. Pixels differ between
+machines, so `--check` compares what the pages consist of: their elements and words, digits masked, as noted in
+docs/images/manifest.json when they were taken.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Draw the figure of docs/lecture-notes-range.md from what the page's own blocks compute: `python docs/tools/uniform.py [--check]`.
+"""Draw the figure of docs/lecture-notes-range.md: `python docs/tools/uniform.py [--check]`.
 
-The numbers are kept in docs/data/uniform.json; a test runs the page and compares.
+Its numbers are what the page's blocks compute, stored in docs/data/uniform.json; a test runs the page and compares.
 """
 
 from __future__ import annotations

@@ -363,11 +363,12 @@ def test_an_unknown_code_is_refused_before_anything_is_typed(page: Page, page_se
     page.locator("summary", has_text="Clear this device").click()
     page.get_by_role("button", name="Clear this device").click()
     expect(page.get_by_role("button", name="Start")).to_be_visible()
-    for used in ("unknown", "a?b#c"):
+    unknown, too_short = "unknown here, or it has been used", "This link is incomplete"
+    for bad_code, message in (("x" * 20, unknown), ("a?b#c" * 4, unknown), (code[:12], too_short)):
         page.goto("about:blank")
-        open_page(page, f"{link}.{used}")
+        open_page(page, f"{link}.{bad_code}")
         heading(page, "This survey cannot be answered here")
-        expect(page.locator(".notice").first).to_contain_text("unknown here, or it has been used")
+        expect(page.locator(".notice").first).to_contain_text(message)
         assert page.get_by_role("button").count() == 0
     assert len(posts.bodies) == 1
 

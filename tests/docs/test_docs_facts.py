@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from hushpoll_analysis import plan
 from hushpoll_client.formatting import factor_text
-from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.config import Config
 
 from tests.docs.blocks import PAGES, ROOT
@@ -147,12 +146,12 @@ def test_words_that_promise_too_much_are_not_used(page: Path) -> None:
 
 def test_odds_for_paper_are_those_that_the_editor_offers() -> None:
     from hushpoll_client import Survey
-    from hushpoll_server.workspace.paper.conversion import points_of, tools_of
+    from hushpoll_server.workspace.paper.conversion import paper_odds_of, tools_of
 
     question = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 1}}
     survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [question]})
     offered = []
-    for point in points_of(survey.questions[0]):
+    for point in paper_odds_of(survey.questions[0]):
         how = point.mechanism.by_hand()
         assert how is not None
         unchanged, epsilon = re.findall(r"(\d+ of 100) recorded as chosen, epsilon (\S+)", point.label)[0]

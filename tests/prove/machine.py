@@ -68,6 +68,8 @@ KINDS = (
     "crash",
     "kill",
 )
+# A survey is created, published and answered: with fewer kinds of steps nothing was tried.
+FEWEST_KINDS = 3
 
 
 @dataclass
@@ -386,8 +388,8 @@ def live(
     )
     taken_steps: Counter[str] = machine.steps  # type: ignore[attr-defined]
     steps_per_life = min(50, steps)
-    # A life may end early: go on until there are enough.
-    while taken_steps.total() < steps:
+    # A life may end early, and Hypothesis may draw a life of one kind of step: go on until there are enough of each.
+    while taken_steps.total() < steps or len(taken_steps) < FEWEST_KINDS:
         run_state_machine_as_test(  # type: ignore[no-untyped-call]
             machine,
             settings=settings(

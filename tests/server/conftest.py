@@ -73,7 +73,7 @@ def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def cheap_passwords() -> Iterator[None]:
-    """Hash passwords by argon2id at its lowest cost; `test_passwords.py` tests the cost that the server uses.
+    """Hash passwords by argon2id at its lowest cost; `people/test_passwords.py` tests the cost that the server uses.
 
     Refused sign-ins take a whole number of milliseconds instead of quarters of a second.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,28 +9,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from hushpoll_client.survey import Question
-from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.means import mean_of
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.interval import AUTO, quantity_method
-from hushpoll_analysis.interval.mover import Mover, difference_limits
 from hushpoll_analysis.sample.columns import Codes, Mechanisms, Variable, read_variable
 from hushpoll_analysis.sample.design_keywords import SampleKeys
 from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
 from hushpoll_analysis.sample.option_columns import with_options
 from hushpoll_analysis.sample.weighted import Everybody
 
-from .cells import FAINT
 from .means import (
-    GroupMean,
-    GroupMeanDifference,
+    ExactGroupMeans,
     MeanComparison,
-    faint_group,
+    RatioGroupMeans,
+    Within,
+    faint_groups,
     mean_comparison,
-    small_group,
 )
 
 __all__ = ["compare_design_means"]
@@ -72,124 +68,64 @@ def compare_design_means(
         frame, question.mechanism, question.id, SampleKeys(**keys), level, rounding
     )
     values = np.array([float(value) for value in question.answers.values or ()])
-    kind = _RandomizedGroups if groups.randomized else _ExactGroups
+    make = _randomized_groups if groups.randomized else _exact_groups
 
-    def within(each_level: float) -> _RandomizedGroups | _ExactGroups:
-        return kind(replace(sample_of_outcome, level=each_level), groups, codes, values)
+    def within(each_level: float) -> Within:
+        return make(replace(sample_of_outcome, level=each_level), groups, codes, values)
 
     return mean_comparison(within, groups, level, reference, simultaneous)
 
 
-class _ExactGroups:
-    """Groups that each row names: each is a sample by itself, in which the others weigh nothing."""
+def _exact_groups(sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> ExactGroupMeans:
+    """Return the means of groups that each row names; in the sample of one, the others weigh nothing."""
+    design, numbers = sample.reports.design, sample.reports.values(values)
+    means: list[Estimate | None] = []
+    for g in range(len(groups.labels)):
+        chosen = codes == g
+        # All people of the group are asked: the fraction sampled of it is that of the whole population.
+        among = design.among(chosen, 1.0)
+        if not (among.total > 0.0 and among.effective_n > ONE):
+            means.append(None)
+            continue
+        reports = replace(sample.reports, design=among, whole=Everybody(design, chosen))
+        group_sample = replace(sample, reports=reports)
+        means.append(group_sample.plainly(mean_of(group_sample, values, sample.level, quantity_method(AUTO))))
 
-    def __init__(self, sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> None:
-        self.groups, self.design = groups, sample.reports.design
-        self.numbers, self.inside = sample.reports.values(values), codes
-        self.found: list[Estimate | None] = []
-        for g in range(len(groups.labels)):
-            chosen = codes == g
-            # All people of the group are asked: the fraction sampled of it is that of everybody.
-            among = self.design.among(chosen, 1.0)
-            if not (among.total > 0.0 and among.effective_n > ONE):
-                self.found.append(None)
-                continue
-            reports = replace(sample.reports, design=among, whole=Everybody(self.design, chosen))
-            group_sample = replace(sample, reports=reports)
-            self.found.append(
-                group_sample.plainly(mean_of(group_sample, values, sample.level, quantity_method(AUTO)))
-            )
-
-    def mean(self, g: int) -> GroupMean:
-        """Return the mean of one group."""
-        group_mean = self.found[g]
-        if group_mean is None:
-            return small_group(self.groups, g)
-        return GroupMean.of(self.groups.labels[g], group_mean)
-
-    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        """Return the mean of one group minus that of another."""
-        group_mean, other = self.found[g], self.found[base]
-        if group_mean is None or other is None:
-            return None
-        correlation = self._correlation(g, base, group_mean, other)
-        both = group_mean.se**2 + other.se**2 - 2.0 * correlation * group_mean.se * other.se
-        low, high = difference_limits(group_mean, other, correlation)
-        gap, se = group_mean.estimate - other.estimate, math.sqrt(max(both, 0.0))
-        return GroupMeanDifference(
-            group=self.groups.labels[g],
-            reference=self.groups.labels[base],
-            difference=gap,
-            se=se,
-            low=low,
-            high=high,
-            p_value=_p(gap, se, self.design.degrees_of_freedom),
-            interval=Mover.name,
-        )
-
-    def _correlation(self, g: int, base: int, group_mean: Estimate, other: Estimate) -> float:
-        """Return the correlation of two groups' means: people of both are in the same clusters and strata."""
-        if not (group_mean.se > 0.0 and other.se > 0.0):
-            return 0.0
-        design = self.design
-        inside = np.stack([self.inside == g, self.inside == base], axis=1).astype(np.float64)
-        centred = self.numbers[:, None] - np.array([group_mean.estimate, other.estimate])
+    def correlation(g: int, base: int) -> float:
+        both = [mean for mean in (means[g], means[base]) if mean is not None]
+        inside = np.stack([codes == g, codes == base], axis=1).astype(np.float64)
+        centred = numbers[:, None] - np.array([mean.estimate for mean in both])
         covariance = design.covariance(inside * centred / design.mean(inside))[0, 1]
-        return float(np.clip(covariance / (group_mean.se * other.se), -1.0, 1.0))
+        return float(np.clip(covariance / (both[0].se * both[1].se), -1.0, 1.0))
+
+    return ExactGroupMeans(groups, means, correlation, design.degrees_of_freedom)
 
 
-class _RandomizedGroups:
-    """Groups that are estimated too: means are ratios, with one covariance matrix."""
-
-    def __init__(self, sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> None:
-        # Not made smaller by a finite population: the randomization of the groups would have to be added again.
-        design = sample.reports.design.without_population
-        if design.n < 2:
-            raise AnalysisError(f"a standard error needs at least 2 respondents, got {design.n}")
-        self.groups, self.freedom = groups, design.degrees_of_freedom
-        self.t = float(stats.t.isf((1.0 - sample.level) / 2.0, self.freedom))
-        numbers = sample.reports.values(values)[:, None]
-        members = groups.weights.T[codes]
-        slope, extra = np.zeros_like(members), 0.0
-        if groups.decoy is not None:
-            slope, extra = groups.decoy.slope.T[codes], groups.decoy.variance
-        self.sizes = design.mean(members)
-        variances = np.diag(design.covariance(members - self.sizes)) + design.mean(slope) ** 2 * extra
-        self.spread = np.sqrt(np.maximum(variances, 0.0))
-        self.faint = self.sizes < FAINT * self.spread
-        sizes = np.where(self.faint, 1.0, self.sizes)
-        self.means = design.mean(members * numbers) / sizes
-        moved = design.mean(slope * (numbers - self.means)) / sizes
-        self.covariance = design.covariance(members * (numbers - self.means) / sizes)
-        self.covariance += np.outer(moved, moved) * extra
-
-    def mean(self, g: int) -> GroupMean:
-        """Return the mean of one group."""
-        if self.faint[g]:
-            return faint_group(self.groups, g, float(self.sizes[g]), float(self.spread[g]))
-        value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
-        return GroupMean.symmetric(self.groups.labels[g], value, se, self.t * se, "t")
-
-    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        """Return the mean of one group minus that of another."""
-        if self.faint[g] or self.faint[base]:
-            return None
-        gap = float(self.means[g] - self.means[base])
-        both = self.covariance[g, g] + self.covariance[base, base] - 2.0 * self.covariance[g, base]
-        se = math.sqrt(max(float(both), 0.0))
-        return GroupMeanDifference(
-            group=self.groups.labels[g],
-            reference=self.groups.labels[base],
-            difference=gap,
-            se=se,
-            low=gap - self.t * se,
-            high=gap + self.t * se,
-            p_value=_p(gap, se, self.freedom),
-            interval="t",
-        )
-
-
-def _p(difference: float, se: float, freedom: int) -> float:
-    if se > 0.0:
-        return 2.0 * float(stats.t.sf(abs(difference) / se, freedom))
-    return math.nan
+def _randomized_groups(
+    sample: DesignSample, groups: Variable, codes: Codes, values: Floats
+) -> RatioGroupMeans:
+    # Not made smaller by a finite population: the randomization of the groups would have to be added again.
+    design = sample.reports.design.without_population
+    if design.n < 2:
+        raise AnalysisError(f"a standard error needs at least 2 respondents, got {design.n}")
+    numbers = sample.reports.values(values)[:, None]
+    members = groups.weights.T[codes]
+    slope, extra = np.zeros_like(members), 0.0
+    if groups.decoy is not None:
+        slope, extra = groups.decoy.slope.T[codes], groups.decoy.variance
+    sizes = design.mean(members)
+    variances = np.diag(design.covariance(members - sizes)) + design.mean(slope) ** 2 * extra
+    errors = np.sqrt(np.maximum(variances, 0.0))
+    clear_sizes = np.where(faint_groups(sizes, errors), 1.0, sizes)
+    means = design.mean(members * numbers) / clear_sizes
+    moved = design.mean(slope * (numbers - means)) / clear_sizes
+    covariance = design.covariance(members * (numbers - means) / clear_sizes)
+    return RatioGroupMeans(
+        groups=groups,
+        sizes=sizes,
+        size_errors=errors,
+        means=means,
+        covariance=covariance + np.outer(moved, moved) * extra,
+        level=sample.level,
+        freedom=design.degrees_of_freedom,
+    )

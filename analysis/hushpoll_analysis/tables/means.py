@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from hushpoll_client.messages import msg
 from scipy import stats
 
 from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
-from hushpoll_analysis.estimand.means import MeanDifference, mean_difference, mean_of
+from hushpoll_analysis.estimand.means import MeanDifference, mean_of
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate
+from hushpoll_analysis.interval import joint_method
+from hushpoll_analysis.interval.mover import Mover, difference_limits
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import Variable
@@ -32,13 +36,15 @@ if TYPE_CHECKING:
     from hushpoll_client.survey import Question
 
 __all__ = [
+    "ExactGroupMeans",
     "GroupMean",
     "GroupMeanDifference",
     "MeanComparison",
+    "RatioGroupMeans",
+    "Within",
     "compare_means",
-    "faint_group",
+    "faint_groups",
     "mean_comparison",
-    "small_group",
     "tells_shares",
 ]
 
@@ -164,8 +170,8 @@ def compare_means(
 
     def within(each_level: float) -> Within:
         if groups.randomized:
-            return _Randomized(table, groups, outcome, finite_numbers(values, "values"), each_level)
-        return _Exact(table, groups, outcome, values, each_level, rounding)
+            return _randomized_groups(table, groups, outcome, finite_numbers(values, "values"), each_level)
+        return _exact_groups(table, groups, outcome, values, each_level, rounding)
 
     return mean_comparison(within, groups, level, reference, simultaneous)
 
@@ -178,6 +184,123 @@ class Within(Protocol):
 
     def difference(self, g: int, base: int) -> GroupMeanDifference | None:
         """Return the mean of one group minus that of another; None where one of them has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactGroupMeans:
+    """Means of groups that each row names: each group is a sample by itself.
+
+    A difference is built from the limits of both means (MOVER). `correlation` is that of two groups' means: 0 in a
+    simple random sample; under a design people of both can be in the same clusters and strata, and intervals have
+    `freedom` degrees of freedom.
+    """
+
+    groups: Variable
+    means: Sequence[Estimate | None]
+    correlation: Callable[[int, int], float] | None = None
+    freedom: int | None = None
+
+    def mean(self, g: int) -> GroupMean:
+        """Return the mean of one group."""
+        mean, label = self.means[g], self.groups.labels[g]
+        if mean is None:
+            return GroupMean.missing(label, f"{self.groups.name} = {label}: {TOO_FEW}")
+        return GroupMean.of(label, mean)
+
+    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
+        """Return the mean of one group minus that of another."""
+        mean, other = self.means[g], self.means[base]
+        if mean is None or other is None:
+            return None
+        correlation, interval = 0.0, Mover.name
+        if self.correlation is None:
+            interval = joint_method([mean.interval, other.interval]).name
+        elif mean.se > 0.0 and other.se > 0.0:
+            correlation = self.correlation(g, base)
+        low, high = difference_limits(mean, other, correlation)
+        variance = mean.se**2 + other.se**2 - 2.0 * correlation * mean.se * other.se
+        difference, se = mean.estimate - other.estimate, math.sqrt(max(variance, 0.0))
+        return GroupMeanDifference(
+            group=self.groups.labels[g],
+            reference=self.groups.labels[base],
+            difference=difference,
+            se=se,
+            low=low,
+            high=high,
+            p_value=_p_value(difference, se, self.freedom),
+            interval=interval,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RatioGroupMeans:
+    """Means of groups that are estimated too: ratios with one covariance matrix, and normal intervals or those of t."""
+
+    groups: Variable
+    sizes: Floats
+    """The estimated share of each group."""
+    size_errors: Floats
+    means: Floats
+    covariance: Floats
+    level: float
+    freedom: int | None = None
+
+    @property
+    def faint(self) -> npt.NDArray[np.bool_]:
+        """Whether it is not clear that there is anyone in a group."""
+        return faint_groups(self.sizes, self.size_errors)
+
+    @property
+    def interval(self) -> str:
+        """The name of the interval's method."""
+        return Wald.name if self.freedom is None else "t"
+
+    @cached_property
+    def quantile(self) -> float:
+        """How many standard errors an interval has on either side."""
+        tail = (1.0 - self.level) / 2.0
+        if self.freedom is None:
+            return float(stats.norm.isf(tail))
+        return float(stats.t.isf(tail, self.freedom))
+
+    def mean(self, g: int) -> GroupMean:
+        """Return the mean of one group."""
+        label = self.groups.labels[g]
+        if self.faint[g]:
+            words = msg(
+                "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
+                "{error:.3f}), so no mean within it can be given",
+                name=self.groups.name,
+                label=label,
+                size=float(self.sizes[g]),
+                error=float(self.size_errors[g]),
+            )
+            return GroupMean.missing(label, words)
+        se = math.sqrt(max(float(self.covariance[g, g]), 0.0))
+        return GroupMean.symmetric(label, float(self.means[g]), se, self.quantile * se, self.interval)
+
+    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
+        """Return the mean of one group minus that of another."""
+        if self.faint[g] or self.faint[base]:
+            return None
+        difference = float(self.means[g] - self.means[base])
+        variance = self.covariance[g, g] + self.covariance[base, base] - 2.0 * self.covariance[g, base]
+        se = math.sqrt(max(float(variance), 0.0))
+        return GroupMeanDifference(
+            group=self.groups.labels[g],
+            reference=self.groups.labels[base],
+            difference=difference,
+            se=se,
+            low=difference - self.quantile * se,
+            high=difference + self.quantile * se,
+            p_value=_p_value(difference, se, self.freedom),
+            interval=self.interval,
+        )
+
+
+def faint_groups(sizes: Floats, errors: Floats) -> npt.NDArray[np.bool_]:
+    """Return which groups have a share that is not clear of 0."""
+    return np.asarray(sizes < FAINT * errors)
 
 
 def mean_comparison(
@@ -203,118 +326,48 @@ def mean_comparison(
     )
 
 
-def small_group(groups: Variable, g: int) -> GroupMean:
-    """Return a group that has too few people for a mean."""
-    label = groups.labels[g]
-    return GroupMean.missing(label, f"{groups.name} = {label}: {TOO_FEW}")
+def _exact_groups(
+    table: Floats, groups: Variable, outcome: Channel | Mechanism, values: Any, level: float, rounding: float
+) -> ExactGroupMeans:
+    means: list[Estimate | None] = []
+    design = sampler(analysis_channel(outcome))
+    for row in np.rint(table).astype(np.int64):
+        mean = None
+        if design.total(row) >= 2:
+            mean = mean_of(read_sample(row, outcome), values, level, rounding=rounding)
+        means.append(mean)
+    return ExactGroupMeans(groups, means)
 
 
-def faint_group(groups: Variable, g: int, size: float, error: float) -> GroupMean:
-    """Return a randomized group of which it is not clear that there is anybody in it."""
-    label = groups.labels[g]
-    words = msg(
-        "{name} = {label}: the group's estimated share {size:.3f} is not clear of zero (standard error "
-        "{error:.3f}), so no mean within it can be given",
-        name=groups.name,
-        label=label,
-        size=size,
-        error=error,
+def _randomized_groups(
+    table: Floats, groups: Variable, outcome: Channel | Mechanism, values: Floats, level: float
+) -> RatioGroupMeans:
+    n, margin, weighted, squared = _moments(table, outcome, values)
+    if n < 2:
+        raise AnalysisError(f"a standard error needs at least 2 respondents, got {n:.0f}")
+    members = groups.weights
+    slope, extra = np.zeros_like(members), 0.0
+    if groups.decoy is not None:
+        slope, extra = groups.decoy.slope, groups.decoy.variance
+    sizes = members @ margin
+    variances = (members**2 @ margin - sizes**2) / (n - 1) + (slope @ margin) ** 2 * extra
+    errors = np.sqrt(np.maximum(variances, 0.0))
+    clear_sizes = np.where(faint_groups(sizes, errors), np.nan, sizes)
+    means = members @ weighted / clear_sizes
+    moved = (slope @ weighted - means * (slope @ margin)) / clear_sizes
+    # The mean of b_g (b - m_g) b_h (b - m_h) over the reports, report by report of the groups.
+    ratio, centre = members / clear_sizes[:, None], means[:, None]
+    crossed = (ratio * squared) @ ratio.T + centre * ((ratio * margin) @ ratio.T) * centre.T
+    mixed = (ratio * weighted) @ ratio.T
+    covariance = (crossed - centre * mixed - mixed * centre.T) / (n - 1)
+    return RatioGroupMeans(
+        groups=groups,
+        sizes=sizes,
+        size_errors=errors,
+        means=means,
+        covariance=covariance + np.outer(moved, moved) * extra,
+        level=level,
     )
-    return GroupMean.missing(label, words)
-
-
-class _Exact:
-    """Groups that each row names: each has a separate mean."""
-
-    def __init__(
-        self,
-        table: Floats,
-        groups: Variable,
-        outcome: Channel | Mechanism,
-        values: Any,
-        level: float,
-        rounding: float,
-    ) -> None:
-        self.groups = groups
-        self.found: list[Estimate | None] = []
-        design = sampler(analysis_channel(outcome))
-        for row in np.rint(table).astype(np.int64):
-            enough = design.total(row) >= 2
-            sample = None
-            if enough:
-                sample = read_sample(row, outcome)
-            self.found.append(None if sample is None else mean_of(sample, values, level, rounding=rounding))
-
-    def mean(self, g: int) -> GroupMean:
-        mean = self.found[g]
-        if mean is None:
-            return small_group(self.groups, g)
-        return GroupMean.of(self.groups.labels[g], mean)
-
-    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        group_mean, other = self.found[g], self.found[base]
-        if group_mean is None or other is None:
-            return None
-        gap = mean_difference(group_mean, other)
-        return GroupMeanDifference(
-            group=self.groups.labels[g],
-            reference=self.groups.labels[base],
-            p_value=_p(gap.difference, gap.se),
-            **vars(gap),
-        )
-
-
-class _Randomized:
-    """Groups that are estimated too: means are ratios, with one covariance matrix."""
-
-    def __init__(
-        self, table: Floats, groups: Variable, outcome: Channel | Mechanism, values: Floats, level: float
-    ) -> None:
-        n, margin, weighted, squared = _moments(table, outcome, values)
-        if n < 2:
-            raise AnalysisError(f"a standard error needs at least 2 respondents, got {n:.0f}")
-        self.groups = groups
-        self.z = float(stats.norm.isf((1.0 - level) / 2.0))
-        members = groups.weights
-        slope, extra = np.zeros_like(members), 0.0
-        if groups.decoy is not None:
-            slope, extra = groups.decoy.slope, groups.decoy.variance
-        self.sizes = members @ margin
-        variances = (members**2 @ margin - self.sizes**2) / (n - 1) + (slope @ margin) ** 2 * extra
-        self.spread = np.sqrt(np.maximum(variances, 0.0))
-        self.faint = self.sizes < FAINT * self.spread
-        sizes = np.where(self.faint, np.nan, self.sizes)
-        self.means = members @ weighted / sizes
-        moved = (slope @ weighted - self.means * (slope @ margin)) / sizes
-        # The mean of b_g (b - m_g) b_h (b - m_h) over the reports, report by report of the groups.
-        ratio, centre = members / sizes[:, None], self.means[:, None]
-        crossed = (ratio * squared) @ ratio.T + centre * ((ratio * margin) @ ratio.T) * centre.T
-        mixed = (ratio * weighted) @ ratio.T
-        self.covariance = (crossed - centre * mixed - mixed * centre.T) / (n - 1)
-        self.covariance += np.outer(moved, moved) * extra
-
-    def mean(self, g: int) -> GroupMean:
-        if self.faint[g]:
-            return faint_group(self.groups, g, float(self.sizes[g]), float(self.spread[g]))
-        value, se = float(self.means[g]), math.sqrt(max(float(self.covariance[g, g]), 0.0))
-        return GroupMean.symmetric(self.groups.labels[g], value, se, self.z * se, Wald.name)
-
-    def difference(self, g: int, base: int) -> GroupMeanDifference | None:
-        if self.faint[g] or self.faint[base]:
-            return None
-        gap = float(self.means[g] - self.means[base])
-        both = self.covariance[g, g] + self.covariance[base, base] - 2.0 * self.covariance[g, base]
-        se = math.sqrt(max(float(both), 0.0))
-        return GroupMeanDifference(
-            group=self.groups.labels[g],
-            reference=self.groups.labels[base],
-            difference=gap,
-            se=se,
-            low=gap - self.z * se,
-            high=gap + self.z * se,
-            p_value=_p(gap, se),
-            interval=Wald.name,
-        )
 
 
 def _moments(
@@ -335,10 +388,14 @@ def _moments(
     return n, margin, margin * (shares @ values), margin * (shares @ sets.moments(values))
 
 
-def _p(difference: float, se: float) -> float:
-    if se > 0.0:
-        return 2.0 * float(stats.norm.sf(abs(difference) / se))
-    return math.nan
+def _p_value(difference: float, se: float, freedom: int | None) -> float:
+    """Return the p-value of no difference, normal or that of t; nan without a standard error."""
+    if not se > 0.0:
+        return math.nan
+    statistic = abs(difference) / se
+    if freedom is None:
+        return 2.0 * float(stats.norm.sf(statistic))
+    return 2.0 * float(stats.t.sf(statistic, freedom))
 
 
 def tells_shares(question: Question) -> bool:

@@ -22,6 +22,7 @@ from .report import Report
 __all__ = ["check_invitation", "fetch_survey", "submit"]
 
 TIMEOUT = 30.0
+CODE_LENGTH = 20
 
 _KEPT = "the mixed report is kept on this machine; run the same command again to send it as it is"
 _REFUSED = {
@@ -67,6 +68,11 @@ def check_invitation(link: Link, survey: Survey, timeout: float = TIMEOUT) -> No
     if link.group is not None:
         value["group"] = link.group
     status, _, _ = _attempt(f"{link.document_url}/invitations/check", json.dumps(value).encode(), timeout)
+    if status == 403 and len(link.invitation) < CODE_LENGTH:
+        raise SubmitError(
+            "this link is incomplete: its invitation code is too short",
+            "copy the whole link; no report was sent",
+        )
     if status == 403:
         raise SubmitError(
             "this invitation is unknown here, or it has been used",

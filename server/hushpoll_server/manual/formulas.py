@@ -1,7 +1,7 @@
 r"""Formulas in the documentation: LaTeX becomes MathML, which browsers draw without a script.
 
-`$...$` and `$$...$$` in pages, and the role :math: of docstrings. A Markdown extension, used by the server's pages and by the
-site (mkdocs.yml names it).
+`$...$` and `$$...$$` in pages, and the role :math: of docstrings. A Markdown extension, used by the server's pages and
+by the site (mkdocs.yml names it).
 """
 
 from __future__ import annotations

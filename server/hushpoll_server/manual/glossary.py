@@ -27,7 +27,8 @@ TERMS = {
     "epsilon": Term(
         later("epsilon"),
         later(
-            "Epsilon limits what one report can give away: the smaller it is, the more often answers are changed at random."
+            "Epsilon limits what one report can give away: the smaller it is, the more often answers are changed"
+            " at random."
         ),
         "planning",
         "choosing-epsilon",
@@ -43,7 +44,8 @@ TERMS = {
     "margin": Term(
         later("margin"),
         later(
-            "The margin is how far the estimate is from the truth at most, in 95 of 100 surveys, because of sampling and randomization."
+            "The margin is how far the estimate is from the truth at most, in 95 of 100 surveys, because of sampling"
+            " and randomization."
         ),
         "planning",
         "reference-table",

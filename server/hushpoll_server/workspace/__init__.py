@@ -1,1 +1,1 @@
-"""Where designers write, plan, rehearse, publish and watch surveys."""
+"""The designer's workspace: pages to write, plan, rehearse, publish and monitor surveys."""

@@ -16,7 +16,7 @@ reader = role_required("designer", "analyst", "admin")
 
 
 def own_draft(draft_id: str) -> Draft:
-    """Return the draft of that id if it is the account's own (admins: anybody's); 404 otherwise, so as not to tell."""
+    """Return a draft of this account, for admins any draft; answer 404 for others, whether or not they exist."""
     draft = storage.find(get_store(), draft_id)
     if draft is None or (draft.owner != current_user.name and current_user.role != "admin"):
         abort(404, "there is no draft of yours at this address; see the list of surveys")

@@ -1,4 +1,4 @@
-"""Forms that save while they are typed into: the page gets the new revision, or what is wrong."""
+"""Forms that save while a designer types."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hushpoll_server.workspace.forms import RevisionForm
 _STALE = later("Not saved: changed in another tab. Load the page again.")
 
 
-def kept(changed: Draft, form: RevisionForm) -> dict[str, Any]:
-    """Save what a page sent by itself, and give what the page has to know."""
+def autosave(changed: Draft, form: RevisionForm) -> dict[str, Any]:
+    """Save a draft for a page that saves by itself; return the new revision, or that the page is out of date."""
     try:
         saved = storage.save(get_store(), changed, form.read_revision(), form.read_opened())
     except StaleDraft:
@@ -24,8 +24,8 @@ def kept(changed: Draft, form: RevisionForm) -> dict[str, Any]:
     return {"errors": {}, "revision": saved.revision}
 
 
-def errors_of(form: FlaskForm) -> dict[str, str]:
-    """Return what is wrong, by the ids of the fields."""
+def field_errors(form: FlaskForm) -> dict[str, str]:
+    """Return the error messages of a form by field id."""
     return {
         form[name].id: " ".join(map(str, messages)) for name, messages in form.errors.items() if name in form
     }

@@ -104,7 +104,7 @@ LARGEST_DROPPED = 64 << 20
 
 @bp.errorhandler(413)
 def _too_large(_: RequestEntityTooLarge) -> BaseResponse:
-    """Return how large a file may be; a browser shows the answer only once it has sent what it began to send."""
+    """Answer 413 after reading the rest of the request: a browser shows no answer before it has sent everything."""
     left = 0
     if current_user:
         left = min(request.content_length or 0, LARGEST_DROPPED)

@@ -66,13 +66,13 @@ def excluded_by_slider(name: str) -> set[str]:
 
 
 def what_it_reveals(question: Question) -> str:
-    """Return in one sentence what is not simply epsilon-private about a question; nothing for the others."""
+    """Return what a report reveals of a question without a finite epsilon; "" for other questions."""
     mechanism = question.mechanism
     if math.isfinite(mechanism.epsilon):
         if mechanism.has_decoy:
             return str(_COIN)
         return ""
-    given_away = _given_away(question)
+    given_away = _revealed(question)
     if mechanism.epsilon_conditional is None:
         return f"{given_away} " + _("Its privacy has no finite epsilon.")
     # A conditional figure never stands without its condition.
@@ -84,7 +84,7 @@ def what_it_reveals(question: Question) -> str:
     return f"{given_away} {bound}"
 
 
-def _given_away(question: Question) -> str:
+def _revealed(question: Question) -> str:
     facts = question.mechanism.facts
     if not facts:
         return _("Someone who knows a person's harmless answer can infer true answers from the report.")
@@ -122,9 +122,9 @@ def _read_mechanism(mechanism: Mapping[str, Any]) -> Fields:
 
 
 def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the question of a draft that the form's fields describe; whether it is sound is for the survey to say.
+    """Return the question that the form's fields describe; it is not checked.
 
-    `before` is the question as it was: a table that came with a document is carried over.
+    `before` is the question before the edit: a channel that came with it is kept while nothing else changes.
     """
     editor = EDITORS[fields["kind"]]
     question = {"id": fields["id"], "text": fields["text"].strip(), **editor.write(fields)}
@@ -135,12 +135,12 @@ def write_question(fields: Fields, slider: str, before: Mapping[str, Any] | None
         return {**question, "mechanism": before["mechanism"] | own_values, "channel": before["channel"]}
     written = {**question, "mechanism": _write_mechanism(name, fields, slider) | own_values}
     # A channel that somebody computed stays as long as nothing that it was computed for changes.
-    if before is not None and "channel" in before and _same(written, before):
+    if before is not None and "channel" in before and _is_same(written, before):
         written["channel"] = before["channel"]
     return written
 
 
-def _same(written: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+def _is_same(written: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     words = ("id", "text", "channel", "after")
     first, second = (
         {key: value for key, value in question.items() if key not in words} for question in (written, before)
@@ -156,7 +156,7 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
     mechanism: dict[str, Any] = {"name": name}
     for parameter in MECHANISMS[name].declared_parameters:
         if parameter.name in typed and parameter.name not in _DECOY:
-            mechanism[parameter.name] = _written(parameter, typed[parameter.name])
+            mechanism[parameter.name] = _parameter_value(parameter, typed[parameter.name])
     if "linked" in typed:
         mechanism["epsilon"] = slider
         for key in excluded_by_slider(name):
@@ -168,7 +168,7 @@ def _write_mechanism(name: str, fields: Fields, slider: str) -> dict[str, Any]:
     return mechanism
 
 
-def _written(parameter: Parameter, text: str) -> Any:
+def _parameter_value(parameter: Parameter, text: str) -> Any:
     read_number = decimals if parameter.shape.listed else decimal
     value = parameter.shape.from_text(read_number(text, (parameter.name,)))
     if parameter.name == "epsilon" or parameter.shape.integer:
@@ -179,7 +179,7 @@ def _written(parameter: Parameter, text: str) -> Any:
 
 
 def _share(text: Any) -> Any:
-    """Read 25% as the 0.25 that it means; any other text stays as typed and is refused next to its field."""
+    """Return 25% as 0.25; other text is returned unchanged, and the survey's check refuses it."""
     if not isinstance(text, str) or not text.endswith("%"):
         return text
     try:

@@ -12,8 +12,8 @@ from werkzeug.wrappers import Response as BaseResponse
 Page = str | BaseResponse | tuple[str, int]
 
 
-def pretty(document: dict[str, Any]) -> bytes:
-    """Write a document for people to read and keep."""
+def json_text(document: dict[str, Any]) -> bytes:
+    """Return a document as indented JSON."""
     return (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode()
 
 
@@ -23,7 +23,7 @@ def address() -> str:
     return str(config.public_url).rstrip("/") or request.host_url.rstrip("/")
 
 
-def address_of(path: str) -> str:
+def public_url(path: str) -> str:
     """Return the whole address of a path that `url_for` gave: the prefix of PUBLIC_URL is in it already."""
     return address().removesuffix(current_app.config["HUSHPOLL"].prefix) + path
 

@@ -1,4 +1,4 @@
-"""Words that come from elsewhere, as from the database, so that the catalogues have them too."""
+"""Words from the database that pages translate; listed here for the catalogues."""
 
 from __future__ import annotations
 

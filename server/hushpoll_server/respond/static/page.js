@@ -67,7 +67,7 @@ async function begin(notice) {
     return answer.status;
   };
   if (!isGroup(survey, link.group)) showFailure(msg("fail_group"));
-  else if (code && (await look().catch(() => 0)) === 403) showFailure(msg("code_spent"));
+  else if (code && (await look().catch(() => 0)) === 403) showFailure(msg(code.length < 20 ? "fail_cut" : "code_spent"));
   else showStart(notice);
 }
 

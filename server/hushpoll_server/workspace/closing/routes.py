@@ -36,7 +36,7 @@ def page_part(_survey: Survey, state: SurveyState) -> dict[str, Any]:
 
 
 def close_form(state: SurveyState) -> CloseForm:
-    """Return the closing form as the survey stands."""
+    """Return the closing form with the present plan of the survey."""
     if state.closes_at:
         when = "n"
     else:
@@ -47,7 +47,7 @@ def close_form(state: SurveyState) -> CloseForm:
 @bp.post("/surveys/<survey_hash>/retention")
 @designer
 def plan_deletion(survey_hash: str) -> Page:
-    """Set the day on which every report is deleted, or take it back."""
+    """Set or clear the day on which all reports are deleted."""
     editable_survey(survey_hash)
     form = DeleteForm()
     if form.validate_on_submit():
@@ -67,7 +67,7 @@ def plan_deletion(survey_hash: str) -> Page:
 @bp.post("/surveys/<survey_hash>/closing")
 @designer
 def schedule_closing(survey_hash: str) -> Page:
-    """Close after a day, or at a number of reports."""
+    """Set when the survey closes: after a day, at a number of reports, or by hand."""
     editable_survey(survey_hash)
     form = CloseForm()
     valid = form.validate_on_submit()
@@ -123,7 +123,7 @@ def _scheduled(form: CloseForm) -> str:
 @bp.route("/surveys/<survey_hash>/close", methods=["GET", "POST"])
 @designer
 def close_survey(survey_hash: str) -> Page:
-    """Ask, then close."""
+    """Confirm, then close a survey."""
     published = editable_survey(survey_hash)
     if request.method == "GET":
         count = get_store().count(survey_hash)

@@ -57,7 +57,7 @@ class Blocks(tuple[Block, ...], QuestionReferences):
         return type(self)(_spending(block, epsilons) for block in self)
 
     def index_after_move(self, question_id: str, by: int, order: Sequence[str]) -> int:
-        """Return where a question goes that moves up or down: a block stays together, others jump over it."""
+        """Return the new index of a question that moves; a block stays together, other questions jump over it."""
         index = order.index(question_id)
         target = min(max(index + by, 0), len(order) - 1)
         block, target_block = self.index_of(question_id), self.index_of(order[target])
@@ -85,14 +85,14 @@ class Blocks(tuple[Block, ...], QuestionReferences):
         return self._in_order(self, order)
 
     def copy(self, question_id: str, copy_id: str) -> Self:
-        """Put the copy into the question's block, after the question."""
+        """Add the copy to the question's block, after the question."""
         return type(self)(
             replace(block, questions=tuple(_with_copy(block.questions, question_id, copy_id)))
             for block in self
         )
 
     def remove(self, question_id: str, draft: Draft) -> Self:
-        """Take the question out of its block; a block with one question left is dissolved."""
+        """Remove the question from its block; a block with one question left is dissolved."""
         blocks = []
         for block in self:
             questions = tuple(name for name in block.questions if name != question_id)

@@ -8,7 +8,7 @@ from typing import Any
 from hushpoll_client import Question, Survey
 from hushpoll_client.fields import HIDDEN
 
-from hushpoll_server.workspace.drafts.translated_texts import compilable
+from hushpoll_server.workspace.drafts.translated_texts import without_unfinished_languages
 
 Document = dict[str, Any]
 UNTITLED = "Untitled survey"
@@ -19,7 +19,7 @@ def compiled(document: Document) -> Survey:
     """Compile a draft's document without unfinished languages; the analysis computes the channels."""
     from hushpoll_analysis.planning.draft_resolution import read_draft
 
-    return read_draft(compilable(document))
+    return read_draft(without_unfinished_languages(document))
 
 
 def blank(title: str = UNTITLED) -> Document:

@@ -269,7 +269,7 @@ class Draft:
         return replace(self, blocks=self.blocks.without(index))._with_mechanisms()
 
     def _with_mechanisms(self) -> Self:
-        """Let questions follow the slider that are no longer in a block."""
+        """Make questions that are no longer in a block follow the slider."""
 
         def with_mechanism(question: QuestionDocument) -> QuestionDocument:
             if "mechanism" in question or self.blocks.index_of(question["id"]) is not None:

@@ -1,4 +1,4 @@
-"""Addresses where people find help, as they are typed: one a line, a label and an address with a bar between."""
+"""Help addresses as text: one per line, a label and an address separated by a bar."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def help_text(help: Sequence[Mapping[str, Any]]) -> str:
-    """Write addresses one a line."""
+    """Return help addresses as text."""
     return "\n".join(f"{entry['label']} | {entry['url']}" for entry in help)
 
 
 def read_help_lines(text: str) -> list[dict[str, str]]:
-    """Read addresses, one a line; what has no bar is taken for an address, and the survey's own check looks at both."""
+    """Return the help addresses of a text; a line without a bar is both label and address."""
     entries = []
     for line in filter(str.strip, text.splitlines()):
         label, _, url = line.rpartition("|")

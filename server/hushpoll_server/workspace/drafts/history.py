@@ -1,7 +1,7 @@
-"""What a draft was like before its last changes, so that each can be undone.
+"""Earlier versions of drafts, for undo.
 
-A page that saves by itself is one change, however often it saved: what counts is how the draft was when the page
-was opened.
+A page that saves by itself is one change, however often it saved: what counts is how the draft was when the page was
+opened.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _STATE = ("title", "document", "expected_n", "margin", "epsilon", "linked", "bud
 _of = draft_versions.c.draft
 
 
-def keep(tx: Connection, before: Row[Any], opened: int | None = None) -> None:
-    """Keep a row of `drafts` that is about to change; not again where its page, `opened` at a revision, did already."""
+def record_version(tx: Connection, before: Row[Any], opened: int | None = None) -> None:
+    """Store a row of `drafts` before it changes; only once for a page that was `opened` at a revision."""
     newest = tx.execute(select(func.max(draft_versions.c.revision)).where(_of == before.id)).scalar()
     if opened is not None and newest is not None and newest >= opened:
         return
@@ -37,8 +37,8 @@ def keep(tx: Connection, before: Row[Any], opened: int | None = None) -> None:
         tx.execute(delete(draft_versions).where(_of == before.id, draft_versions.c.revision <= too_old[0]))
 
 
-def take(tx: Connection, draft_id: str) -> dict[str, Any] | None:
-    """Take the newest version out, as values of the columns of `drafts`; None where there is none."""
+def take_latest(tx: Connection, draft_id: str) -> dict[str, Any] | None:
+    """Delete and return the latest version as values of the columns of `drafts`; None if there is none."""
     query = select(draft_versions).where(_of == draft_id).order_by(draft_versions.c.revision.desc()).limit(1)
     row = tx.execute(query).one_or_none()
     if row is None:
@@ -49,13 +49,13 @@ def take(tx: Connection, draft_id: str) -> dict[str, Any] | None:
 
 
 def can_undo(store: Store, draft_id: str) -> bool:
-    """Return whether there is something to go back to."""
+    """Return whether the draft has an earlier version."""
     with store.read() as tx:
         return (
             tx.execute(select(draft_versions.c.revision).where(_of == draft_id).limit(1)).first() is not None
         )
 
 
-def forget(tx: Connection, draft_id: str) -> None:
-    """Let go of all versions of a draft that is deleted or published."""
+def delete_versions(tx: Connection, draft_id: str) -> None:
+    """Delete all versions of a draft."""
     tx.execute(delete(draft_versions).where(_of == draft_id))

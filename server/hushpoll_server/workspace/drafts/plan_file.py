@@ -14,12 +14,17 @@ from hushpoll_client.survey.translations import MAX_LANGUAGES, read_language
 
 from hushpoll_server.workspace.drafts.documents import Document
 from hushpoll_server.workspace.drafts.draft import LARGEST_N, Draft
-from hushpoll_server.workspace.drafts.translated_texts import compilable, text_at, unfinished, with_text
+from hushpoll_server.workspace.drafts.translated_texts import (
+    shaped_translation,
+    text_at,
+    unfinished,
+    without_unfinished_languages,
+)
 
 _KEYS = {"answers", "margin", "margins", "locks", "epsilon", "linked", "unfinished"}
 
 
-def with_plan(draft: Draft) -> Document:
+def document_with_plan(draft: Draft) -> Document:
     """Return the draft's document with its plan, as a file that can be imported again."""
     plan: Document = {"answers": draft.expected_n, "margin": draft.margin, "epsilon": draft.epsilon}
     more = {"margins": dict(draft.margins), "locks": dict(draft.locks), "linked": list(draft.linked)}
@@ -27,11 +32,11 @@ def with_plan(draft: Draft) -> Document:
     open_ones = {tag: draft.translations[tag] for tag in unfinished(draft.document)}
     more["unfinished"] = open_ones
     entries = {key: value for key, value in more.items() if value}
-    return {**compilable(draft.document), "plan": plan | entries}
+    return {**without_unfinished_languages(draft.document), "plan": plan | entries}
 
 
 def with_unfinished(document: Document, plan: Any) -> Document:
-    """Return an imported document with the languages that its plan keeps because they are not finished."""
+    """Return an imported document with the unfinished languages that are in its plan."""
     if isinstance(plan, Mapping):
         unfinished = plan.get("unfinished")
     else:
@@ -53,12 +58,12 @@ def with_unfinished(document: Document, plan: Any) -> Document:
     translations = {}
     for tag, texts in unfinished.items():
         read_language(tag, ("plan", "unfinished"))
-        translations[tag] = with_text(document, partial(text_at, texts))
+        translations[tag] = shaped_translation(document, partial(text_at, texts))
     return {**document, "translations": {**done, **translations}}
 
 
 def read_plan(entries: Any, questions: set[str]) -> dict[str, Any]:
-    """Read a plan as `storage.create` takes it; SurveyError says what is wrong. What is absent has its default."""
+    """Return a plan for `storage.create`; SurveyError if it is wrong. Missing entries have their defaults."""
     if entries is None:
         return {}
     if not isinstance(entries, Mapping) or set(entries) - _KEYS:

@@ -19,18 +19,18 @@ Fitting = Mapping[str, list[str]]
 
 
 def fitting(document: Document) -> dict[str, list[str]]:
-    """Take every translation of a document to fit its original."""
+    """Return the digests of all translations of a document."""
     return {tag: [pair for _, _, pair in _pairs(document, tag)] for tag in document.get("translations", {})}
 
 
 def outdated(document: Document, fitting: Fitting, tag: str) -> set[Path]:
-    """Return the places of a language whose original changed after they were translated; none where that is unknown."""
+    """Return the places of a language whose original changed after they were translated; none if that is unknown."""
     if tag not in fitting:
         return set()
     return {at for at, _, pair in _pairs(document, tag) if pair not in fitting[tag]}
 
 
-def rewritten(
+def updated(
     before: Document, after: Document, fitting: Fitting, tag: str, right: Collection[Path] = ()
 ) -> Fitting:
     """Return the digests after a language was edited; stale texts stay stale unless edited or confirmed (`right`)."""
@@ -42,7 +42,7 @@ def rewritten(
 def _pairs(document: Document, tag: str) -> Iterator[tuple[Path, str, str]]:
     """Yield place, translation and digest of every text that is translated."""
     texts = document.get("translations", {}).get(tag, {})
-    for at, original in translated_texts.pieces(document):
+    for at, original in translated_texts.texts_to_translate(document):
         if text := translated_texts.text_at(texts, at):
             pair = json.dumps([original, text]).encode()
             yield at, text, hashlib.sha256(pair).hexdigest()[:16]

@@ -66,8 +66,8 @@ def find(store: Store, draft_id: str) -> Draft | None:
     return _draft(row)
 
 
-def of_published(store: Store, survey_hash: str) -> Draft | None:
-    """Return the draft that became a published survey, where it was written here."""
+def find_published(store: Store, survey_hash: str) -> Draft | None:
+    """Return the draft that became a published survey; None if the survey was not written in the workspace."""
     query = select(drafts).where(drafts.c.published_hash == survey_hash).order_by(drafts.c.updated_at)
     with store.read() as tx:
         row = tx.execute(query).first()
@@ -86,20 +86,20 @@ def unpublished(store: Store, owner: str | None) -> list[Draft]:
 
 
 def save(store: Store, draft: Draft, revision: int, opened: int | None = None) -> Draft:
-    """Write a changed draft over the revision that its page has; StaleDraft where another one is there.
+    """Save a changed draft over a known revision; StaleDraft if it has another revision by now.
 
-    A page that saves by itself says at which revision it was `opened`: all that it saves is undone together.
+    `opened` is the revision at which a page that saves by itself was opened: all that it saves is undone together.
     """
     newer = replace(draft, revision=revision + 1, updated_at=now())
     with store.write() as tx:
-        history.keep(tx, _write(tx, draft.id, revision, _row(newer)), opened)
+        history.record_version(tx, _write(tx, draft.id, revision, _row(newer)), opened)
     return newer
 
 
 def undo(store: Store, draft_id: str, revision: int) -> bool:
-    """Put a draft back to what it was before its last change; False where there is nothing to go back to."""
+    """Restore a draft as it was before its last change; False if there is no earlier version."""
     with store.write() as tx:
-        state = history.take(tx, draft_id)
+        state = history.take_latest(tx, draft_id)
         if state is None:
             return False
         _write(tx, draft_id, revision, {**state, "revision": revision + 1, "updated_at": now()})
@@ -107,7 +107,7 @@ def undo(store: Store, draft_id: str, revision: int) -> bool:
 
 
 def _write(tx: Connection, draft_id: str, revision: int, values: dict[str, Any]) -> Row[Any]:
-    """Write values over that revision of a draft, and give the row as it was."""
+    """Write values over a known revision of a draft; return the row before."""
     row = tx.execute(select(drafts).where(drafts.c.id == draft_id)).one_or_none()
     if row is not None and row.published_hash is not None:
         raise DraftIsPublished(row.published_hash)
@@ -119,16 +119,16 @@ def _write(tx: Connection, draft_id: str, revision: int, values: dict[str, Any])
 
 
 def remove(store: Store, draft: Draft, *, actor: str) -> None:
-    """Delete a draft; the audit log remembers its title."""
+    """Delete a draft and record its title in the audit log."""
     with store.write() as tx:
         gone = tx.execute(delete(drafts).where(drafts.c.id == draft.id, drafts.c.published_hash.is_(None)))
-        history.forget(tx, draft.id)
+        history.delete_versions(tx, draft.id)
     if gone.rowcount:
         record(store, actor, "draft deleted", draft.id, draft.title)
 
 
 def publish(store: Store, draft: Draft, survey: Survey, owner: str) -> bool:
-    """Publish a draft in one transaction: the survey, the frozen draft, the line in the log; False if it was before."""
+    """Publish a draft in one transaction; False if the same survey is already published."""
     with store.write() as tx:
         new = store.publish_within(tx, survey, owner, target_n=draft.expected_n, results_public=False)
         if new:
@@ -138,16 +138,16 @@ def publish(store: Store, draft: Draft, survey: Survey, owner: str) -> bool:
 
 
 def mark_published(store: Store, draft: Draft, survey_hash: str) -> None:
-    """Freeze a draft whose definition was published before."""
+    """Freeze a draft whose definition is already published."""
     with store.write() as tx:
         _freeze(tx, draft, survey_hash)
 
 
 def _freeze(tx: Connection, draft: Draft, survey_hash: str) -> None:
-    """Make the draft the published survey's past."""
+    """Mark a draft as published; it cannot be changed after that."""
     mine = (drafts.c.id == draft.id) & (drafts.c.revision == draft.revision)
     changed = tx.execute(update(drafts).where(mine).values(published_hash=survey_hash, updated_at=now()))
-    history.forget(tx, draft.id)
+    history.delete_versions(tx, draft.id)
     if not changed.rowcount:
         raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
 

@@ -1,4 +1,4 @@
-"""Translations of a draft. Unfinished languages are kept in the draft and left out when it is compiled."""
+"""The texts of a survey document that are translated, and how complete a language is."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ORIGINAL, _TRANSLATION = "original", "translation"
 """What stands for a text in a translator's file; two questions that are called so have more than a text each."""
 
 
-def pieces(document: Document) -> list[tuple[Path, str]]:
-    """Return every text that a translation must have, with the place where a translation keeps it."""
-    return list(_flat(translatable(document), ()))
+def texts_to_translate(document: Document) -> list[tuple[Path, str]]:
+    """Return every text that needs a translation, with its path in a translation."""
+    return list(_flattened(translatable(document), ()))
 
 
-def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
+def _flattened(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         yield at, value
         return
@@ -35,11 +35,11 @@ def _flat(value: Any, at: Path) -> Iterator[tuple[Path, str]]:
     else:
         items = list(enumerate(value))
     for key, item in items:
-        yield from _flat(item, (*at, key))
+        yield from _flattened(item, (*at, key))
 
 
 def text_at(texts: Any, at: Path) -> str:
-    """Return the text at a place of a translation; nothing where there is none yet."""
+    """Return the text at a path of a translation; "" if it is missing."""
     for key in at:
         if isinstance(key, int):
             if isinstance(texts, list) and key < len(texts):
@@ -56,8 +56,8 @@ def text_at(texts: Any, at: Path) -> str:
     return texts if isinstance(texts, str) else ""
 
 
-def with_text(document: Document, text_for: Callable[[Path], str]) -> Document:
-    """Return a translation in the shape that the document wants, with the text that is given for every place."""
+def shaped_translation(document: Document, text_for: Callable[[Path], str]) -> Document:
+    """Return a complete translation of a document, with the text that `text_for` returns for every path."""
 
     def shaped(value: Any, at: Path) -> Any:
         if isinstance(value, str):
@@ -72,8 +72,8 @@ def with_text(document: Document, text_for: Callable[[Path], str]) -> Document:
     return translation
 
 
-def beside_originals(document: Document, tag: str) -> Document:
-    """Return a language for a translator: for every text its original and the translation, "" while it is open."""
+def next_to_originals(document: Document, tag: str) -> Document:
+    """Return a language as a translator's file: every text with its original and its translation, "" if missing."""
     texts = document["translations"][tag]
 
     def paired(original: Any, at: Path) -> Any:
@@ -90,7 +90,7 @@ def beside_originals(document: Document, tag: str) -> Document:
 
 
 def without_originals(value: Any) -> Any:
-    """Take the translations out of a file as it was given to a translator; other texts stay as they are."""
+    """Return the translations in a translator's file; other values are returned unchanged."""
     if isinstance(value, Mapping):
         if set(value) == {_ORIGINAL, _TRANSLATION} and not isinstance(value[_TRANSLATION], Mapping):
             return value[_TRANSLATION]
@@ -101,19 +101,19 @@ def without_originals(value: Any) -> Any:
 
 
 def completeness(document: Document, tag: str) -> tuple[int, int]:
-    """Return how many texts a language has, of how many."""
-    listed = pieces(document)
+    """Return the number of translated texts of a language, and of all texts."""
+    listed = texts_to_translate(document)
     texts = document.get("translations", {}).get(tag, {})
     return sum(bool(text_at(texts, at).strip()) for at, _ in listed), len(listed)
 
 
-def _sound(document: Document, tag: str) -> Document | None:
-    """Return a language's texts if a survey can be published with them."""
+def _publishable_texts(document: Document, tag: str) -> Document | None:
+    """Return a language's texts if a survey can be published with them, else None."""
     texts = document["translations"][tag]
     have, of = completeness(document, tag)
     if have < of:
         return None
-    shaped = with_text(document, lambda at: text_at(texts, at))
+    shaped = shaped_translation(document, lambda at: text_at(texts, at))
     try:
         checked: Document = read_translations({tag: shaped}, document, published=False)[tag]
     except SurveyError:
@@ -122,16 +122,18 @@ def _sound(document: Document, tag: str) -> Document | None:
 
 
 def unfinished(document: Document) -> Sequence[str]:
-    """Name the languages that are not finished yet."""
-    return [tag for tag in document.get("translations", {}) if _sound(document, tag) is None]
+    """Return the languages that are incomplete or cannot be published."""
+    return [tag for tag in document.get("translations", {}) if _publishable_texts(document, tag) is None]
 
 
-def compilable(document: Document) -> Document:
-    """Return a draft's document without the languages that are not finished."""
+def without_unfinished_languages(document: Document) -> Document:
+    """Return a document without its unfinished languages."""
     if "translations" not in document:
         return document
     finished = {
-        tag: texts for tag in document["translations"] if (texts := _sound(document, tag)) is not None
+        tag: texts
+        for tag in document["translations"]
+        if (texts := _publishable_texts(document, tag)) is not None
     }
     compiled = {key: value for key, value in document.items() if key != "translations"}
     if finished:

@@ -1,4 +1,4 @@
-"""Questionnaires of other programs, read into a draft; what cannot be carried over is listed."""
+"""Import of questionnaires of other programs; what a draft cannot hold is listed."""
 
 from .draft import Imported, NothingImportedError
 from .reading import read_questionnaire

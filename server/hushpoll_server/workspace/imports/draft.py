@@ -1,4 +1,4 @@
-"""What an import gives: a draft document, and a line for everything that is not in it."""
+"""The result of an import: a draft document, and a line for everything that was left out."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TITLE, TEXT, INTRO = 200, 1000, 4000
 
 @dataclass(frozen=True)
 class Imported:
-    """A draft, and what could not be carried over."""
+    """A draft, and what was left out."""
 
     document: dict[str, Any]
     left_out: tuple[str, ...]
 
 
 class NothingImportedError(HushpollError):
-    """A file without a question that can be carried over; `left_out` says why not, line by line."""
+    """Raised for a file without a question that can be imported; `left_out` has the reasons."""
 
     def __init__(self, left_out: Sequence[str]) -> None:
         super().__init__(
@@ -76,14 +76,14 @@ class Builder:
         self._known[name] = (question["id"], dict(zip(codes, options, strict=False)))
 
     def note(self, where: str, text: str) -> None:
-        """Keep a text that is no question: before all questions it introduces them, behind the last it thanks."""
+        """Add a text that is no question: to the introduction before all questions, to the thanks at the end."""
         if self.questions:
             self._notes.append((where, text))
         else:
             self.intro = " ".join(filter(None, [self.intro, text]))
 
     def _put_notes_first(self) -> None:
-        """Move texts between questions to the introduction, and say so."""
+        """Move texts between questions to the introduction, and list them as moved."""
         for where, text in self._notes:
             self.intro = " ".join(filter(None, [self.intro, text]))
             self.skip(where, "a text between questions stands in the introduction")
@@ -108,14 +108,14 @@ class Builder:
         self.add("number", name, text, **keys, **({"unit": unit} if unit else {}))
 
     def condition(self, where: str, text: str) -> None:
-        """Set for the last question the skip rule that a condition means, or note that it is left out."""
+        """Add the skip rule of a condition to the last question, or list the condition as left out."""
         question = self.questions[-1]
         why = self._rule(question, read_condition(text))
         if why:
             self.skip(where, f"the skip rule {text!r} is left out: {why}")
 
     def _rule(self, question: dict[str, Any], rule: Condition | None) -> str:
-        """Set the rule; say why not where it cannot be set."""
+        """Add the rule to the last question; return why that is impossible, or ""."""
         if rule is None:
             return "only answers to one earlier question can decide"
         if not KINDS[question["kind"]].may_be_skipped:
@@ -134,13 +134,13 @@ class Builder:
         return ""
 
     def leave(self, where: str, cells: Mapping[str, str], used: Collection[str] = ()) -> None:
-        """Note every cell that was not used, with what it says."""
+        """List every cell that was not used."""
         for key, value in cells.items():
             if value and key not in used:
                 self.skip(where, f"{key} {short(value)} is left out")
 
     def _cut(self, text: str, most: int, where: str) -> str:
-        """Cut a text to what a survey may hold, and say so."""
+        """Cut a text to the length limit of surveys, and list the cut."""
         plain = plain_text(text)
         if len(plain) > most:
             self.skip(where, f"its text is cut after {most:,} characters, before {short(plain[most:])}")
@@ -148,13 +148,13 @@ class Builder:
         return plain[:most]
 
     def _refer(self, text: str, where: str) -> None:
-        """Note what a text would show of another answer; here it stays as it is written."""
+        """List placeholders for other answers in a text; they stay in it as written."""
         placeholders = dict.fromkeys(match[0] for match in self._placeholder.finditer(text))
         if placeholders:
             self.skip(where, f"its text refers to another answer ({', '.join(placeholders)}): write it anew")
 
     def skip(self, where: str, why: str) -> None:
-        """Note what is not carried over."""
+        """List something that is left out."""
         self.left_out.append(f"{where}: {why}")
 
     def finish(self) -> Imported:
@@ -177,7 +177,7 @@ def _short(value: float) -> int | float:
 
 
 def plain_text(text: str) -> str:
-    """Take markup and control characters out."""
+    """Return a text without markup and control characters."""
     without = re.sub(r"<[^>]*>", " ", text or "")
     for sign, plain in (("&nbsp;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
         without = without.replace(sign, plain)

@@ -113,7 +113,7 @@ def _records(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _said(row: dict[str, str], used: Collection[str]) -> str:
-    """List the cells that say something and were not used."""
+    """Return the cells with content that were not used, as text."""
     left = [f"{key} {short(value)}" for key, value in row.items() if value and key and key not in used]
     if left:
         return f" ({', '.join(left)})"
@@ -214,9 +214,12 @@ def _number(builder: Builder, row: dict[str, str], name: str, text: str, where: 
         return
     is_integer = row.get("num_value_int_only") == "1"
     unit = plain_text(row.get("suffix") or "")
-    builder.add_number(name, text, float(ends[0]), float(ends[1]), 1.0 if is_integer else TENTH, where, unit)
-    if not is_integer:
+    step = TENTH
+    if is_integer:
+        step = 1.0
+    else:
         builder.skip(where, "decimals are rounded to tenths")
+    builder.add_number(name, text, float(ends[0]), float(ends[1]), step, where, unit=unit)
 
 
 def _array(

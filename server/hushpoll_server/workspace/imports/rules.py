@@ -27,7 +27,7 @@ class Condition:
 
 
 def read_condition(text: str) -> Condition | None:
-    """Read a condition on the answer to one question; None where it says anything else."""
+    """Read a condition on the answer to one question; None for any other condition."""
     parts = [_atom(_bare(condition)) for condition in _OR.split(_bare(text))]
     conditions = [condition for condition in parts if condition is not None]
     if len(conditions) != len(parts) or len({condition.question for condition in conditions}) != 1:
@@ -43,7 +43,7 @@ def read_condition(text: str) -> Condition | None:
 
 
 def _bare(text: str) -> str:
-    """Take spaces and parentheses around the whole away."""
+    """Return an expression without outer spaces and parentheses."""
     text = text.strip()
     while text.startswith("(") and text.endswith(")") and _closes_last(text):
         text = text[1:-1].strip()

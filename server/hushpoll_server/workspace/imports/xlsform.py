@@ -93,7 +93,7 @@ def _choices(
 
 
 def _repeat(builder: Builder, row: dict[str, str], where: str, repeats: list[str]) -> bool:
-    """Follow where a repeat begins and ends; say whether the row does that."""
+    """Track repeats; return whether the row begins or ends one."""
     kind = row["type"].lower().replace(" ", "_")
     if kind not in REPEAT:
         return False
@@ -150,7 +150,7 @@ def _question(
         if len(options) < 2 or len(set(options)) != len(options):
             builder.skip(where, f"the list {key!r} needs at least two different choices")
             return
-        used = _selected(builder, row, name, text, options, names[key], where)
+        used = _selected(builder, row, name, text, options, codes=names[key], where=where)
         if rest.split()[1:]:
             builder.skip(where, f"{' '.join(rest.split()[1:])} is left out")
     elif kind in ("integer", "decimal"):
@@ -187,7 +187,7 @@ def _selected(
     codes: list[str],
     where: str,
 ) -> set[str]:
-    """Add a list of choices; give the columns that were used."""
+    """Add a list of choices; return the columns that were used."""
     if row["type"].startswith("select_multiple"):
         most = most_ticked(row.get("constraint", ""))
         if builder.add_ticks(name, text, options, most):
@@ -207,7 +207,7 @@ def _selected(
 
 
 def _number(builder: Builder, row: dict[str, str], name: str, text: str, where: str) -> set[str]:
-    """Add a number, whose range its constraint gives."""
+    """Add a number with the range of its constraint; return the columns that were used."""
     step = 1.0 if row["type"].startswith("integer") else TENTH
     ends = bounds(row.get("constraint", ""), step)
     if ends is None:

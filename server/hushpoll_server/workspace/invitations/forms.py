@@ -43,7 +43,7 @@ class MergeForm(FlaskForm):  # type: ignore[misc]
 
 
 class LetterForm(FlaskForm):  # type: ignore[misc]
-    """What to send to whom."""
+    """The addresses, subject and text of a mailing."""
 
     addresses = TextAreaField(
         later("E-mail addresses"), [Optional()], description=later("One per line, or separated by commas.")
@@ -79,6 +79,6 @@ def _language(survey: Survey) -> str:
 
 
 def with_groups(form: LetterForm, survey: Survey) -> LetterForm:
-    """Let the form offer the survey's groups."""
+    """Add the survey's groups to the form's choices."""
     form.group.choices = choices((str(index), name) for index, name in enumerate(survey.groups))
     return form

@@ -62,7 +62,7 @@ class Mailing:
 
     @property
     def failed(self) -> MailError | None:
-        """Why the last letters were not sent, to be said in the reader's language."""
+        """The error that stopped the last e-mails, with messages that can be translated."""
         if not self.problem:
             return None
         if not self.values:
@@ -81,7 +81,7 @@ class Mailing:
 
 
 def read_addresses(text: str) -> list[str]:
-    """Read addresses, one a line or with commas between, each once; MailError names the first that is none."""
+    """Return the addresses in a text, separated by lines or commas, each once; MailError for the first invalid one."""
     typed = [
         address_typed
         for line in text.splitlines()
@@ -100,13 +100,13 @@ def read_addresses(text: str) -> list[str]:
 
 
 def read(store: Store, survey_hash: str) -> Mailing:
-    """Open a survey's box; an empty mailing where it has none."""
+    """Return a survey's mailing; an empty one if nothing was sent."""
     with store.read() as tx:
         return _open(tx, store, survey_hash)
 
 
 def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | None = None) -> int:
-    """Make a code for every address that has none yet, and give how many are new."""
+    """Make a code for every address that has none; return how many are new."""
     known_addresses = {person.to.lower() for person in read(store, survey_hash).people}
     new_addresses = [address for address in addresses if address.lower() not in known_addresses]
     if len(known_addresses) + len(new_addresses) > MOST_ADDRESSES:

@@ -66,7 +66,7 @@ def _invite_form(survey: Survey, form: InviteForm) -> InviteForm:
 @bp.post("/surveys/<survey_hash>/invitations")
 @designer
 def invite(survey_hash: str) -> Page:
-    """Make codes and give them as CSV, the only place where they will ever stand."""
+    """Make codes and send them as CSV; the server stores only their hashes."""
     published = editable_survey(survey_hash)
     form = _invite_form(published, InviteForm())
     if form.validate_on_submit():
@@ -107,7 +107,7 @@ def _group(survey: Survey) -> int | None:
 @bp.post("/surveys/<survey_hash>/merge")
 @designer
 def merge(survey_hash: str) -> Page:
-    """Return a list of people back with an invitation for each."""
+    """Send a list of people back with an invitation for each."""
     survey, form = editable_survey(survey_hash), MergeForm()
     if form.validate_on_submit():
         try:
@@ -125,7 +125,7 @@ def merge(survey_hash: str) -> Page:
 
 
 def _people(data: bytes) -> list[list[str]]:
-    """Read the list: a line of headings, then a line for each person."""
+    """Return the rows of a list: a line of headings, then one for each person."""
     if len(data) > LARGEST_LIST:
         raise HushpollError("the list is larger than 2 MB", "split it")
     # csv takes a lone carriage return for a mistake; old office programs end their lines with it.
@@ -167,16 +167,16 @@ def _merged(survey_hash: str, rows: list[list[str]], codes: list[str], group: in
     text = io.StringIO()
     writer = csv.writer(text)
     width = len(rows[0])
-    writer.writerow([*map(_guarded, rows[0]), *_ADDED])
+    writer.writerow([*map(_without_formula, rows[0]), *_ADDED])
     for row, code in zip(rows[1:], codes, strict=True):
-        cells = [_guarded(cell) for cell in (row + [""] * width)[:width]]
+        cells = [_without_formula(cell) for cell in (row + [""] * width)[:width]]
         link = survey_link(address(), survey_hash, code, group)
         writer.writerow([*cells, code, link, fingerprint(survey_hash)])
     return text.getvalue().encode("utf-8-sig")
 
 
-def _guarded(cell: str) -> str:
-    """Keep a spreadsheet from taking a cell for a formula."""
+def _without_formula(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula."""
     if cell[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return f"'{cell}"
     return cell
@@ -188,7 +188,7 @@ def letters(survey_hash: str) -> Page:
     """Send invitations to new addresses, or reminders to those whose code is unused."""
     survey, store = editable_survey(survey_hash), get_store()
     form, remind = with_groups(LetterForm(), survey), "remind" in request.form
-    if form.validate_on_submit() and _letter_is_whole(form):
+    if form.validate_on_submit() and _check_letter(form):
         try:
             if not remind:
                 mailing.add(
@@ -196,7 +196,7 @@ def letters(survey_hash: str) -> Page:
                 )
             if not mailing.read(store, survey_hash).people:
                 raise mail.MailError("there is no address yet", "type at least one")
-            mailing.start(store, survey_hash, _writer(survey_hash, form), remind, current_user.name)
+            mailing.start(store, survey_hash, _letter_writer(survey_hash, form), remind, current_user.name)
             flash(_("The e-mails are being sent. Reload the page to see the progress."), "done")
             return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#letters")
         except HushpollError as error:
@@ -204,7 +204,7 @@ def letters(survey_hash: str) -> Page:
     return show_survey(survey_hash, 422, letter_form=form)
 
 
-def _letter_is_whole(form: LetterForm) -> bool:
+def _check_letter(form: LetterForm) -> bool:
     if not mail.is_configured(current_app.config["HUSHPOLL"]):
         form.addresses.errors = [_("This server sends no mail: its operator can set SMTP_URL and MAIL_FROM.")]
     if "{link}" not in form.text.data:
@@ -217,7 +217,7 @@ def _letter_is_whole(form: LetterForm) -> bool:
     return not any(field.errors for field in form)
 
 
-def _writer(survey_hash: str, form: LetterForm) -> Callable[[Person], mail.Letter]:
+def _letter_writer(survey_hash: str, form: LetterForm) -> Callable[[Person], mail.Letter]:
     """Return the function that writes a person's letter. It runs in another thread and must need no request."""
     # Never the name that the request asked for: it could be somebody else's server.
     base = current_app.config["HUSHPOLL"].address

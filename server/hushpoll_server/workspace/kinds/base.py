@@ -29,14 +29,14 @@ MOST_TYPED = 12  # percentages that a designer is asked for
 Fields = dict[str, Any]
 
 
-def lines(text: str) -> list[str]:
-    """Read a list that is typed one item a line."""
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text that are not empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def enough_options(typed: str) -> str:
     """Return a list that can be shown: each option once, at least two and at most as many as a survey may have."""
-    listed = list({option.casefold(): option for option in reversed(lines(typed))}.values())[::-1][
+    listed = list({option.casefold(): option for option in reversed(split_lines(typed))}.values())[::-1][
         :MAX_OPTIONS
     ]
     names = (_("Option %(n)s", n=number) for number in range(1, 4))
@@ -45,7 +45,7 @@ def enough_options(typed: str) -> str:
 
 
 def whole_or_text(text: str) -> int | str:
-    """Read a whole number; any other text stays as typed and is refused next to its field."""
+    """Return a whole number; other text is returned unchanged, and the survey's check refuses it."""
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     return text
@@ -130,16 +130,16 @@ class EditorKind(ABC):
         return {key: True for key in self.kind.draft_keys if fields.get(key)}
 
     def stand_in(self, field: str, typed: str) -> str | None:
-        """Return what the preview shows in a field that is not right yet: nothing where the field may be empty.
+        """Return a value for the preview in place of a wrong one: "" for a field that may be empty.
 
-        None where the kind has no such field.
+        None if the kind has no such field.
         """
         if field in (*self.kind.optional_keys, *self.kind.in_mechanism):
             return ""
         return None
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
-        """Return the form's fields of a document's question; None where it is another kind's."""
+        """Return the form's fields for a question; None if it has another kind."""
         if question["kind"] != self.kind.name:
             return None
         document_values = {
@@ -165,26 +165,26 @@ class EditorKind(ABC):
         return points(fraction)
 
     def unit(self, question: Question) -> str:
-        """Name the unit of its margins; nothing where it has none."""
+        """Return the unit of its margins; "" if there is none."""
         return _("points")
 
     @property
     def always_reported(self) -> str:
-        """What is reported of a kind that leaves no choice, as a sentence."""
+        """What is reported if the kind offers no choice, as a sentence."""
         return _("The share of each answer.")
 
     def reported(self, question: Question) -> str:
         """Return what will be reported."""
         return _("the share of each answer")
 
-    def whose(self, question: Question) -> str:
+    def reported_of(self, question: Question) -> str:
         """Return what will be reported, and of which people if the question has a skip rule."""
         reported = self.reported(question)
         if question.after is None:
             return reported
         return _("%(reported)s, of everybody", reported=reported)
 
-    def described(self, question: Question) -> tuple[str, ...]:
+    def answer_texts(self, question: Question) -> tuple[str, ...]:
         """Return the answers as a list of questions shows them."""
         return () if question.kind.fixed_words else question.options
 
@@ -201,7 +201,7 @@ class EditorKind(ABC):
         return {str(index): percent(label, shares[index]) for index, label in enumerate(options)}
 
     def read_truth(self, question: Question, typed: Mapping[str, Any]) -> Any:
-        """Read the truth as a simulation takes it: shares that add up to one."""
+        """Return the truth for a simulation: shares that add up to one."""
         if "shape" in typed:
             return falling(len(question.options), typed["shape"])
         percents = [typed[str(index)] for index in range(len(question.options))]
@@ -210,14 +210,14 @@ class EditorKind(ABC):
             raise TruthProblem(str(len(percents) - 1), _("are all 0: make at least one of them larger"))
         return [percent_typed / total for percent_typed in percents]
 
-    def balanced(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
+    def balanced_percentages(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
         """Return the percentages that add up as they have to, in the proportions that were typed."""
         shares = self.read_truth(question, typed)
         return {
             str(index): round(100 * share, 1) for index, share in enumerate(shares) if str(index) in typed
         }
 
-    def adds_up(self, question: Question) -> bool:
+    def must_add_up(self, question: Question) -> bool:
         """Return whether the percentages of the rehearsal have to make 100 together."""
         return len(self.truth_fields(question)) > 1
 
@@ -245,8 +245,8 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def average(question: Question, fraction: float | None, unit: str) -> str:
-    """Write the margin of an average, which is given as a part of its range."""
+def average_margin_text(question: Question, fraction: float | None, unit: str) -> str:
+    """Return the margin of an average as text; `fraction` is its part of the range."""
     values = question.answers.values
     assert values is not None
     if fraction is None or not math.isfinite(fraction):

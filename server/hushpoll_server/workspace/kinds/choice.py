@@ -9,7 +9,7 @@ from hushpoll_client.kind import KINDS
 
 from hushpoll_server.i18n.translation import gettext as _
 
-from .base import PREFER_NOT, EditorKind, Fields, enough_options, lines
+from .base import PREFER_NOT, EditorKind, Fields, enough_options, split_lines
 from .inputs import OPTIONS
 
 
@@ -17,13 +17,13 @@ class ChoiceEditor(EditorKind):
     """The designer lists the options, one a line."""
 
     kind = KINDS["choice"]
-    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": lines}
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": split_lines}
     input_rows = ((OPTIONS,),)
     declinable = True
     counted = "options"
 
     def stand_in(self, field: str, typed: str) -> str | None:
-        """Fill a list up that has fewer than two options."""
+        """Return a list with at least two options."""
         if field == "options":
             return enough_options(typed)
         return super().stand_in(field, typed)
@@ -34,14 +34,14 @@ class ChoiceEditor(EditorKind):
         return _("2 to 1,000 options, one of them chosen.")
 
     def write(self, fields: Fields) -> dict[str, Any]:
-        """Return the options, "Prefer not to say" last where it is offered."""
+        """Return the options, with "Prefer not to say" last if it is offered."""
         written = super().write(fields)
         if fields.get("prefer_not") and PREFER_NOT not in written["options"]:
             written["options"].append(PREFER_NOT)
         return written
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
-        """Write the options one a line again."""
+        """Return the options one per line."""
         if question["kind"] != self.kind.name:
             return None
         options = list(question["options"])

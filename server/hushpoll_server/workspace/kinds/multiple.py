@@ -13,16 +13,16 @@ from wtforms import BooleanField
 
 from hushpoll_server.i18n.translation import gettext as _
 
-from .base import MOST_TYPED, EditorKind, Fields, enough_options, lines, whole_or_text
+from .base import MOST_TYPED, EditorKind, Fields, enough_options, split_lines, whole_or_text
 from .inputs import OPTIONS, Input, number_input
 from .rehearsing import LISTS, Row, falling, percent, select, sets_with_shares, share_rows
 
 
 class MultipleEditor(EditorKind):
-    """The designer lists the options, one a line, and may say how many can be ticked."""
+    """The designer lists the options, one per line, and may set the maximum number of ticks."""
 
     kind = KINDS["multiple"]
-    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": lines, "at_most": whole_or_text}
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"options": split_lines, "at_most": whole_or_text}
     input_rows = (
         (OPTIONS,),
         (
@@ -46,13 +46,13 @@ class MultipleEditor(EditorKind):
     counted = "options"
 
     def stand_in(self, field: str, typed: str) -> str | None:
-        """Fill a list up that has fewer than two options."""
+        """Return a list with at least two options."""
         if field == "options":
             return enough_options(typed)
         return super().stand_in(field, typed)
 
     def read(self, question: Mapping[str, Any]) -> Fields | None:
-        """Find the tick for pairs too where a mechanism was chosen that tells them."""
+        """Return the fields, with pairs ticked if the mechanism asks about two options or more."""
         fields = super().read(question)
         if fields is not None and question.get("mechanism", {}).get("ask", 1) != 1:
             fields["pairs"] = True
@@ -77,13 +77,13 @@ class MultipleEditor(EditorKind):
         sets, sizes = sets_with_shares(_within(shares, most))
         return {"sets": [[question.options[index] for index in indices] for indices in sets], "shares": sizes}
 
-    def balanced(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
+    def balanced_percentages(self, question: Question, typed: Mapping[str, Any]) -> dict[str, float]:
         """Return percentages that are possible with the maximum number of ticks."""
         most = question.answers.about().get("at_most")
         shares = [typed[str(index)] / 100 for index in range(len(question.options)) if str(index) in typed]
         return {str(index): round(100 * share, 1) for index, share in enumerate(_within(shares, most))}
 
-    def adds_up(self, question: Question) -> bool:
+    def must_add_up(self, question: Question) -> bool:
         """Several may be ticked: the percentages need not make 100."""
         return False
 

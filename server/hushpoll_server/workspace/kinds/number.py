@@ -17,7 +17,7 @@ from hushpoll_server.fields import decimal, shown
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_digits
 
-from .base import EditorKind, Fields, average, points, whole_or_text
+from .base import EditorKind, Fields, average_margin_text, points, whole_or_text
 from .inputs import Input, number_input
 from .rehearsing import SHAPES, Row, bell, mean_row, quantile, select
 
@@ -27,7 +27,7 @@ _NAMES = {0.25: later("First quartile"), 0.5: later("Median"), 0.75: later("Thir
 
 
 class NumberEditor(EditorKind):
-    """The designer says from where to where, in which steps, and in which unit."""
+    """The designer sets the range, the step and the unit."""
 
     kind = KINDS["number"]
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {
@@ -77,7 +77,7 @@ class NumberEditor(EditorKind):
         return {"min": "0", "max": "10", "step": "1"}.get(field) or super().stand_in(field, typed)
 
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
-        """Return what will be reported, and the bins of a distribution where they are said."""
+        """Return what will be reported, and the number of bins if it is set."""
         target = fields.get(self.target_field) or self.kind.targets[0]
         bins = self._typed("bins", fields)
         values = {"target": target}
@@ -89,7 +89,7 @@ class NumberEditor(EditorKind):
         """Write the margin of an average in the number's unit."""
         if question.answers.target == _BINNED:
             return points(fraction)
-        return average(question, fraction, self.unit(question))
+        return average_margin_text(question, fraction, self.unit(question))
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins: the number's own."""
@@ -97,7 +97,7 @@ class NumberEditor(EditorKind):
             return super().unit(question)
         return getattr(question.answers, "unit", "")
 
-    def described(self, question: Question) -> tuple[str, ...]:
+    def answer_texts(self, question: Question) -> tuple[str, ...]:
         """Return the range."""
         shape = question.answers.document()
         low, high, step = (in_digits(str(shape[key])) for key in ("min", "max", "step"))

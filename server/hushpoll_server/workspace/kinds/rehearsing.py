@@ -79,7 +79,7 @@ class Row:
         return {name: self.place(getattr(self, name)) for name in ("estimate", "low", "high")}
 
     def place(self, value: float) -> float:
-        """Put a value on the axis."""
+        """Return the position of a value on the axis."""
         fraction = (value - self.low_end) / (self.high_end - self.low_end)
         return min(max(fraction, 0.0), 1.0)
 
@@ -168,7 +168,7 @@ def mean_row(figures: Mapping[str, Any], truth: float, values: Sequence[float], 
 
 
 def sets_with_shares(shares: Sequence[float]) -> tuple[list[list[int]], list[float]]:
-    """Return sets of options, and their shares, in which every option has its share and no set is larger than need be.
+    """Return sets of options and their shares, so that every option has its share and no set is larger than necessary.
 
     Systematic sampling: the shares are laid end to end, and a comb with teeth one apart is put on them at random.
     """

@@ -12,16 +12,16 @@ from wtforms import TextAreaField
 
 from hushpoll_server.i18n.translation import gettext as _
 
-from .base import EditorKind, Fields, average, lines, points, whole_or_text
+from .base import EditorKind, Fields, average_margin_text, points, split_lines, whole_or_text
 from .inputs import Input, number_input
 from .rehearsing import Row, mean_row
 
 
 class ScaleEditor(EditorKind):
-    """The designer says how many points there are, and names the ends or every point."""
+    """The designer sets the number of points, and labels the ends or every point."""
 
     kind = KINDS["scale"]
-    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"points": whole_or_text, "labels": lines}
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"points": whole_or_text, "labels": split_lines}
     input_rows = (
         (number_input("points", later("Number of points"), later("2 to 11.")),),
         (
@@ -68,7 +68,7 @@ class ScaleEditor(EditorKind):
     def margin(self, question: Question, fraction: float | None) -> str:
         """Write the margin of an average in points of the scale."""
         if question.answers.target == "mean":
-            return average(question, fraction, self.unit(question))
+            return average_margin_text(question, fraction, self.unit(question))
         return points(fraction)
 
     def unit(self, question: Question) -> str:

@@ -23,23 +23,23 @@ from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_words, ngettext, pgettext
 from hushpoll_server.i18n.translation import language as spoken
 from hushpoll_server.workspace.access import designer, open_draft
-from hushpoll_server.workspace.autosave import errors_of, kept
+from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import stale_translations, storage
 from hushpoll_server.workspace.drafts.documents import Document
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.drafts.translated_texts import (
     Path,
-    beside_originals,
     completeness,
-    pieces,
+    next_to_originals,
+    shaped_translation,
     text_at,
+    texts_to_translate,
     unfinished,
-    with_text,
     without_originals,
 )
 from hushpoll_server.workspace.drafts.translations import Translations
 from hushpoll_server.workspace.forms import RevisionForm, posted_revision
-from hushpoll_server.workspace.responses import Page, download, pretty
+from hushpoll_server.workspace.responses import Page, download, json_text
 
 bp = Blueprint("languages", __name__, template_folder="templates")
 
@@ -85,19 +85,19 @@ class LanguageFileForm(FlaskForm):  # type: ignore[misc]
 
 
 def language_name(tag: str) -> str:
-    """Name a language in the reader's; a tag that is not known stays as it is."""
+    """Return the name of a language in the reader's language; an unknown tag is returned unchanged."""
     try:
         return str(Locale.parse(tag, sep="-").get_display_name(spoken()) or tag)
     except (UnknownLocaleError, ValueError):
         return tag
 
 
-def told_languages(draft: Draft) -> list[str]:
-    """Return of every translation how much of it is done, such as "fr 7 of 12", and what may be out of date."""
+def language_summary(draft: Draft) -> list[str]:
+    """Return how complete every translation is, such as "fr 7 of 12", and how much may be out of date."""
     lines = []
     for tag in draft.translations:
         have, of = completeness(draft.document, tag)
-        old = _told_old(draft, tag)
+        old = _stale_text(draft, tag)
         line = f"{tag} " + _("%(have)s of %(all)s", have=have, all=of)
         if old:
             line += f" ({old})"
@@ -105,8 +105,8 @@ def told_languages(draft: Draft) -> list[str]:
     return lines
 
 
-def _told_old(draft: Draft, tag: str) -> str:
-    """Return how many texts of a language may be out of date; nothing where none is."""
+def _stale_text(draft: Draft, tag: str) -> str:
+    """Return how many texts of a language may be out of date, as text; "" if none."""
     old = len(stale_translations.outdated(draft.document, draft.fitting, tag))
     if old:
         return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old)
@@ -114,30 +114,30 @@ def _told_old(draft: Draft, tag: str) -> str:
 
 
 def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
-    """Check translations as a survey's own reader does, but for texts that are still open; SurveyError says where."""
-    filled = {tag: _filled(texts, (), iter(range(1 << 20))) for tag, texts in translations.items()}
+    """Check translations as the survey's reader does, but allow missing texts; SurveyError if something is wrong."""
+    filled = {tag: _with_stand_ins(texts, (), iter(range(1 << 20))) for tag, texts in translations.items()}
     read_translations(filled, document, published=False)
 
 
-def _filled(texts: Any, at: Path, numbers: Any) -> Any:
-    """Put a stand-in for every text that is open, each another one: answers may not be equal."""
+def _with_stand_ins(texts: Any, at: Path, numbers: Any) -> Any:
+    """Replace every missing text by a different stand-in, because answers may not be equal."""
     if isinstance(texts, str):
         if texts.strip():
             return texts
         return f"[{next(numbers)}]"
     if isinstance(texts, Mapping):
-        return {key: _filled(value, (*at, key), numbers) for key, value in texts.items()}
+        return {key: _with_stand_ins(value, (*at, key), numbers) for key, value in texts.items()}
     if at == ("help",) and texts == []:
         return [{"label": "-", "url": "tel:112"}]
     if isinstance(texts, list):
-        return [_filled(text, at, numbers) for text in texts]
+        return [_with_stand_ins(text, at, numbers) for text in texts]
     return texts
 
 
 @bp.route("/drafts/<draft_id>/languages", methods=["GET", "POST"])
 @designer
 def languages(draft_id: str) -> Page:
-    """Show which languages there are and how much is done; say the survey's own, add one."""
+    """Show the languages and how complete they are; set the survey's own, add one."""
     draft = open_draft(draft_id)
     if request.method == "GET":
         return _show_list(draft)
@@ -145,7 +145,7 @@ def languages(draft_id: str) -> Page:
     try:
         if not form.validate():
             return _show_list(draft, form, status=422)
-        storage.save(get_store(), _with_tags(draft, form), form.read_revision())
+        storage.save(get_store(), _with_languages(draft, form), form.read_revision())
     except SurveyError as error:
         field = form.language if error.path == ("language",) else form.tag
         field.errors = [sentence(both(error))]
@@ -160,7 +160,7 @@ def languages(draft_id: str) -> Page:
     return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
 
 
-def _with_tags(draft: Draft, form: LanguageForm) -> Draft:
+def _with_languages(draft: Draft, form: LanguageForm) -> Draft:
     """Return the draft with the survey's own language, and one more to translate into if the form names one."""
     own_tag, tag = (form.language.data or "").strip(), (form.tag.data or "").strip()
     if not own_tag:
@@ -177,7 +177,8 @@ def _with_tags(draft: Draft, form: LanguageForm) -> Draft:
     changed = replace(changed, translations=draft.translations.with_language(tag, {}))
     # Its texts are all open; the tag and the number of languages are not.
     check_texts(
-        changed.document, {name: with_text(changed.document, lambda _: "") for name in changed.translations}
+        changed.document,
+        {name: shaped_translation(changed.document, lambda _: "") for name in changed.translations},
     )
     return changed
 
@@ -202,7 +203,7 @@ def _show_list(
                 "have": have,
                 "of": of,
                 "done": tag not in open_ones,
-                "old": _told_old(draft, tag),
+                "old": _stale_text(draft, tag),
             }
         )
     page = render_template(
@@ -221,7 +222,7 @@ def _show_list(
 @bp.post("/drafts/<draft_id>/languages/upload")
 @designer
 def upload_languages(draft_id: str) -> Page:
-    """Take languages from a file; nothing is kept of a file in which something is missing or unknown."""
+    """Import languages from a file; a file with missing or unknown texts is refused as a whole."""
     draft, form = open_draft(draft_id), LanguageFileForm()
     if not form.validate_on_submit():
         return _show_list(draft, file_form=form, status=422)
@@ -248,11 +249,11 @@ def _with_file(draft: Draft, translations: Any) -> Draft:
             ("translations",), "must be an object", 'write {"fr": {...}}, one entry for each language'
         )
     all_of_them = {**draft.translations, **translations}
-    filled = {tag: translations.get(tag, with_text(document, lambda _: "")) for tag in all_of_them}
+    filled = {tag: translations.get(tag, shaped_translation(document, lambda _: "")) for tag in all_of_them}
     check_texts(document, filled)
     changed = replace(draft, translations=Translations(all_of_them))
     for tag in translations:
-        fitting = stale_translations.rewritten(document, changed.document, changed.fitting, tag)
+        fitting = stale_translations.updated(document, changed.document, changed.fitting, tag)
         changed = replace(changed, fitting=fitting)
     return changed
 
@@ -267,7 +268,7 @@ def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
     texts = _texts_of(draft, tag)
     fields: dict[str, Any] = {}
     values: dict[str, Any] = {"revision": draft.revision}
-    for index, (at, _original) in enumerate(pieces(draft.document)):
+    for index, (at, _original) in enumerate(texts_to_translate(draft.document)):
         several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
         label = piece_label(draft.document, at)
         fields[f"t_{index}"] = (TextAreaField if several else StringField)(label)
@@ -278,7 +279,7 @@ def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
 
 
 def piece_label(document: Document, at: Path) -> str:
-    """Return what a text is, such as "Question 2, option 3"."""
+    """Return the label of a text, such as "Question 2, option 3"."""
     head = {
         "title": _("Title"),
         "intro": _("Introduction"),
@@ -340,33 +341,33 @@ def language(draft_id: str, tag: str) -> Page:
 
 
 def _autosave(draft: Draft, tag: str, form: RevisionForm) -> Response:
-    """Keep what is typed if it is sound."""
+    """Save the form if it is valid."""
     if form.validate():
         try:
-            return jsonify(kept(_with_typed(draft, tag, form), form))
+            return jsonify(autosave(_with_typed(draft, tag, form), form))
         except SurveyError as error:
             _place(draft.document, form, error)
-    return jsonify({"errors": errors_of(form)})
+    return jsonify({"errors": field_errors(form)})
 
 
 def _with_typed(draft: Draft, tag: str, form: RevisionForm) -> Draft:
-    indices = {at: index for index, (at, _) in enumerate(pieces(draft.document))}
+    indices = {at: index for index, (at, _) in enumerate(texts_to_translate(draft.document))}
 
     def typed(at: Path) -> str:
         return str(form[f"t_{indices[at]}"].data or "").replace("\r\n", "\n").strip()
 
-    texts = with_text(draft.document, typed)
+    texts = shaped_translation(draft.document, typed)
     check_texts(draft.document, {tag: texts})
     changed = replace(draft, translations=draft.translations.with_language(tag, texts))
     right = {at for at, index in indices.items() if str(index) in request.form.getlist("right")}
-    fitting = stale_translations.rewritten(draft.document, changed.document, draft.fitting, tag, right)
+    fitting = stale_translations.updated(draft.document, changed.document, draft.fitting, tag, right)
     return replace(changed, fitting=fitting)
 
 
 def _place(document: Document, form: RevisionForm, error: SurveyError) -> None:
     """Show a mistake next to the text it is about."""
     at = error.path[2:]
-    listed = pieces(document)
+    listed = texts_to_translate(document)
     index = next((n for n, (path, _) in enumerate(listed) if at[: len(path)] == path), 0)
     line = ""
     if at[:1] == ("help",) and len(at) > 1:
@@ -379,7 +380,7 @@ def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, s
     old = stale_translations.outdated(draft.document, draft.fitting, tag)
     rows = [
         {"field": form[f"t_{index}"], "original": text, "limit": _limit(at), "old": at in old, "place": index}
-        for index, (at, text) in enumerate(pieces(draft.document))
+        for index, (at, text) in enumerate(texts_to_translate(draft.document))
     ]
     page = render_template(
         "languages/language.html",
@@ -402,14 +403,14 @@ def language_file(draft_id: str, tag: str) -> Response:
     """Send a language as a file, with every text next to its original; open texts are empty."""
     draft = open_draft(draft_id)
     _texts_of(draft, tag)
-    shaped = beside_originals(draft.document, tag)
-    return download(pretty({tag: shaped}), "application/json", f"{draft.id}-{tag}.json")
+    shaped = next_to_originals(draft.document, tag)
+    return download(json_text({tag: shaped}), "application/json", f"{draft.id}-{tag}.json")
 
 
 @bp.post("/drafts/<draft_id>/languages/<tag>/remove")
 @designer
 def remove_language(draft_id: str, tag: str) -> Response:
-    """Take a language out of the draft."""
+    """Remove a language from the draft."""
     draft = open_draft(draft_id)
     _texts_of(draft, tag)
     try:

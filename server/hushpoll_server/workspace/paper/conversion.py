@@ -1,4 +1,4 @@
-"""A draft on paper: which questions coins or dice can answer, and odds to snap to where they cannot yet."""
+"""Preparing a draft for paper: which questions coins or dice can randomize, and odds that work for the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ROLLS = {1: later("one die"), 2: later("a die rolled twice"), 3: later("a die r
 
 
 @dataclass(frozen=True)
-class Point:
+class PaperOdds:
     """Odds that coins or dice make exactly."""
 
     mechanism: Mechanism
@@ -45,7 +45,7 @@ class Point:
 
     @property
     def label(self) -> str:
-        """What it takes and what it does."""
+        """The tools it needs, and its effect."""
         how, channel = self.mechanism.by_hand(), self.mechanism.device
         assert how is not None
         unchanged = about_of_100(channel.kept / SCALE)
@@ -63,14 +63,14 @@ def tools_of(how: Instruction) -> str:
     return str(_COINS[how.coins] if how.coins else _ROLLS.get(how.rolls, _("nothing but a pencil")))
 
 
-def points_of(question: Question) -> list[Point]:
+def paper_odds_of(question: Question) -> list[PaperOdds]:
     """Return the odds to snap to, the most private first; none for a question with a decoy or in a block."""
     if question.mechanism.has_decoy or question.block is not None or question.answers.spacing:
         return []
     many = len(question.labels)
     fitting = [mechanism for mechanism in question.kind.fitting(many) if mechanism.name in OFFERED]
     points = [
-        Point(mechanism.compile(many, parameters), {"name": mechanism.name, **parameters})
+        PaperOdds(mechanism.compile(many, parameters), {"name": mechanism.name, **parameters})
         for mechanism in fitting
         for parameters in mechanism.points_by_hand(many)
     ]
@@ -112,7 +112,7 @@ def _ranges(numbers: Sequence[int]) -> list[str]:
 def _form(draft: Draft, survey: Survey, data: Any) -> RevisionForm:
     fields: dict[str, Any] = {}
     for index, question in enumerate(survey.questions):
-        offered = [(str(n), point.label) for n, point in enumerate(points_of(question))]
+        offered = [(str(n), point.label) for n, point in enumerate(paper_odds_of(question))]
         if offered:
             text = _(
                 "unchanged: %(mechanism)s, epsilon %(epsilon)s",
@@ -171,7 +171,7 @@ def _with_points(draft: Draft, survey: Survey, form: RevisionForm) -> Draft:
             if key in before["mechanism"]
         }
         written = {key: value for key, value in before.items() if key != "channel"}
-        written["mechanism"] = {**points_of(question)[int(chosen)].parameters, **own_values}
+        written["mechanism"] = {**paper_odds_of(question)[int(chosen)].parameters, **own_values}
         draft = draft.with_edited(question.id, written, draft.rules.of(question.id))
         draft = replace(draft, linked=draft.linked.without(question.id))
     return draft

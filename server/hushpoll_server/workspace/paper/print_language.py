@@ -1,4 +1,4 @@
-"""What is hung up or handed out, in a language of those who read it: the survey's own where it says which they are."""
+"""The texts of posters and slips in one language."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hushpoll_server.respond.languages import LANGUAGES, poster_lead, printed_wo
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintTexts:
     """One language of a poster or of slips."""
 
     texts: Texts
@@ -30,8 +30,8 @@ class Printed:
         return direction_of(self.language)
 
 
-def printed(survey: Survey) -> Printed:
-    """Return what to print in the language that was chosen, else in the survey's own."""
+def print_texts(survey: Survey) -> PrintTexts:
+    """Return the texts to print in the chosen language, by default the survey's own."""
     spoken = [tag.split("-")[0] for tag in languages_of(survey)]
     offered = {tag: name for tag, name in LANGUAGES.items() if tag in spoken} or LANGUAGES
     if spoken and spoken[0] in offered:
@@ -41,6 +41,6 @@ def printed(survey: Survey) -> Printed:
     code = request.values.get("lang", "")
     chosen = code if code in offered else own_language
     with force_locale(chosen):
-        return Printed(
+        return PrintTexts(
             read_in(survey, [chosen]), chosen, printed_words(), poster_lead(assurance(survey)), offered
         )

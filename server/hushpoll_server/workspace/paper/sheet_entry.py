@@ -26,7 +26,7 @@ bp = Blueprint("sheets", __name__)
 
 
 def _sheet_form(survey: Survey) -> FlaskForm:
-    """Make the form of one sheet: for every question the number of what is ticked on it, counted from 1."""
+    """Return the form of one sheet: for every question the number of the ticked answer, counted from 1."""
     fields: dict[str, Any] = {
         "id": HiddenField(validators=[Regexp(r"^[0-9a-f]{32}\Z", message=later("Load the page again."))]),
         "done": HiddenField(),
@@ -49,7 +49,7 @@ def _sheet_form(survey: Survey) -> FlaskForm:
 @bp.route("/surveys/<survey_hash>/enter", methods=["GET", "POST"])
 @designer
 def enter(survey_hash: str) -> Page:
-    """Take one sheet after the other, as they were ticked: what is on paper is mixed already."""
+    """Take sheets one by one. What is ticked on paper is already randomized."""
     survey = editable_survey(survey_hash)
     if not paper.is_possible(survey):
         abort(
@@ -59,23 +59,23 @@ def enter(survey_hash: str) -> Page:
     form = _sheet_form(survey)
     if request.method == "GET":
         form["id"].data = secrets.token_hex(16)
-        form["done"].data = str(_counted(request.args.get("done", "")))
+        form["done"].data = str(_entered_count(request.args.get("done", "")))
         if survey.groups and request.args.get("group") in survey.groups:
             form["group"].data = request.args["group"]
         return _sheet_page(survey, form)
     if not form.validate():
         return _sheet_page(survey, form, 422)
-    return _stored(survey, form)
+    return _store_sheet(survey, form)
 
 
-def _counted(text: str) -> int:
+def _entered_count(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) < 7:
         return int(text)
     return 0
 
 
-def _stored(survey: Survey, form: FlaskForm) -> Page:
-    """Hand a sheet to the writer, and go on to the next."""
+def _store_sheet(survey: Survey, form: FlaskForm) -> Page:
+    """Store a sheet and show the form for the next one."""
     published = get_store().published(survey.hash)
     assert published is not None
     group = named_group(survey.groups, form["group"].data if survey.groups else None)
@@ -85,7 +85,7 @@ def _stored(survey: Survey, form: FlaskForm) -> Page:
         code = form["invitation"].data
     sheet = paper.incoming(published, form["id"].data, reports, code, group)
     outcome = get_store().writer.submit([sheet])[0]
-    done = _counted(form["done"].data or "")
+    done = _entered_count(form["done"].data or "")
     if outcome is Outcome.NOT_INVITED:
         form["invitation"].errors = [_("This code is unknown or already used. The sheet was not stored.")]
         return _sheet_page(survey, form, 422)
@@ -119,7 +119,7 @@ def _sheet_page(survey: Survey, form: FlaskForm, status: int = 200) -> Page:
         form=form,
         items=items,
         closed=not state.is_open,
-        done=_counted(form["done"].data or ""),
+        done=_entered_count(form["done"].data or ""),
         count=get_store().count(survey.hash),
     )
     return page, status

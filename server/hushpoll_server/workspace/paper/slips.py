@@ -20,8 +20,8 @@ from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import audit
 from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.workspace.access import designer, editable_survey
-from hushpoll_server.workspace.paper.print_language import printed
-from hushpoll_server.workspace.responses import Page, address, address_of
+from hushpoll_server.workspace.paper.print_language import print_texts
+from hushpoll_server.workspace.responses import Page, address, public_url
 
 bp = Blueprint("slips", __name__)
 
@@ -82,7 +82,7 @@ def _slip(link: str, code: str) -> Slip:
 
 
 def _slips_page(survey: Survey, form: SlipsForm, slip_list: list[Slip], status: int = 200) -> Page:
-    words = printed(survey)
+    words = print_texts(survey)
     form.lang.choices, form.lang.data = list(words.offered.items()), words.language
     page = render_template(
         "paper/slips.html",
@@ -90,7 +90,7 @@ def _slips_page(survey: Survey, form: SlipsForm, slip_list: list[Slip], status: 
         form=form,
         slips=slip_list,
         group=form.group.data if slip_list and survey.groups else "",
-        short=address_of(url_for("respond.page", survey_hash=survey.hash[:12])),
+        short=public_url(url_for("respond.page", survey_hash=survey.hash[:12])),
         printed=words,
     )
     return page, status

@@ -1,4 +1,4 @@
-"""The form for what respondents see around the questions, read into the draft's document."""
+"""The form for what respondents see around the questions."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _accent(text: str | None) -> str:
 
 
 def _sections_from(form: PresentationForm, order: Sequence[str]) -> dict[int, Section]:
-    """Return the sections in the form by their row; rows without a word are left out."""
+    """Return the sections in the form by their row; empty rows are left out."""
     sections: dict[int, Section] = {}
     for row, (before, title, text) in enumerate(form.sections()):
         section = Section(before.data or "", _line(title.data), _lines(text.data))
@@ -270,7 +270,7 @@ def place_error(form: PresentationForm, error: SurveyError) -> None:
 
 
 def presentation_summary(draft: Draft) -> list[str]:
-    """Name what the presentation has, for one line on the draft's page."""
+    """Return the names of what is filled in, for one line on the draft's page."""
     details = draft.details
     look, asked_by, help_lines = (details.get(key, {}) for key in ("look", "asked_by", "help"))
     parts = [

@@ -15,7 +15,7 @@ from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_digits
 from hushpoll_server.respond import logos
 from hushpoll_server.workspace.access import designer, open_draft
-from hushpoll_server.workspace.autosave import errors_of, kept
+from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.forms import posted_revision
@@ -34,7 +34,7 @@ bp = Blueprint("presentation", __name__, template_folder="templates")
 @bp.route("/drafts/<draft_id>/around", methods=["GET", "POST"])
 @designer
 def edit(draft_id: str) -> Page:
-    """Show and save what stands around the questions."""
+    """Show and save the presentation."""
     draft = open_draft(draft_id)
     if request.method == "GET":
         return _show(draft, presentation_form(draft, None))
@@ -61,13 +61,13 @@ def edit(draft_id: str) -> Page:
 
 
 def _autosave(draft: Draft, form: PresentationForm) -> Response:
-    """Keep what is typed if it is sound."""
+    """Save the form if it is valid."""
     if form.validate():
         try:
-            return jsonify(kept(with_presentation(draft, form), form))
+            return jsonify(autosave(with_presentation(draft, form), form))
         except SurveyError as error:
             place_error(form, error)
-    return jsonify({"errors": errors_of(form)})
+    return jsonify({"errors": field_errors(form)})
 
 
 def _show(
@@ -95,7 +95,7 @@ def _show(
 @bp.post("/drafts/<draft_id>/logo")
 @designer
 def logo(draft_id: str) -> Page:
-    """Keep a picture and let the draft name it by its hash, or take it away."""
+    """Save or remove the logo; the draft names it by its hash."""
     draft = open_draft(draft_id)
     look = {key: value for key, value in draft.details.get("look", {}).items() if key != "logo"}
     if "remove" not in request.form:

@@ -1,4 +1,4 @@
-"""The preview: a draft, or a question as it is typed, on the respondents' own page, which sends and keeps nothing."""
+"""The preview: a draft, or a question being edited, on the respondents' page, which sends and stores nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hushpoll_server.i18n.translation import in_words, language
 from hushpoll_server.workspace.access import designer, own_draft
 from hushpoll_server.workspace.drafts import translated_texts
 from hushpoll_server.workspace.languages.routes import language_name
-from hushpoll_server.workspace.preview.unfinished_question import sketch
+from hushpoll_server.workspace.preview.unfinished_question import unfinished_survey
 from hushpoll_server.workspace.privacy.summaries import cap
 from hushpoll_server.workspace.questions.forms import QuestionForm
 
@@ -32,7 +32,7 @@ def _compiled(draft_id: str) -> Survey:
         abort(422, in_words(error))
 
 
-def _spoken() -> str:
+def _preview_language() -> str:
     """Return the language of a preview: the one that was chosen for it, else the workspace's."""
     code = request.args.get("lang", "").split("-")[0]
     if code in LANGUAGES:
@@ -47,22 +47,22 @@ def preview(draft_id: str) -> Response:
     from hushpoll_server.respond.page import render_preview
 
     document = url_for("workspace.preview.preview_document", draft_id=draft_id)
-    with force_locale(_spoken()):
+    with force_locale(_preview_language()):
         return render_preview(_compiled(draft_id), document)
 
 
 @bp.post("/drafts/<draft_id>/preview")
 @designer
 def preview_question(draft_id: str) -> Response:
-    """Show one question as the editor has it now, complete or not, in the editor's frame.
+    """Show one question as typed so far, complete or not, in the editor's frame.
 
-    What is typed is posted, and comes back inside the page: no address could hold a long list.
+    The form is posted and comes back inside the page, because a URL cannot hold a long list of options.
     """
     from hushpoll_server.respond.page import render_preview
 
-    survey = sketch(own_draft(draft_id), QuestionForm(), request.form.get("instead_of") or None)
+    survey = unfinished_survey(own_draft(draft_id), QuestionForm(), request.form.get("instead_of") or None)
     inside = f"data:application/json;base64,{b64encode(survey.canonical).decode('ascii')}"
-    with force_locale(_spoken()):
+    with force_locale(_preview_language()):
         page = render_preview(survey, inside, at_questions=True)
     g.csp["connect-src"] = "'self' data:"
     return page
@@ -81,7 +81,7 @@ def phone(draft_id: str) -> str:
     """Show the preview at a phone's width, on a separate page."""
     g.csp = {"frame-src": "'self'"}
     draft = own_draft(draft_id)
-    done = translated_texts.compilable(draft.document)
+    done = translated_texts.without_unfinished_languages(draft.document)
     if "translations" in done:
         tags = [done["language"], *done["translations"]]
     else:

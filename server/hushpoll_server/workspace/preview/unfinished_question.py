@@ -1,4 +1,4 @@
-"""A question as it is typed, for the preview next to the editor: missing or wrong parts have a stand-in.
+"""A question being edited, for the preview: missing or wrong parts are replaced by stand-ins.
 
 Only the preview uses it. What is saved is what the survey's own check accepts.
 """
@@ -27,8 +27,8 @@ _STAND_INS = {
 }
 
 
-def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
-    """Return a survey of this question alone, as far as it is written; without a rule or a block that could hide it."""
+def unfinished_survey(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
+    """Return a survey of this question alone, without a rule or a block that could hide it."""
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
     fields: Fields = {**form.data, "kind": editor.kind.name, "id": "q", "decoy_from": "share"}
     # What the page does not offer is no mechanism: the recommended one is shown.
@@ -38,13 +38,13 @@ def sketch(draft: Draft, form: QuestionForm, question_id: str | None) -> Survey:
     slider = draft.epsilon_of(draft.question(question_id))
     for _ in range(_MOST_REPAIRS):
         try:
-            return _alone(draft, mechanisms.write_question(fields, slider))
+            return _survey_of(draft, mechanisms.write_question(fields, slider))
         except HushpollError as error:
             fields = _repaired(fields, editor, error)
-    return _alone(draft, mechanisms.write_question({**fields, "mechanism": ""}, slider))
+    return _survey_of(draft, mechanisms.write_question({**fields, "mechanism": ""}, slider))
 
 
-def _alone(draft: Draft, question: dict[str, Any]) -> Survey:
+def _survey_of(draft: Draft, question: dict[str, Any]) -> Survey:
     settings = {key: value for key, value in draft.details.items() if key in _KEPT}
     survey = documents.compiled({**settings, "intro": "", "questions": [question]})
     survey.check_cap()
@@ -52,7 +52,7 @@ def _alone(draft: Draft, question: dict[str, Any]) -> Survey:
 
 
 def _repaired(fields: Fields, editor: EditorKind, error: HushpollError) -> Fields:
-    """Put a stand-in where the survey's own check found fault; of a mechanism that is not set up yet, none is used."""
+    """Replace the wrong field by a stand-in; an incomplete mechanism is replaced by the recommended one."""
     path = error.path if isinstance(error, SurveyError) else ()
     for key in reversed([key for key in path if isinstance(key, str)]):
         name = field_name(editor, key)

@@ -44,7 +44,7 @@ class Curve:
 
 
 def margin_curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
-    """Draw the figure of one question; None where its mechanism has no epsilon to vary."""
+    """Return the figure of one question; None if its mechanism has no epsilon to vary."""
     from hushpoll_analysis.planning.margins import SLIDER_STOPS
 
     mechanism = focus.question.mechanism
@@ -96,7 +96,7 @@ def margin_curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
 
 
 def _can_move(focus: QuestionPlan) -> bool:
-    """Return whether the question has an epsilon to vary: not where its table came with the document."""
+    """Return whether the question has an epsilon to vary; a channel that came with the document has none."""
     mechanism = focus.question.mechanism
     if not math.isfinite(mechanism.epsilon) or not (mechanism.has_epsilon() or focus.leads_block is not None):
         return False

@@ -52,7 +52,7 @@ def search_epsilons(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
 
 
 def advice(budget: Budget) -> str:
-    """Return in one sentence what the margins need."""
+    """Return the epsilons that the margins need, as a sentence."""
     if budget.problems:
         return " ".join(sentence(problem) for problem in budget.problems)
     missed = dict.fromkeys(sentence(question.missed) for question in budget.questions if question.missed)
@@ -99,7 +99,7 @@ def _needs(budget: Budget) -> str:
 
 
 def total_text(survey: Survey) -> tuple[str, str]:
-    """Return the total of one person, and what to think of it ("" where there is nothing to warn of)."""
+    """Return one person's total epsilon as text, and a warning or ""."""
     total = survey.epsilon_total
     open_ones = [
         number for number, question in enumerate(survey.questions, 1) if not math.isfinite(question.epsilon)

@@ -27,12 +27,12 @@ def _count(label: str, **more: Any) -> WholeField:
 
 
 class LockField(StringField):  # type: ignore[misc]
-    """A protection as the reader's language writes it, "3-fach" for 3-fold; drafts keep it as English does."""
+    """A protection in the reader's language, such as "3-fach" for 3-fold; drafts store the English form."""
 
     data: str | None
 
     def _value(self) -> str:
-        """Show what was typed, else what is kept in the reader's words."""
+        """Return the typed text, or the stored value in the reader's language."""
         if self.raw_data:
             return str(self.raw_data[0])
         factor, fold, _rest = (self.data or "").partition("-fold")
@@ -55,7 +55,7 @@ class LockField(StringField):  # type: ignore[misc]
 
 
 class PlanForm(RevisionForm):
-    """How many answers are expected, what margin is needed, and the slider."""
+    """The expected number of answers, the margin needed, and the slider."""
 
     expected_n = _count(later("How many answers do you expect?"))
     margin = DecimalField(

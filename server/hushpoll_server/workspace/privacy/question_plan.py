@@ -60,10 +60,10 @@ class QuestionPlan:
     @property
     def reported(self) -> str:
         """What will be reported of the question."""
-        return EDITORS[self.question.kind.name].whose(self.question)
+        return EDITORS[self.question.kind.name].reported_of(self.question)
 
     def texts(self) -> dict[str, str]:
-        """Return every figure of the question as the page words it."""
+        """Return every figure of the question as text for the page."""
         figures = self.figures
         return {
             "mechanism": self.question.mechanism.name,
@@ -116,7 +116,7 @@ class QuestionPlan:
         return margin_text(self.question, margin).replace("±", "± ")
 
     def _recorded_help(self) -> str:
-        """Return what "recorded as chosen" means here; where reports are not answers, what a report tells instead."""
+        """Return what "recorded as chosen" means here, or what a report means if it is not an answer."""
         if self.figures.recorded_as_chosen is not None:
             return _("People whose recorded answer is the one they chose.")
         if not math.isfinite(self.figures.odds_factor):

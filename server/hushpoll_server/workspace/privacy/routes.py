@@ -15,7 +15,7 @@ from hushpoll_server.fields import choices
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_digits, in_words
 from hushpoll_server.workspace.access import designer, open_draft
-from hushpoll_server.workspace.autosave import errors_of, kept
+from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.drafts.references import ByQuestion
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 bp = Blueprint("privacy", __name__, template_folder="templates")
 
 
-def readout(draft: Draft, focus_id: str | None) -> dict[str, Any]:
-    """Everything that the screen shows for a draft with its slider, n, margins and locks as they stand."""
+def screen_figures(draft: Draft, focus_id: str | None) -> dict[str, Any]:
+    """Return everything that the screen shows for a draft."""
     survey = draft.compiled()
     plans = question_plans(draft, survey, draft.expected_n)
     focus = focus_of(plans, focus_id)
@@ -83,7 +83,7 @@ def _verdict(focus: QuestionPlan, green: bool) -> str:
 @bp.route("/drafts/<draft_id>/privacy", methods=["GET", "POST"])
 @designer
 def privacy(draft_id: str) -> Page:
-    """Take expected answers and needed margin, and find the epsilon."""
+    """Show and save the plan; search for epsilons if asked to."""
     draft = open_draft(draft_id)
     if not draft.questions:
         return render_template("workspace/no_questions.html", draft=draft, step="privacy")
@@ -97,9 +97,9 @@ def privacy(draft_id: str) -> Page:
     planned = _with_plan(draft, form)
     solved, message = "solve" in request.form, (_("Saved."), "done")
     if solved:
-        planned, words, good = _solved(planned)
+        planned, words, good = _with_epsilons_found(planned)
         message = (words, "done" if good else "problem")
-    elif not _in_the_green(planned):
+    elif not _is_total_fine(planned):
         message = (_("Saved."), "plain")
     try:
         storage.save(get_store(), planned, form.read_revision(), form.read_opened())
@@ -114,9 +114,9 @@ def privacy(draft_id: str) -> Page:
 
 
 def _autosave_plan(draft: Draft, form: PlanForm) -> Response:
-    """Keep the plan as it stands if it can be."""
+    """Save the plan if it is valid."""
     sound = form.validate()
-    return jsonify(kept(_with_plan(draft, form), form) if sound else {"errors": errors_of(form)})
+    return jsonify(autosave(_with_plan(draft, form), form) if sound else {"errors": field_errors(form)})
 
 
 OWN = "own"  # where the slider stands when questions have epsilons of their own
@@ -141,8 +141,8 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
     return planned.with_locks_held({name: read_lock(lock) for name, lock in locks.items()})
 
 
-def _solved(planned: Draft) -> tuple[Draft, str, bool]:
-    """Return the draft with the smallest epsilons that are enough, what to say, and whether all is well."""
+def _with_epsilons_found(planned: Draft) -> tuple[Draft, str, bool]:
+    """Return the draft with the smallest epsilons that are enough, a message, and whether every margin is met."""
     budget = search_epsilons(planned, planned.compiled(), designs=1)
     epsilons = {
         question.id: question.stated_epsilon
@@ -156,19 +156,19 @@ def _solved(planned: Draft) -> tuple[Draft, str, bool]:
     return moved, advice(budget), budget.met and not budget.problems and not budget.too_high
 
 
-def _in_the_green(draft: Draft) -> bool:
-    """Return whether one person's total is neither one to warn of nor above what this server publishes."""
+def _is_total_fine(draft: Draft) -> bool:
+    """Return whether one person's total needs no warning and is within the server's cap."""
     survey = draft.compiled()
     return not (total_text(survey)[1] or _over_cap(survey))
 
 
 def _remedies(budget: Budget) -> list[str]:
-    """Return what would help, without what the sentence above the button says already."""
+    """Return remedies that are not already in the sentence above the button."""
     above = advice(budget)
     return [remedy for remedy in map(in_words, budget.advice) if remedy not in above]
 
 
-def _brief(share: float) -> float | int:
+def _percentage_points(share: float) -> float | int:
     """Return a margin in points as people write it: 8, not 8.0."""
     points = round(share * 100, 4)
     if points == int(points):
@@ -180,7 +180,7 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     stops = slider_stops()
     values: dict[str, Any] = {
         "expected_n": draft.expected_n,
-        "margin": _brief(draft.margin),
+        "margin": _percentage_points(draft.margin),
         "epsilon": draft.epsilon if draft.has_one_epsilon else OWN,
     }
     for index, question in enumerate(draft.questions):
@@ -188,7 +188,7 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
         if margin is None:
             values[f"margin_{index}"] = None
         else:
-            values[f"margin_{index}"] = _brief(margin)
+            values[f"margin_{index}"] = _percentage_points(margin)
         values[f"lock_{index}"] = draft.locks.get(question["id"], "")
     if csrf:
         meta = {}
@@ -223,7 +223,7 @@ def _middle_stop(draft: Draft) -> str:
 
 
 def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200, stale: bool = False) -> Page:
-    figures = readout(draft, focus_id)
+    figures = screen_figures(draft, focus_id)
     if not form.focus.data:
         form.focus.data = figures["focus"].question.id
     if stale:
@@ -243,8 +243,8 @@ def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200,
     return page, status
 
 
-def _named(field: str) -> str:
-    """Return the name of a field of the plan, for messages that do not stand next to it."""
+def _field_label(field: str) -> str:
+    """Return the label of a field of the plan, for messages that are not next to it."""
     what, _line, index = field.rpartition("_")
     if index.isdecimal():
         n = int(index) + 1
@@ -261,9 +261,9 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     draft = open_draft(draft_id)
     form = _plan_form(draft, request.args, csrf=False)
     if not draft.questions or not form.validate():
-        messages = {name: f"{_named(name)}: {errors[0]}" for name, errors in form.errors.items()}
+        messages = {name: f"{_field_label(name)}: {errors[0]}" for name, errors in form.errors.items()}
         return jsonify(errors=messages), 422
-    figures = readout(_with_plan(draft, form), request.args.get("focus"))
+    figures = screen_figures(_with_plan(draft, form), request.args.get("focus"))
     focus, curve_drawn, scale = figures["focus"], figures["curve"], figures["scale"]
     texts = {**focus.texts(), "number": str(focus.number), "total": figures["total"]}
     texts |= {key: figures[key] for key in ("warning", "over_cap", "advice", "verdict")}

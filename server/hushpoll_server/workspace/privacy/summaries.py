@@ -30,7 +30,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
     by_id = {question.id: question for question in survey.questions}
     for source, question in zip(draft.questions, survey.questions, strict=True):
         automatic = draft.is_recommended(source)
-        descriptions = EDITORS[question.kind.name].described(question)
+        descriptions = EDITORS[question.kind.name].answer_texts(question)
         epsilon, many = float(draft.epsilon_of(source)), len(question.labels)
         advice = recommend_for(question.kind, question.answers, many, epsilon, n=draft.expected_n)
         decider = reason = proof = ""
@@ -48,7 +48,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
                 "automatic": automatic,
                 "linked": draft.follows_slider(source),
                 "kind": EDITORS[editor_of(source)[0]].label,
-                "reported": EDITORS[question.kind.name].whose(question),
+                "reported": EDITORS[question.kind.name].reported_of(question),
                 "mechanism": in_words(question.mechanism.label),
                 "reason": reason,
                 "proof": proof,

@@ -1,4 +1,4 @@
-"""What to look at before publishing."""
+"""The checklist before publishing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NONE = ("none", "none of these", "none of the above")
 
 
 def checklist(draft: Draft) -> list[tuple[str, str]]:
-    """Return what to look at before publishing: ("ok" | "look" | "stop", a sentence)."""
+    """Return the checklist: pairs of a state ("ok", "look" or "stop") and a sentence."""
     items = [("ok", _("The title is “%(title)s”.", title=draft.title))]
     if draft.title == documents.UNTITLED:
         items = [("look", _("The survey has no title yet."))]
@@ -51,7 +51,7 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
     )
     items += (
         _language_items(draft)
-        + _alike_items(draft)
+        + _repeated_question_items(draft)
         + _wave_items(survey)
         + _rule_items(survey)
         + _block_items(survey)
@@ -62,8 +62,8 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
     return items + _access_items(survey) + paper_items(survey)
 
 
-def _alike_items(draft: Draft) -> list[tuple[str, str]]:
-    """Point at questions that are asked twice."""
+def _repeated_question_items(draft: Draft) -> list[tuple[str, str]]:
+    """Warn of questions with the same text."""
     numbers = {question["id"]: number for number, question in enumerate(draft.questions, 1)}
     return [
         (
@@ -146,7 +146,7 @@ def _rule_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _none_items(survey: Survey) -> list[tuple[str, str]]:
-    """Point at an option that the page offers by itself: it would stand there twice, and be ticked with others."""
+    """Warn of an option that the page adds automatically, and that would be there twice."""
     items = []
     for number, question in enumerate(survey.questions, 1):
         listed = [text for text in question.options if text.casefold().rstrip(".") in NONE]
@@ -161,7 +161,7 @@ def _none_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _block_items(survey: Survey) -> list[tuple[str, str]]:
-    """Return what each person is asked of a block."""
+    """Return how many questions of each block a person is asked."""
     numbers = {question.id: number for number, question in enumerate(survey.questions, 1)}
     items = []
     for block in survey.blocks:

@@ -23,7 +23,7 @@ bp = Blueprint("publishing", __name__, template_folder="templates")
 @bp.route("/drafts/<draft_id>/publish", methods=["GET", "POST"])
 @designer
 def publish(draft_id: str) -> Page:
-    """Look at the checklist, confirm, publish once."""
+    """Show the checklist; publish after confirmation."""
     draft = own_draft(draft_id)
     if draft.published_hash is not None:
         raise DraftIsPublished(draft.published_hash)

@@ -89,7 +89,7 @@ def block(draft_id: str, number: int) -> Page:
 @bp.post("/drafts/<draft_id>/blocks/<int:number>/dissolve")
 @designer
 def dissolve_block(draft_id: str, number: int) -> Response:
-    """Take a block apart."""
+    """Dissolve a block."""
     draft = open_draft(draft_id)
     _find(draft, number)
     try:
@@ -138,7 +138,7 @@ def _show(draft: Draft, form: BlockForm, number: int | None, status: int = 200, 
 
 
 def _plan(draft: Draft, form: BlockForm) -> BlockPlan | None:
-    """Compare the ways to ask what is chosen; None while there is too little to compare."""
+    """Compare the ways to ask the chosen questions; None with fewer than two."""
     from hushpoll_analysis.planning.blocks import plan_block
 
     sizes = []

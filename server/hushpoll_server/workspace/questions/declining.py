@@ -50,8 +50,8 @@ def _with_answer(question: QuestionDocument, offered: bool) -> QuestionDocument:
 def with_declining(draft: Draft, offered: bool) -> tuple[Draft, list[str]]:
     """Return the draft with every question declinable that can be, or with none; and the questions that must stay.
 
-    A question stays as it is if its own mechanism is for two answers, if its table came with it, or if a rule names
-    the answer that would go.
+    A question is unchanged if its own mechanism is for two answers, if its channel came with it, or if a rule names the
+    answer that would go.
     """
     unchanged = []
     for question_id, already in declinable(draft).items():

@@ -15,20 +15,20 @@ from hushpoll_server.fields import decimal
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import current_user
 from hushpoll_server.workspace.access import designer, open_draft, own_draft
-from hushpoll_server.workspace.autosave import errors_of, kept
+from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.anchor import Anchor, anchor_from_choice, choice_of_anchor
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
-from hushpoll_server.workspace.drafts.plan_file import with_plan
+from hushpoll_server.workspace.drafts.plan_file import document_with_plan
 from hushpoll_server.workspace.forms import posted_revision
 from hushpoll_server.workspace.kinds import EDITORS
-from hushpoll_server.workspace.kinds.base import lines
-from hushpoll_server.workspace.languages.routes import told_languages
+from hushpoll_server.workspace.kinds.base import split_lines
+from hushpoll_server.workspace.languages.routes import language_summary
 from hushpoll_server.workspace.presentation.forms import asked_by_from, presentation_summary
 from hushpoll_server.workspace.privacy.summaries import summaries
 from hushpoll_server.workspace.questions import declining
 from hushpoll_server.workspace.questions.forms import DetailsForm, place_error
-from hushpoll_server.workspace.responses import Page, download, pretty
+from hushpoll_server.workspace.responses import Page, download, json_text
 
 bp = Blueprint("draft", __name__, template_folder="templates")
 
@@ -36,7 +36,7 @@ bp = Blueprint("draft", __name__, template_folder="templates")
 @bp.post("/drafts/<draft_id>/undo")
 @designer
 def undo(draft_id: str) -> Response:
-    """Put the draft back to what it was before the last change."""
+    """Undo the last change."""
     draft = open_draft(draft_id)
     try:
         if storage.undo(get_store(), draft.id, posted_revision()):
@@ -59,7 +59,7 @@ def draft(draft_id: str) -> Page:
 
 
 def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool = False) -> Page:
-    """Show the draft's first page; a form that was refused keeps what was typed."""
+    """Show the draft's first page, with a refused form as it was typed."""
     if not form.errors and not stale:
         form = DetailsForm(formdata=None, revision=draft.revision, **_values(draft))
     if stale:
@@ -75,7 +75,7 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         repeated=draft.repeated_questions(),
         sections={section.before: section.title for section in draft.sections},
         presentation=presentation_summary(draft),
-        languages=told_languages(draft),
+        languages=language_summary(draft),
         declinable=declining.declinable(draft),
         kinds=EDITORS,
         stale=stale,
@@ -107,14 +107,14 @@ def save_details(draft_id: str) -> Page:
 
 
 def _autosave_details(draft: Draft, form: DetailsForm) -> Response:
-    """Keep what is typed if it is sound."""
+    """Save the form if it is valid."""
     if form.validate_on_submit():
         try:
             changed = _with_details(draft, form)
-            return jsonify(kept(changed, form))
+            return jsonify(autosave(changed, form))
         except SurveyError as error:
             place_error(form, error)
-    return jsonify({"errors": errors_of(form)})
+    return jsonify({"errors": field_errors(form)})
 
 
 def _values(draft: Draft) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _with_details(draft: Draft, form: DetailsForm) -> Draft:
         title=form.title.data.strip(),
         intro=(form.intro.data or "").replace("\r\n", "\n").strip(),
         settings={"kiosk": form.kiosk.data, "invitation": form.invitation.data},
-        groups=lines(form.groups.data or ""),
+        groups=split_lines(form.groups.data or ""),
     )
     changed = replace(changed, anchor=anchor)
     _check_details(changed)
@@ -163,7 +163,7 @@ def _check_details(draft: Draft) -> None:
 @bp.route("/drafts/<draft_id>/delete", methods=["GET", "POST"])
 @designer
 def delete(draft_id: str) -> Page:
-    """Ask, then delete a draft."""
+    """Confirm, then delete a draft."""
     draft = open_draft(draft_id)
     if request.method == "GET":
         return render_template("questions/delete_draft.html", draft=draft)
@@ -177,4 +177,4 @@ def delete(draft_id: str) -> Page:
 def draft_definition(draft_id: str) -> Response:
     """Send the draft as a file."""
     draft = own_draft(draft_id)
-    return download(pretty(with_plan(draft)), "application/json", f"{draft.id}.json")
+    return download(json_text(document_with_plan(draft)), "application/json", f"{draft.id}.json")

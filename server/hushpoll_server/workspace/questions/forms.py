@@ -36,7 +36,7 @@ from hushpoll_server.workspace.mechanisms import PARAMETERS, RECOMMENDED
 
 
 def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:
-    """List what the editor offers to randomize with: the recommended one, or one of these."""
+    """Return the choices of mechanisms: the recommended one, or a named one."""
     named = [(name, in_words(mechanism.label)) for name, mechanism in offered.items() if mechanism.in_surveys]
     return choices([("", RECOMMENDED[0]), *named])
 
@@ -233,7 +233,7 @@ def field_name(editor: EditorKind | None, key: str) -> str:
 
 
 def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:
-    """Show next to the answers that another question's rule stands in the way."""
+    """Show an error about another question's rule next to the answers."""
     editor = EDITORS.get(form.kind.data)
     if editor is not None and form.options.name in editor.fields:
         field = form.options

@@ -62,7 +62,7 @@ def question(draft_id: str, question_id: str) -> Page:
     if request.method == "POST":
         return _save(draft, QuestionForm(), question_id)
     fields = mechanisms.read_question(current) | {"linked": question_id in draft.linked}
-    fields |= form_fields(draft.rules.of(question_id), earlier(draft, question_id))
+    fields |= form_fields(draft.rules.of(question_id), earlier_questions(draft, question_id))
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
 
 
@@ -81,7 +81,7 @@ def _find(draft: Draft, question_id: str) -> QuestionDocument:
     return question
 
 
-def earlier(draft: Draft, question_id: str | None) -> list[Question]:
+def earlier_questions(draft: Draft, question_id: str | None) -> list[Question]:
     """Return the questions that can decide whether this one (None: a new one) is asked."""
     return deciders(draft.compiled() if draft.questions else None, question_id)
 
@@ -92,8 +92,8 @@ def _show(
     sources = decoy_sources()
     form.mechanism.choices = mechanism_choices(_offered(form.mechanism.data))
     form.decoy_survey.choices = choices((key, label) for key, label, n in sources)
-    before = earlier(draft, question_id)
-    form.after_question.choices = _when(draft, before)
+    before = earlier_questions(draft, question_id)
+    form.after_question.choices = _rule_choices(draft, before)
     if stale:
         form.revision.data = draft.revision
     g.csp = {"frame-src": "'self'"}
@@ -114,14 +114,14 @@ def _show(
         fitting={name: _fitting(editor) for name, editor in EDITORS.items()},
         sources=sources,
         deciders=before,
-        advice=compared(advice(draft, form, question_id)),
+        advice=advice_texts(advice(draft, form, question_id)),
         stale=stale,
         step="questions",
     )
     return page, status
 
 
-def _when(draft: Draft, before: list[Question]) -> list[SelectChoice]:
+def _rule_choices(draft: Draft, before: list[Question]) -> list[SelectChoice]:
     numbers = {question["id"]: number for number, question in enumerate(draft.questions, 1)}
     choices_by_id = {
         question.id: _(
@@ -151,7 +151,7 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     if "switch" in request.form:
         # Without a script: the fields of another kind are shown, and what was typed stays.
         return _show(draft, form, question_id)
-    result = checked(draft, form, question_id)
+    result = validated(draft, form, question_id)
     if result is None:
         return _show(draft, form, question_id, 422)
     changed, written = result
@@ -169,16 +169,16 @@ def _save(draft: Draft, form: QuestionForm, question_id: str | None) -> Page:
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id) + f"#question-{written['id']}")
 
 
-def checked(
+def validated(
     draft: Draft, form: QuestionForm, question_id: str | None
 ) -> tuple[Draft, QuestionDocument] | None:
-    """Return the draft with the question of the form, and that question; None where the form now says what is wrong."""
-    if not form.validate_on_submit() or not (_complete(form) and _decoy_given(form)):
+    """Return the draft with the question of the form, and that question; None after setting errors on the form."""
+    if not form.validate_on_submit() or not (_check_required(form) and _check_decoy(form)):
         return None
-    if not _tells_pairs(form):
+    if not _check_pairs(form):
         return None
     try:
-        return with_form(draft, form, question_id)
+        return with_question_from(draft, form, question_id)
     except SurveyError as error:
         ids = [question["id"] for question in draft.questions]
         place_error(form, error, ids.index(question_id) if question_id in ids else len(ids))
@@ -187,17 +187,19 @@ def checked(
     return None
 
 
-def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tuple[Draft, QuestionDocument]:
-    """Return the draft with the question as the form has it, and that question; SurveyError where it is not sound."""
+def with_question_from(
+    draft: Draft, form: QuestionForm, question_id: str | None
+) -> tuple[Draft, QuestionDocument]:
+    """Return the draft with the question of the form, and that question; SurveyError if it is wrong."""
     fields = form.data
     if fields["decoy_from"] == "survey" and "decoy_from" in mechanisms.fields_of(fields["mechanism"]):
-        fields |= counts_from_survey(fields["decoy_survey"] or "")
+        fields |= decoy_counts_from(fields["decoy_survey"] or "")
     before, rule = draft.question(question_id), None
     epsilon = draft.epsilon_of(before)
     written = mechanisms.write_question(fields | {"id": (fields["id"] or "").strip()}, epsilon, before)
     if "after_question" in EDITORS[fields["kind"]].fields:
         ticked = fields["after_answers"] or ()
-        rule = rule_from_form(fields["after_question"] or "", ticked, earlier(draft, question_id))
+        rule = rule_from_form(fields["after_question"] or "", ticked, earlier_questions(draft, question_id))
     inside = question_id is not None and draft.blocks.index_of(question_id) is not None
     if inside and not fields["mechanism"]:
         # The block protects it; a mechanism that was chosen is refused beside its field.
@@ -212,16 +214,16 @@ def with_form(draft: Draft, form: QuestionForm, question_id: str | None) -> tupl
     return replace(changed, linked=linked), written
 
 
-def _complete(form: QuestionForm) -> bool:
-    """Ask for every field that the kind cannot do without, all at once."""
+def _check_required(form: QuestionForm) -> bool:
+    """Set errors for every missing field that the kind needs."""
     for name in EDITORS[form.kind.data].needed:
         if not str(form[name].data or "").strip() and form[name] is not form.options:
             form[name].errors = [_("%(field)s is missing: type it here.", field=form[name].label.text)]
     return not any(field.errors for field in form)
 
 
-def _tells_pairs(form: QuestionForm) -> bool:
-    """Refuse a way to randomize, chosen by its name, that does not tell the pairs which are wanted."""
+def _check_pairs(form: QuestionForm) -> bool:
+    """Set an error if the chosen mechanism cannot show the pairs of options that are asked for."""
     chosen = form.mechanism.data
     if not chosen or not form.pairs.data or "pairs" not in EDITORS[form.kind.data].fields:
         return True
@@ -234,8 +236,8 @@ def _tells_pairs(form: QuestionForm) -> bool:
     return not form.mechanism.errors and not form.ask.errors
 
 
-def _decoy_given(form: QuestionForm) -> bool:
-    """Ask for the harmless question and its share in the words of the form, both at once."""
+def _check_decoy(form: QuestionForm) -> bool:
+    """Set errors for a missing harmless question and a missing share."""
     if "decoy_from" not in mechanisms.fields_of(form.mechanism.data):
         return True
     if not (form.decoy.data or "").strip():
@@ -250,7 +252,7 @@ def _decoy_given(form: QuestionForm) -> bool:
 
 
 def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recommendation | None:
-    """Return why the recommended mechanism is recommended for what the form holds now; None while it is incomplete."""
+    """Return the recommendation for the form as typed so far; None while it is incomplete."""
     from hushpoll_analysis.planning.recommendation import recommend_for
 
     editor = EDITORS.get(form.kind.data, EDITORS[DEFAULT])
@@ -266,7 +268,7 @@ def advice(draft: Draft, form: QuestionForm, question_id: str | None) -> Recomme
         return None
 
 
-def compared(recommendation: Recommendation | None) -> dict[str, Any]:
+def advice_texts(recommendation: Recommendation | None) -> dict[str, Any]:
     """Return a recommendation as the page words it: the sentence, what is proved, every way with the answers it
     needs.
     """
@@ -323,7 +325,7 @@ def duplicate_question(draft_id: str, question_id: str) -> Response:
 @bp.route("/drafts/<draft_id>/questions/<question_id>/delete", methods=["GET", "POST"])
 @designer
 def delete_question(draft_id: str, question_id: str) -> Page:
-    """Ask, then delete a question."""
+    """Confirm, then delete a question."""
     if request.method == "GET":
         draft = open_draft(draft_id)
         return render_template(
@@ -353,8 +355,8 @@ def decoy_sources() -> list[tuple[str, str, int]]:
     return sources
 
 
-def counts_from_survey(key: str) -> dict[str, str]:
-    """Make counts that say what another survey's estimate says: its share and, through their number, its uncertainty.
+def decoy_counts_from(key: str) -> dict[str, str]:
+    """Return counts of a decoy that express another survey's estimate: the same share with the same uncertainty.
 
     An estimate p with standard error s is as sure as p of m plain answers with m = p (1 - p) / s^2.
     """

@@ -35,7 +35,7 @@ def rehearsal(draft_id: str) -> Page:
     if request.method == "GET" or form.validate():
         truth = read_truth(form, survey)
         if len(truth) == len(survey.questions):
-            results = _simulate_or_say(form, survey, truth, page_questions.ids)
+            results = _simulated_or_error(form, survey, truth, page_questions.ids)
     if any(field.errors for field in form):
         status = 422
     page = render_template(
@@ -45,13 +45,13 @@ def rehearsal(draft_id: str) -> Page:
         survey=survey,
         results=results,
         shown=page_questions,
-        balanced=[EDITORS[question.kind.name].adds_up(question) for question in survey.questions],
+        balanced=[EDITORS[question.kind.name].must_add_up(question) for question in survey.questions],
         step="rehearsal",
     )
     return page, status
 
 
-def _simulate_or_say(
+def _simulated_or_error(
     form: FlaskForm, survey: Survey, truth: dict[str, Any], questions: Sequence[str] | None
 ) -> Rehearsed | None:
     try:

@@ -51,7 +51,7 @@ def truth_form(survey: Survey, n: int, data: Any) -> FlaskForm:
 
 
 def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
-    """Read the truth of every question; one that cannot be gets a message."""
+    """Return the truth of every question; an impossible one sets an error on the form."""
     truth = {}
     for index, question in enumerate(survey.questions):
         start = f"truth_{index}_"
@@ -61,7 +61,7 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
             truth[question.id] = editor.read_truth(question, typed)
             # What was typed balances itself: the form shows the shares that are rehearsed.
             if "shape" not in typed:
-                for name, percentage in editor.balanced(question, typed).items():
+                for name, percentage in editor.balanced_percentages(question, typed).items():
                     form[start + name].data, form[start + name].raw_data = (
                         percentage,
                         [in_digits(f"{percentage:g}")],
@@ -75,7 +75,7 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What a simulated survey gives: the rows of every question next to its truth, and the report itself."""
+    """The result of a simulated survey: rows of every question next to its truth, and the report."""
 
     parts: list[dict[str, Any]]
     body: str

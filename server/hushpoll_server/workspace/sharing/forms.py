@@ -9,6 +9,6 @@ from wtforms.validators import InputRequired
 
 
 class ShareForm(FlaskForm):  # type: ignore[misc]
-    """Whom to let read the report."""
+    """The account that may read the report."""
 
     name = StringField(later("Account name"), [InputRequired(later("Type the name of an account."))])

@@ -18,7 +18,7 @@ bp = Blueprint("group_sizes", __name__)
 @bp.post("/surveys/<survey_hash>/sizes")
 @designer
 def group_sizes(survey_hash: str) -> Page:
-    """Keep how many people each group has, or forget it where all fields are empty."""
+    """Save how many people each group has, or delete that if all fields are empty."""
     survey = editable_survey(survey_hash)
     if not survey.groups:
         abort(422, "this survey has no groups; there is nothing to weight")

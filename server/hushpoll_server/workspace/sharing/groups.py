@@ -20,8 +20,8 @@ from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.responses import address
 
 
-def handouts(survey: Survey, server: str) -> list[dict[str, Any]]:
-    """Return what is handed out: one link, or one for each group."""
+def links_to_hand_out(survey: Survey, server: str) -> list[dict[str, Any]]:
+    """Return the links to hand out: one, or one for each group."""
     if not survey.groups:
         return [{"group": None, "name": "", "link": survey_link(server, survey.hash)}]
     return [
@@ -31,7 +31,7 @@ def handouts(survey: Survey, server: str) -> list[dict[str, Any]]:
 
 
 def chosen_group(survey: Survey) -> int | None:
-    """Read which group a QR code or poster is for."""
+    """Return the group that a QR code or poster is for."""
     text = request.args.get("group", "")
     if not survey.groups:
         return None
@@ -45,7 +45,7 @@ def chosen_group(survey: Survey) -> int | None:
 
 
 def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
-    """Make the form that asks how many people each group has; with a state, filled as that stands."""
+    """Return the form for the number of people in each group, filled from `state` if given."""
     message = _("Type a whole number from 1 to %(most)s.", most=in_digits(f"{LARGEST_GROUP:,}"))
     fields = {
         f"size_{index}": WholeField(name, [Optional(), NumberRange(1, LARGEST_GROUP, message)])
@@ -60,7 +60,7 @@ def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
 
 
 def group_items(survey: Survey) -> list[tuple[str, str]]:
-    """Return before publishing what groups tell, and whether they are those of the wave before."""
+    """Return checklist items about groups: what they reveal, and whether they differ from the previous wave."""
     if not survey.groups and survey.series is None:
         return []
     items = []

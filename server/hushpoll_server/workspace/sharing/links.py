@@ -9,7 +9,7 @@ from hushpoll_client.delivery.link import survey_link
 from werkzeug.wrappers import Response
 
 from hushpoll_server.workspace.access import designer, editable_survey
-from hushpoll_server.workspace.paper.print_language import printed
+from hushpoll_server.workspace.paper.print_language import print_texts
 from hushpoll_server.workspace.responses import address, download
 from hushpoll_server.workspace.sharing.groups import chosen_group, respondent_link
 
@@ -47,6 +47,6 @@ def poster(survey_hash: str) -> str:
         "sharing/poster.html",
         survey=published,
         link=respondent_link(survey_hash),
-        printed=printed(published),
+        printed=print_texts(published),
         group=chosen_group(published),
     )

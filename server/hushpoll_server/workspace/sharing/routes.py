@@ -20,9 +20,9 @@ from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.access import designer, editable_survey
-from hushpoll_server.workspace.responses import Page, address, address_of
+from hushpoll_server.workspace.responses import Page, address, public_url
 from hushpoll_server.workspace.sharing.forms import ShareForm
-from hushpoll_server.workspace.sharing.groups import handouts, respondent_link, sizes_form
+from hushpoll_server.workspace.sharing.groups import links_to_hand_out, respondent_link, sizes_form
 from hushpoll_server.workspace.survey_page.routes import show_survey
 
 bp = Blueprint("sharing", __name__, template_folder="templates")
@@ -36,7 +36,7 @@ def page_part(survey: Survey, state: SurveyState) -> dict[str, Any]:
     return {
         "share_form": ShareForm(formdata=None),
         "sizes": sizes_form(survey, state) if survey.groups else None,
-        "handouts": handouts(survey, address()),
+        "handouts": links_to_hand_out(survey, address()),
         "only_here": any(f"//{name}" in link for name in LOOPBACK),
         "readers": sharing.shared_with(store, survey.hash),
         "embed": embed_code(survey) if embeddable else "",
@@ -46,7 +46,7 @@ def page_part(survey: Survey, state: SurveyState) -> dict[str, Any]:
 @bp.post("/surveys/<survey_hash>/share")
 @designer
 def share(survey_hash: str) -> Page:
-    """Let another account read the report."""
+    """Share the report with another account."""
     editable_survey(survey_hash)
     form = ShareForm()
     if form.validate_on_submit():
@@ -62,7 +62,7 @@ def share(survey_hash: str) -> Page:
 @bp.post("/surveys/<survey_hash>/unshare")
 @designer
 def unshare(survey_hash: str) -> Response:
-    """Take the right to read back."""
+    """Stop sharing the report with an account."""
     editable_survey(survey_hash)
     name = request.form.get("name", "")
     sharing.unshare(get_store(), survey_hash, name, actor=current_user.name)
@@ -73,7 +73,7 @@ def unshare(survey_hash: str) -> Response:
 @bp.post("/surveys/<survey_hash>/results")
 @designer
 def publish_results(survey_hash: str) -> Response:
-    """Publish the results, when the survey is closed or at once, or keep them to accounts with access."""
+    """Make the results public, at once or when the survey is closed, or private."""
     editable_survey(survey_hash)
     choice = request.form.get("public")
     public, live = choice in ("yes", "live"), choice == "live"
@@ -97,14 +97,14 @@ def publish_results(survey_hash: str) -> Response:
 
 def embed_code(survey: Survey) -> str:
     """Return the lines that show the public results on another site."""
-    source = address_of(url_for("results.embedded", survey_hash=survey.hash))
+    source = public_url(url_for("results.embedded", survey_hash=survey.hash))
     return f'<iframe src="{source}" title="{escape(survey.title)}" width="100%" height="700" loading="lazy"></iframe>'
 
 
 @bp.post("/surveys/<survey_hash>/embedding")
 @designer
 def embedding(survey_hash: str) -> Response:
-    """Let other sites show the public results in a frame, or end that."""
+    """Allow or forbid other sites to show the public results in a frame."""
     editable_survey(survey_hash)
     allowed = request.form.get("embed") == "yes"
     retention.set_embeddable(get_store(), survey_hash, allowed, current_user.name)

@@ -35,7 +35,7 @@ LARGEST_IMPORT = 1 << 20
 @bp.get("/")
 @bp.get("/design/")
 def front() -> BaseResponse:
-    """Lead from the address without a path to the workspace."""
+    """Redirect the root path to the workspace."""
     return redirect(url_for("workspace.survey_list.home"))
 
 
@@ -45,7 +45,7 @@ def home() -> str:
     """List drafts, own surveys and those that are shared; for admins all."""
     store, user = get_store(), current_user
     words, away = request.args.get("q", "").strip(), "archived" in request.args
-    shelved = put_away(store)
+    shelved = archived_subjects(store)
     readable = sharing.readable(store, user, store.list_surveys())
     if user.role == "analyst":
         written = []
@@ -55,7 +55,7 @@ def home() -> str:
         entry
         for entry in readable
         if (entry.hash in shelved) == away
-        and matches(words, entry.title, entry.hash, *(_asked(store, entry.hash) if words else ()))
+        and matches(words, entry.title, entry.hash, *(_question_texts(store, entry.hash) if words else ()))
     ]
     own_drafts = [
         entry
@@ -78,7 +78,7 @@ def home() -> str:
     )
 
 
-def _asked(store: Store, survey_hash: str) -> Iterator[str]:
+def _question_texts(store: Store, survey_hash: str) -> Iterator[str]:
     """Return the texts of the questions of a published survey, to be searched."""
     survey = store.get_survey(survey_hash)
     if survey:
@@ -115,7 +115,7 @@ def create() -> BaseResponse:
 @bp.post("/drafts/import")
 @designer
 def import_definition() -> Page:
-    """Make a draft from a file, read as strictly as a client reads a survey; nothing is kept of a refused file."""
+    """Make a draft from a file, checked as strictly as a client checks a survey."""
     form = ImportForm()
     if form.validate_on_submit():
         try:
@@ -136,14 +136,14 @@ def import_definition() -> Page:
     return render_template("survey_list/new_survey.html", templates=TEMPLATES, form=form), 422
 
 
-def put_away(store: Store) -> set[str]:
-    """Return the drafts and surveys that lists leave out."""
+def archived_subjects(store: Store) -> set[str]:
+    """Return the archived drafts and surveys."""
     with store.read() as tx:
         return set(tx.execute(select(archived.c.subject)).scalars())
 
 
 def matches(words: str, *texts: str) -> bool:
-    """Return whether every word stands in one of the texts, whatever its case."""
+    """Return whether every word is in one of the texts, ignoring case."""
     text = " ".join(texts).casefold()
     return all(word in text for word in words.casefold().split())
 
@@ -164,7 +164,7 @@ def _archive(subject: str, title: str) -> Response:
 @bp.post("/drafts/<draft_id>/archive")
 @designer
 def archive_draft(draft_id: str) -> Response:
-    """Put a draft away, or take it back."""
+    """Archive or restore a draft."""
     draft = open_draft(draft_id)
     return _archive(draft.id, draft.title)
 
@@ -172,7 +172,7 @@ def archive_draft(draft_id: str) -> Response:
 @bp.post("/surveys/<survey_hash>/archive")
 @designer
 def archive_survey(survey_hash: str) -> Response:
-    """Archive a survey, or take it out of the archive; nothing else about it changes."""
+    """Archive or restore a survey."""
     return _archive(survey_hash, editable_survey(survey_hash).title)
 
 

@@ -91,7 +91,7 @@ _NAMES = ("id", "question", "kind", "name")
 
 
 def noted(text: str) -> str:
-    """Note a text of a template, which the catalogues have."""
+    """Mark a text of a template for translation."""
     _TEXTS.add(text)
     return text
 
@@ -345,18 +345,18 @@ TEMPLATES: dict[str, Template] = {
 
 def document_of(key: str) -> dict[str, Any]:
     """Return a fresh copy of a template's document, in the designer's language."""
-    document: dict[str, Any] = _said(TEMPLATES[key].document)
+    document: dict[str, Any] = _translated(TEMPLATES[key].document)
     if language() == "en":
         return document
     return {**document, "language": language()}
 
 
-def _said(texts: Any) -> Any:
-    """Return every text of a part of a document in the designer's language; what is no text of ours stays."""
+def _translated(texts: Any) -> Any:
+    """Return a value with all texts of templates translated; other values are unchanged."""
     if isinstance(texts, dict):
-        return {name: value if name in _NAMES else _said(value) for name, value in texts.items()}
+        return {name: value if name in _NAMES else _translated(value) for name, value in texts.items()}
     if isinstance(texts, list):
-        return [_said(value) for value in texts]
+        return [_translated(value) for value in texts]
     if texts in _TEXTS:
         return gettext(texts)
     return texts

@@ -33,7 +33,7 @@ class OpenCounter:
         self._written = 0.0
 
     def count(self, store: Store, survey_hash: str) -> None:
-        """Count one opening; write now and then."""
+        """Count one view; write to the database at intervals."""
         with self._lock:
             self._waiting[survey_hash, today().isoformat()] += 1
             due = time.monotonic() - self._written > PAUSE
@@ -43,7 +43,7 @@ class OpenCounter:
                 self.flush(store)
 
     def flush(self, store: Store) -> None:
-        """Write what waits."""
+        """Write the counts in memory to the database."""
         with self._lock:
             waiting, self._waiting = self._waiting, Counter()
             self._written = time.monotonic()
@@ -57,7 +57,7 @@ class OpenCounter:
 
 
 def init_app(app: Flask) -> None:
-    """Count the respondents' pages that were found."""
+    """Count views of respondents' pages."""
     counter = app.extensions["hushpoll_opens"] = OpenCounter()
 
     @app.after_request

@@ -30,7 +30,7 @@ bp = Blueprint("survey", __name__, template_folder="templates")
 @bp.get("/surveys/<survey_hash>")
 @reader
 def survey(survey_hash: str) -> Page:
-    """Show where to share, monitor and close; analysts see the monitor only."""
+    """Show the page of a published survey; analysts see only the monitor."""
     return show_survey(survey_hash)
 
 
@@ -40,7 +40,7 @@ _PARTS = "hushpoll_survey_page_parts"
 
 
 def init_app(app: Flask, parts: Sequence[PagePart]) -> None:
-    """Let features add their parts to the page."""
+    """Register the features' parts of the page."""
     app.extensions[_PARTS] = parts
     page_views.init_app(app)
 
@@ -61,8 +61,8 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
         count=count,
         waiting=0 if state.was_closed else max(0, count - state.sealed_n),
         editable=can_edit(current_user, survey_hash),
-        plans=projected(published, count),
-        target_plans=projected(published, state.target_n or 0),
+        plans=projected_margins(published, count),
+        target_plans=projected_margins(published, state.target_n or 0),
         opened=page_views.by_day(store, current_app.extensions["hushpoll_opens"], survey_hash),
         minimum=FEWEST_REPORTS,
         appear_at=max(2 * state.minimum_batch, state.display_threshold),
@@ -74,8 +74,8 @@ def show_survey(survey_hash: str, status: int = 200, **forms: Any) -> Page:
     return page, status
 
 
-def projected(survey: Survey, n: int) -> list[str]:
-    """Return the margin of every question at n reports: what the number of reports alone tells, never an answer."""
+def projected_margins(survey: Survey, n: int) -> list[str]:
+    """Return the margin of every question at n reports; it depends on the number of reports only."""
     if n < 2:
         return []
     return [margin_text(question, margin_at(question, n)) for question in survey.questions]
@@ -84,7 +84,7 @@ def projected(survey: Survey, n: int) -> list[str]:
 @bp.get("/surveys/<survey_hash>/<any(invitations, merge, letters, sizes, share, retention, closing):form>")
 @designer
 def refused_form(survey_hash: str, form: str) -> Response:
-    """Lead back to the survey's page: a refused form is shown at the form's own address, which people load again."""
+    """Redirect to the survey's page: people reload the URL of a refused form."""
     editable_survey(survey_hash)
     return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash))
 
@@ -102,7 +102,7 @@ def definition(survey_hash: str) -> Response:
 @bp.post("/surveys/<survey_hash>/copy")
 @designer
 def copy_survey(survey_hash: str) -> Response:
-    """Make a draft of a published survey; the survey stays as it is."""
+    """Make a draft of a published survey."""
     state = readable_state(survey_hash)
     published = get_store().get_survey(survey_hash)
     assert published is not None
@@ -115,8 +115,8 @@ def copy_survey(survey_hash: str) -> Response:
 
 
 def _plan_of(state: SurveyState, epsilon: str) -> dict[str, Any]:
-    """Return the plan that a survey was written for; of one that was not written here, what is known of it."""
-    written = storage.of_published(get_store(), state.hash)
+    """Return the plan of a published survey; a partial one if it was not written in the workspace."""
+    written = storage.find_published(get_store(), state.hash)
     if written is None:
         return {"expected_n": state.target_n or DEFAULT_N, "epsilon": epsilon}
     return written.plan

@@ -70,7 +70,7 @@ def test_languages_are_suggested_by_name(owner: FlaskClient, store: Store) -> No
 def test_the_table_has_every_text_beside_its_original(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
     html = owner.get(f"/drafts/{draft.id}/languages/ar").text
-    for _, original in translated_texts.pieces(draft.document):
+    for _, original in translated_texts.texts_to_translate(draft.document):
         assert original.replace('"', "&#34;").replace("'", "&#39;") in html, original
     for label in ("Title", "Consent", "Section 2, text", "Question 2, option 1", "Question 3, label 2"):
         assert f">{label}</label>" in html, label
@@ -90,7 +90,7 @@ def test_a_text_that_cannot_be_is_refused_beside_its_field(
     owner: FlaskClient, store: Store, which: int, typed: str, what: str
 ) -> None:
     draft = around(store)
-    listed = translated_texts.pieces(draft.document)
+    listed = translated_texts.texts_to_translate(draft.document)
     texts = draft.document["translations"]["fr"]
     fields = {f"t_{n}": translated_texts.text_at(texts, at) for n, (at, _) in enumerate(listed)}
     page = f"/drafts/{draft.id}/languages/fr"

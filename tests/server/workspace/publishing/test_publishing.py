@@ -17,7 +17,7 @@ from hushpoll_server.collect import closing
 from hushpoll_server.people import accounts, audit_log
 from hushpoll_server.store.surveys import Store, today
 from hushpoll_server.workspace.drafts import documents, storage
-from hushpoll_server.workspace.questions.routes import counts_from_survey
+from hushpoll_server.workspace.questions.routes import decoy_counts_from
 
 from tests.server.accounts_kit import (
     OR_POLL,
@@ -352,7 +352,7 @@ def test_a_decoys_share_is_taken_from_another_surveys_estimate(
         else:
             assert answer.status_code == 422
         with pytest.raises(HushpollError, match="choose one"):
-            counts_from_survey(f"{'0' * 64}:q1")
+            decoy_counts_from(f"{'0' * 64}:q1")
 
 
 def test_ends_of_the_whole_way_are_in_the_audit_log(place: tuple[Flask, Store], store: Store) -> None:

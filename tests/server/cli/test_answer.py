@@ -192,9 +192,10 @@ def test_an_unknown_invitation_is_told_before_anything_is_asked(
     url = f"{server.url}/s/{survey.hash}#{survey.hash}"
     assert run(f"{url}.{code}", "--answers", str(tmp_path / "answers.json"))[0] == 0
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("something was asked"))
-    for used in ("unknown", "a?b"):
-        status, _, err = run(f"{url}.{used}")
-        assert (status, "unknown here, or it has been used" in err.splitlines()[-1]) == (2, True), err
+    unknown, too_short = "unknown here, or it has been used", "this link is incomplete"
+    for bad_code, message in (("x" * 20, unknown), ("a?b" * 8, unknown), (code[:12], too_short)):
+        status, _, err = run(f"{url}.{bad_code}")
+        assert (status, message in err.splitlines()[-1]) == (2, True), err
     assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
 
 
@@ -355,7 +356,7 @@ def test_the_terminal_calls_a_chance_neither_all_nor_none(options: list[str]) ->
 
 @pytest.mark.parametrize(
     "vector",
-    json.loads((Path(__file__).parents[1] / "vectors" / "assurance.json").read_text(encoding="ascii")),
+    json.loads((Path(__file__).parents[2] / "vectors" / "assurance.json").read_text(encoding="ascii")),
     ids=lambda vector: vector["name"],
 )
 def test_the_terminal_promises_what_the_odds_allow(vector: dict[str, Any]) -> None:

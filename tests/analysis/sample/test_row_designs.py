@@ -17,7 +17,7 @@ from hushpoll_client import Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import optimize, special
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 GOLDEN = json.loads((RESULTS / "univariate.json").read_text(encoding="utf-8"))
 ARMS = {"direct": None, "weak": mechanisms.warner(epsilon=2), "strong": mechanisms.warner(epsilon=1)}
 TABLES = {

@@ -20,7 +20,7 @@ from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 from scipy import optimize, special
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 GOLDEN = {
     **json.loads((RESULTS / "regression.json").read_text(encoding="utf-8")),
     **json.loads((RESULTS / "weights_power_crosstab.json").read_text(encoding="utf-8")),

@@ -19,7 +19,7 @@ from hushpoll_client import mechanisms
 from scipy import stats
 
 GOLDEN = json.loads(
-    (Path(__file__).parents[1] / "results" / "weights_power_crosstab.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "results" / "weights_power_crosstab.json").read_text(encoding="utf-8")
 )
 
 

@@ -16,7 +16,7 @@ from hushpoll_client.delivery.ledger import Ledger
 from hushpoll_server.collect.invitations import invite
 
 from tests.server import test_cli_answer
-from tests.server.test_cli_answer import Server, stored
+from tests.server.cli.test_answer import Server, stored
 from tests.vectors.surveys import survey, yes_no
 
 backend, server, run = test_cli_answer.backend, test_cli_answer.server, test_cli_answer.run

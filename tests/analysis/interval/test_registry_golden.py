@@ -11,7 +11,7 @@ import pytest
 from hushpoll_analysis import constrained_estimate, estimate
 from hushpoll_client import mechanisms
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "results" / "intervals.json").read_text())["cases"]
+GOLDEN = json.loads((Path(__file__).parents[2] / "results" / "intervals.json").read_text())["cases"]
 TOLERANCE = 1e-6
 WARNER = {
     "warner_ci_n200_low": mechanisms.warner(epsilon=1),

@@ -16,7 +16,7 @@ from hushpoll_analysis.planning.optimal import designed
 from hushpoll_client import Channel, Mechanism, mechanisms
 from hushpoll_client.mechanism import MECHANISMS
 
-from tests.analysis.test_kinds_coverage import EPSILONS, surveys, truths
+from tests.analysis.estimand.test_coverage import EPSILONS, surveys, truths
 
 Floats = npt.NDArray[np.float64]
 Errors = Iterator[tuple[str, str, Floats, float]]

@@ -19,7 +19,7 @@ from hushpoll_analysis.tables.frames import crosstab
 from hushpoll_client import mechanisms
 from hushpoll_client.mechanism import Mechanism
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 GOLDEN = json.loads((RESULTS / "weights_power_crosstab.json").read_text(encoding="utf-8"))
 MECHANISMS = {"warner75": mechanisms.warner(truth="3/4")}
 DESIGN = {"weights": "w", "strata": "stratum", "clusters": "cluster"}

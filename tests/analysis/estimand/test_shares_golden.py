@@ -13,7 +13,7 @@ from hushpoll_analysis import constrained_estimate, estimate
 from hushpoll_client import mechanisms
 from scipy.stats import binom, norm
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "results" / "univariate.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "results" / "univariate.json").read_text())
 TOLERANCE = 1e-6
 E1 = math.e / (1 + math.e)
 

@@ -18,7 +18,7 @@ from hushpoll_analysis.sample.parts import engine_table
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
 
-from tests.server.test_reports_of_parts import SURVEYS
+from tests.server.cli.test_report_files import SURVEYS
 
 N = 1200
 MARGINS = {"site": {"u": 0.45, "v": 0.55}, "age": {1: 0.2, 2: 0.3, 3: 0.5}}

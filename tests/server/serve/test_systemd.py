@@ -19,7 +19,7 @@ from hushpoll_server.config import Config
 
 from tests.serving import LONGEST, make_ready
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+DEPLOY = Path(__file__).parents[3] / "deploy"
 UNITS = ("hushpoll.service", "hushpoll-backup.service", "hushpoll-backup.timer")
 SERVICES = UNITS[:2]
 HUSHPOLL = Path(sys.executable).parent / "hushpoll"

@@ -19,7 +19,7 @@ from hushpoll_analysis import (
 )
 from scipy.stats import binom, chi2
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "results" / "univariate.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "results" / "univariate.json").read_text())
 TOLERANCE = 1e-6
 
 

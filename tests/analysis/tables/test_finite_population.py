@@ -12,7 +12,7 @@ from hushpoll_analysis import compare, crosstab, estimate
 from hushpoll_client import mechanisms
 from scipy.stats import multinomial
 
-from tests.analysis.test_finite_coverage import chances as chances_of_reports
+from tests.analysis.interval.test_finite_population import chances as chances_of_reports
 
 LONG = pytest.mark.long
 PAIRS = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])

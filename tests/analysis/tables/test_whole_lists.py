@@ -26,7 +26,7 @@ from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Channel, Survey, mechanisms
 from hushpoll_client.channel import SCALE
 
-from tests.analysis.test_kinds_tables import SURVEY, TRUTH, frame, near
+from tests.analysis.tables.test_kinds import SURVEY, TRUTH, frame, near
 
 __all__ = ["frame"]
 

@@ -20,7 +20,7 @@ from hushpoll_client import Survey
 from hushpoll_client.delivery.record import RecordFormat
 from hushpoll_client.survey.group import FIELD
 
-from tests.analysis.test_scale import same_counts
+from tests.analysis.sample.test_engines import same_counts
 from tests.server.every_form import EVERY_FORM, TRUTH
 
 SURVEY = Survey.from_draft(EVERY_FORM)

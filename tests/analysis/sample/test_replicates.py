@@ -19,7 +19,7 @@ from scipy import special
 
 from tests.command import run_command
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 WARNER = mechanisms.warner(truth="3/4")
 COIN = mechanisms.warner(epsilon=1)
 

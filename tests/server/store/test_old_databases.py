@@ -26,7 +26,7 @@ from hushpoll_server.workspace.drafts import storage
 
 from tests.serving import sealed_records
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "0.1"
+FOLDER = Path(__file__).parents[2] / "fixtures" / "0.1"
 FACTS: dict[str, Any] = json.loads((FOLDER / "facts.json").read_text())
 
 

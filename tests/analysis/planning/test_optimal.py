@@ -36,7 +36,7 @@ from hushpoll_client.channel import SCALE
 from hushpoll_client.exact import exp_below, read_decimal
 from scipy import sparse
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "results" / "designs.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "results" / "designs.json").read_text())
 SMALL = [case for case in GOLDEN["cases"] if case["options"] <= 11]
 BINS = [case for case in GOLDEN["cases"] if case["options"] > 11]
 LIMITS = {0.5: 16.003, 1: 3.991, 2: 0.8655, 4: 0.1271}

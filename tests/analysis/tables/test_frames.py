@@ -21,7 +21,7 @@ from hypothesis import assume, given, settings, strategies
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 GOLDEN = json.loads((RESULTS / "weights_power_crosstab.json").read_text(encoding="utf-8"))
 WARNERS = {"warner75": mechanisms.warner(truth="3/4"), "warner80_y2": mechanisms.warner(truth="4/5")}
 KRR = mechanisms.krr(options=3, epsilon=1.5)

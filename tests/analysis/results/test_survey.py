@@ -433,7 +433,7 @@ def test_figures_are_written_for_people() -> None:
 
 
 def test_the_palette_of_the_file_is_that_of_the_pages() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     pages = (root / "server" / "hushpoll_server" / "static" / "palette.css").read_text()
     for color in re.findall(r"--hush-[a-z-]+: #[0-9a-f]{6};", stylesheet(alone=True)):
         assert color in pages

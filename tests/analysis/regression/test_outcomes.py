@@ -24,7 +24,7 @@ from hushpoll_client.channel import SCALE
 from scipy import optimize, special
 from statsmodels.miscmodels.ordinal_model import OrderedModel
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 KRR = mechanisms.krr(options=4, epsilon=3)
 TABLE = np.array(KRR.analysis.rows) / SCALE
 WARNER = mechanisms.warner(truth="3/4")

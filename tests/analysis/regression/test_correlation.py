@@ -15,7 +15,7 @@ from hushpoll_client import mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Mechanism
 
-RESULTS = Path(__file__).parents[1] / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 GOLDEN = json.loads((RESULTS / "regression.json").read_text(encoding="utf-8"))
 CHANNELS = {"warner75": mechanisms.warner(truth="3/4"), "warner80_y2": mechanisms.warner(truth="4/5")}
 
