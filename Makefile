@@ -105,7 +105,7 @@ bench: $(VENV)/.test  ## Measure speed, as ratios within one run (bench/README.m
 	$(BIN)/python bench/models.py --respondents 1000000
 
 docs: $(VENV)/.test  ## Build the documentation into site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@PATH=$(BIN):$$PATH zensical build --strict
 	@echo "Open site/index.html"
 
 docs-current: $(VENV)/.test  ## Check that the docs' pictures are those of today (make test checks the rest)

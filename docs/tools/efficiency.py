@@ -18,7 +18,7 @@ DATA, PAGE, FIGURE = (
     DOCS / "images" / "efficiency.svg",
 )
 BEGIN, END = "<!-- efficiency: begin -->", "<!-- efficiency: end -->"
-# Colour and shape: nobody needs to tell colours apart.
+# Colour and shape, for readers who cannot tell colours apart.
 MARKS = {
     "pure-ldp": ("#17605d", "circle"),
     "multi-freq-ldpy": ("#b4552d", "square"),
@@ -28,17 +28,17 @@ LABELS, PANEL, GAP, TOP, ROW = 236, 138, 16, 64, 34
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The respondents that we need for 100 of theirs."""
+    """The respondents that we need for 100 of each package's, one line for each question."""
+    epsilons = sorted({row["epsilon"] for row in rows})
     lines = [
-        "| question, what is reported | ε | ours | " + " | ".join(MARKS) + " |",
-        "|---|---|---|" + "---|" * len(MARKS),
+        "| question, what is reported | " + " | ".join(f"ε = {epsilon:g}" for epsilon in epsilons) + " |",
+        "|---|" + "---|" * len(epsilons),
     ]
-    for row in rows:
-        cells = [row["question"], f"{row['epsilon']:g}", row["ours"]["mechanism"]]
-        cells += [
-            f"{100 * one['ratio']:.0f} ± {100 * one['ratio_se']:.0f} ({one['mechanism']})"
-            for one in row["peers"]
-        ]
+    for question in dict.fromkeys(row["question"] for row in rows):
+        cells = [question]
+        for row in rows:
+            if row["question"] == question:
+                cells.append(" / ".join(f"{100 * peer['ratio']:.0f}" for peer in row["peers"]))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

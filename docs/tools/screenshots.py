@@ -1,9 +1,10 @@
 """Take the pictures of the docs from the running program: `python docs/tools/screenshots.py [--check]`.
 
-A server starts with an empty folder; the demo survey's bounded questions are published; seeded reports go in through
-the batch API; the survey is closed, because before that a random part of them waits and the figures would differ from
-one run to the next; Chromium looks at the pages. Pixels differ between machines, so `--check` compares what the pages
-consist of: their elements and words, digits masked, as noted in docs/images/manifest.json when they were taken.
+A server starts with an empty folder; the demo survey's bounded questions are published; a draft is made of the first
+template; seeded reports go in through the batch API. The survey is closed before its results are taken, because until
+then a random part of the reports waits and the figures would differ from one run to the next. Pixels differ between
+machines, so `--check` compares what the pages consist of: their elements and words, digits masked, as noted in
+docs/images/manifest.json when they were taken.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 from hushpoll_analysis import simulate
@@ -31,7 +33,7 @@ from hushpoll_server.serve import demo_study
 from hushpoll_server.serve.demo import DRAFT
 from hushpoll_server.store.surveys import open_store
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
 FOLDER = Path(__file__).parents[1] / "images"
 MANIFEST = FOLDER / "manifest.json"
@@ -54,13 +56,18 @@ OUTLINE = """() => {
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: its name, the page's address after the host, and the size of the window."""
+    """One picture: its name, the page's address after the host, the size of the window, and the heading at its top."""
 
     name: str
     path: str
-    width: int
-    height: int
+    width: int = 1000
+    height: int = 760
     sharpness: int = 1
+    scroll_to: str | None = None
+
+
+SIGN_IN = "/sign-in"
+PASSWORD = "pictures of the docs"
 
 
 def while_open(survey: Survey) -> list[Picture]:
@@ -70,6 +77,44 @@ def while_open(survey: Survey) -> list[Picture]:
         Picture("respond-390", respond, 390, 1060, 2),
         Picture("respond-1280", respond, 1280, 900),
     ]
+
+
+def workspace(survey: Survey, draft: str) -> list[Picture]:
+    """What is taken of the workspace, for an account: the steps from a new survey to a published one."""
+    return [
+        Picture("workspace-new", "/surveys/new"),
+        Picture("workspace-questions", draft, scroll_to="Questions"),
+        Picture("workspace-privacy", f"{draft}/privacy"),
+        Picture("workspace-rehearsal", f"{draft}/rehearsal"),
+        Picture("workspace-publish", f"{draft}/publish"),
+        Picture("workspace-survey", f"/surveys/{survey.hash}"),
+    ]
+
+
+def sign_in(browser: Browser, address: str) -> StorageState:
+    """Sign in and return the cookies of the session."""
+    context = browser.new_context(locale="en-GB")
+    page = context.new_page()
+    page.goto(address + SIGN_IN)
+    page.get_by_label("Name").fill("pictures")
+    page.get_by_label("Password").first.fill(PASSWORD)
+    page.locator("main button[type=submit], main button.btn-primary").first.click()
+    page.wait_for_url("**/surveys*")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+def make_draft(browser: Browser, address: str, state: StorageState) -> str:
+    """Make a draft of the first template and return the path of its page."""
+    context = browser.new_context(locale="en-GB", storage_state=state)
+    page = context.new_page()
+    page.goto(f"{address}/surveys/new")
+    page.get_by_role("button", name="Use this template").first.click()
+    page.wait_for_url("**/drafts/*")
+    path = urlsplit(page.url).path
+    context.close()
+    return path
 
 
 def when_closed(survey: Survey) -> list[Picture]:
@@ -87,8 +132,8 @@ def publish(folder: Path) -> tuple[Survey, str]:
     intro = "Two questions that people would rather not answer in the open."
     survey = Survey.from_draft({**DRAFT, "intro": intro, "questions": questions})
     store = open_store(Config(data=folder / "data"))
-    store.publish(survey, results_live=True)
-    accounts.add_user(store, "pictures", "designer")
+    accounts.add_user(store, "pictures", "designer", PASSWORD)
+    store.publish(survey, "pictures", results_live=True, target_n=2000)
     token = tokens.make(store, "pictures", "reports", ["batch"], actor="pictures")
     store.close()
     return survey, token
@@ -122,7 +167,9 @@ def outline(page: Page) -> str:
     return re.sub(r"[0-9a-f]{12,}|[0-9][0-9.,  ]*", "#", text)
 
 
-def visit(browser: Browser, address: str, pictures: list[Picture], take: bool) -> Iterator[tuple[str, str]]:
+def visit(
+    browser: Browser, address: str, pictures: list[Picture], take: bool, state: StorageState | None = None
+) -> Iterator[tuple[str, str]]:
     """Open each page; give each picture's name and the digest of what the page consists of."""
     seen: dict[str, str] = {}
     for picture in pictures:
@@ -135,6 +182,7 @@ def visit(browser: Browser, address: str, pictures: list[Picture], take: bool) -
             color_scheme="light",
             locale="en-GB",
             reduced_motion="reduce",
+            storage_state=state,
         )
         page = context.new_page()
         page.goto(address + picture.path, wait_until="networkidle")
@@ -142,6 +190,9 @@ def visit(browser: Browser, address: str, pictures: list[Picture], take: bool) -
         seen[picture.path] = hashlib.sha256(outline(page).encode()).hexdigest()
         yield picture.name, seen[picture.path]
         if take:
+            if picture.scroll_to:
+                heading = page.get_by_role("heading", name=picture.scroll_to, exact=True)
+                heading.evaluate("heading => heading.scrollIntoView()")
             path = FOLDER / f"{picture.name}.png"
             page.screenshot(path=path)
             # A page of text has few colours: a third of the size, and nothing to be seen of it.
@@ -161,6 +212,9 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             found = dict(visit(browser, address, while_open(survey), take=not check))
+            state = sign_in(browser, address)
+            steps = workspace(survey, make_draft(browser, address, state))
+            found |= visit(browser, address, steps, not check, state)
             with closing(open_store(Config(data=Path(temporary) / "data"))) as store:
                 close(store, survey.hash)
             found |= visit(browser, address, when_closed(survey), take=not check)

@@ -1,6 +1,6 @@
-"""Draw the figure of docs/uniform.md from what the page's own blocks compute: `python docs/tools/uniform.py [--check]`.
+"""Draw the figure of docs/lecture-notes-range.md: `python docs/tools/uniform.py [--check]`.
 
-The numbers are kept in docs/data/uniform.json; a test runs the page and compares.
+Its numbers are what the page's blocks compute, stored in docs/data/uniform.json; a test runs the page and compares.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ import tempfile
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-PAGE, DATA, FIGURE = DOCS / "uniform.md", DOCS / "data" / "uniform.json", DOCS / "images" / "uniform.svg"
+PAGE, DATA, FIGURE = (
+    DOCS / "lecture-notes-range.md",
+    DOCS / "data" / "uniform.json",
+    DOCS / "images" / "uniform.svg",
+)
 # Colour and dash: nobody needs to tell colours apart.
 LINES = {
     "plain_maximum": ("plain maximum", "#444444", "2 3"),

@@ -14,6 +14,9 @@ RUN = {"python", "pycon", "console", "sh"}
 SHOWN = {"diff", "json", "text", "nginx", "ini", "toml", "html", "bibtex", "http", "javascript"}
 
 
+MOST_COLUMNS = 88  # a longer line runs out of its box on the site
+
+
 def talks_to_server(page: Path) -> bool:
     """Whether a page's blocks need a server: they name its address or work on its store."""
     return any(
@@ -37,6 +40,15 @@ ONLINE = [page for page in PAGES if talks_to_server(page)]
 def test_every_block_names_its_language(page: Path) -> None:
     for block in read_blocks(page):
         assert block.language in RUN | SHOWN, f"{block.place}: name the block's language"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_python_fits_its_box(page: Path) -> None:
+    for block in read_blocks(page):
+        if block.language in ("python", "pycon"):
+            for number, line in enumerate(block.text.splitlines(), block.line + 1):
+                source = block.language == "python" or line.startswith((">>> ", "... "))
+                assert not source or len(line) <= MOST_COLUMNS, f"{page.name}:{number}: {len(line)} columns"
 
 
 @pytest.mark.parametrize("page", OFFLINE, ids=lambda page: page.name)

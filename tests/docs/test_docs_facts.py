@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import runpy
 import tomllib
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hushpoll_analysis import plan
-from hushpoll_analysis.interval import METHODS
 from hushpoll_client.formatting import factor_text
-from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.config import Config
 
 from tests.docs.blocks import PAGES, ROOT
@@ -32,11 +31,9 @@ def rows(page: str, heading: str) -> list[list[str]]:
     return lines[2:]
 
 
-def test_every_mechanism_has_its_row() -> None:
-    listed = [row[0].strip("`") for row in rows("mathematics.md", "## The mechanisms")]
-    assert set(listed) == set(MECHANISMS)
-    used = [name for name, mechanism in MECHANISMS.items() if mechanism.in_surveys]
-    assert set(listed[: len(used)]) == set(used), "the first rows are those that a survey may use"
+def test_the_page_of_mechanisms_is_current() -> None:
+    tool = runpy.run_path(str(DOCS / "tools" / "mechanisms.py"))
+    assert tool["page"]() == tool["PAGE"].read_text("utf-8"), "run: python docs/tools/mechanisms.py"
 
 
 def test_every_setting_of_the_server_is_documented() -> None:
@@ -59,7 +56,7 @@ def test_defaults_of_the_settings_are_the_documented_ones() -> None:
 
 
 def test_margins_of_yes_no_questions() -> None:
-    table = rows("designers.md", "## Reference table")
+    table = rows("planning.md", "## Reference table")
     assert len(table) == 9
     for row in table:
         epsilon, *margins, five, three = (float(cell.replace(",", "")) for cell in row)
@@ -70,7 +67,7 @@ def test_margins_of_yes_no_questions() -> None:
 
 
 def test_margins_of_choices() -> None:
-    table = rows("designers.md", "One choice out of K")
+    table = rows("planning.md", "One choice out of K")
     assert len(table) == 3
     for options, *margins in ([float(cell) for cell in row] for row in table):
         for epsilon, margin in zip((0.5, 1.0, 2.0, 4.0), margins, strict=True):
@@ -86,7 +83,7 @@ def test_bounds_in_tables_are_rounded_up_and_promises_down() -> None:
         assert exact <= factor <= 1.01 * exact
         assert 100 * exact / (1 + exact) <= sure <= 100 * exact / (1 + exact) + 0.1
         assert unchanged == math.floor(100 * exact / (1 + exact))
-    for row in rows("designers.md", "## Choosing epsilon"):
+    for row in rows("planning.md", "## Choosing epsilon"):
         assert row[2] == factor_text(float(row[0]))
         assert row[1] == f"{math.floor(100 / (1 + math.exp(-float(row[0]))))} of 100"
 
@@ -131,11 +128,6 @@ def test_the_version_is_in_one_place_and_the_citation_agrees() -> None:
     assert cited[1] == settings["tool"]["hatch"]["version"]["fallback-version"]
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
     assert re.search(r"^## \[(Unreleased|\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
-
-
-def test_the_number_of_kinds_of_interval_is_right() -> None:
-    number = {6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}[len(METHODS) - 1]  # without "auto"
-    assert f"{number} kinds of interval" in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_make_targets_that_pages_name_exist() -> None:

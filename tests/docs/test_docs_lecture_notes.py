@@ -148,7 +148,7 @@ def test_commands_exist() -> None:
 
 def test_the_figure_of_the_exercise_shows_what_its_page_computes(tmp_path: Path) -> None:
     runner = PageRunner(tmp_path)
-    for block in read_blocks(ROOT / "docs/uniform.md"):
+    for block in read_blocks(ROOT / "docs/lecture-notes-range.md"):
         runner.run(block)
     figures = json.loads((ROOT / "docs/data/uniform.json").read_text("utf-8"))
     assert figures.keys() == runner.names["errors"].keys()

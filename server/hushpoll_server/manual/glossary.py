@@ -27,10 +27,10 @@ TERMS = {
     "epsilon": Term(
         later("epsilon"),
         later(
-            "Epsilon bounds what one report can give away: the smaller it is, the more chance is mixed into each"
-            " answer."
+            "Epsilon limits what one report can give away: the smaller it is, the more often answers are changed"
+            " at random."
         ),
-        "designers",
+        "planning",
         "choosing-epsilon",
     ),
     "total": Term(
@@ -38,21 +38,21 @@ TERMS = {
         later(
             "Epsilons of one person's answers add up; the total says how much the whole report can give away."
         ),
-        "designers",
+        "planning",
         "choosing-epsilon",
     ),
     "margin": Term(
         later("margin"),
         later(
-            "The margin is how far the estimate may be from the truth, in 95 of 100 surveys, from sampling and from the"
-            " chance that is mixed in."
+            "The margin is how far the estimate is from the truth at most, in 95 of 100 surveys, because of sampling"
+            " and randomization."
         ),
-        "designers",
+        "planning",
         "reference-table",
     ),
     "mechanism": Term(
         later("mechanism"),
-        later("A mechanism is the way in which chance is mixed into an answer on the respondent's device."),
+        later("A mechanism is the rule by which the respondent's device randomizes an answer."),
         "designers",
         "which-mechanism",
     ),
@@ -69,19 +69,19 @@ TERMS = {
         later(
             "A rehearsal sends made-up answers through the real randomizer and shows the results that you would get."
         ),
-        "designers",
-        "before-you-publish",
+        "publish",
+        "preview-and-rehearse",
     ),
     "lock": Term(
         later("lock"),
         later("A lock keeps the protection of a sensitive question as it is while the others change."),
-        "designers",
-        "two-questions-that-need-different-things",
+        "planning",
+        "questions-that-need-different-things",
     ),
     "block": Term(
         later("block"),
         later(
-            "In a block each person is asked some of the questions, drawn by chance, for one epsilon together."
+            "In a block each person is asked some of the questions, drawn at random, for one epsilon together."
         ),
         "designers",
         "many-questions-one-epsilon-blocks",
@@ -112,7 +112,7 @@ TERMS = {
             "The fingerprint (SHA-256) names exactly one survey; a device compares it with what it was served."
         ),
         "threat-model",
-        "who-what-and-the-answer-to-it",
+        "threats-and-answers",
     ),
     "sealed": Term(
         later("sealed"),
@@ -127,13 +127,13 @@ TERMS = {
         later(
             "An invitation is a one-time code in a link; that it was used is known, what was answered with it is not."
         ),
-        "designers",
-        "before-you-publish",
+        "publish",
+        "hand-it-out",
     ),
     "careless": Term(
         later("careless"),
         later("A question whose true share is known shows how many people answer without reading."),
-        "statisticians",
+        "validity",
         "careless-and-self-protective-answers",
     ),
 }

@@ -26,25 +26,37 @@ _HERE = Path(__file__).resolve()
 FOLDER = next(
     folder for folder in (_HERE.parent / "docs", _HERE.parents[3] / "docs") if (folder / "index.md").exists()
 )
-_LEFT_OUT = ("release",)  # for those who make the program
+_LEFT_OUT = ("architecture", "release")  # for contributors
 _TITLES: dict[str, LazyString | str] = {
     "index": later("Overview"),
-    "designers": later("For designers"),
+    "publish": later("Publish a survey"),
+    "results": later("Read results"),
+    "planning": later("Plan the number of people"),
+    "existing-data": later("Analyse existing data"),
+    "operators": later("Run a server"),
     "respondents": later("For respondents"),
-    "statisticians": later("For statisticians"),
+    "designers": later("Survey design"),
+    "estimates": later("Estimates"),
+    "tables": later("Tables and comparisons"),
+    "models": later("Models"),
+    "weights": later("Weights"),
+    "validity": later("Validity"),
     "tutorial": later("Tutorial"),
     "study": later("A worked study"),
-    "groups-and-rounds": later("Groups, made-up people, rounds"),
-    "uniform": later("The end of a range, four ways"),
-    "operators": later("For operators"),
+    "groups-and-rounds": later("Groups, synthetic people, rounds"),
     "scale": later("From a classroom to a census"),
-    "mathematics": later("Mathematics"),
-    "lecture-notes": later("From the lecture notes"),
-    "designs": later("The best channel"),
+    "references": later("References"),
+    "glossary": later("Glossary"),
+    "mechanisms": later("Mechanisms"),
+    "cli": later("Command line"),
     "protocol": later("Protocol"),
+    "mathematics": later("Mathematics"),
+    "designs": later("The best channel"),
     "threat-model": later("Threat model"),
     "assurance": later("Assurance"),
-    "cli": later("Command line"),
+    "lecture-notes": later("From the lecture notes"),
+    "lecture-notes-exercises": later("Checked claims"),
+    "lecture-notes-range": later("The end of a range, four ways"),
 }
 """Short titles, in the order in which pages are listed."""
 
@@ -60,10 +72,12 @@ PAGES = _TITLES | {
 }
 """Every page; one without a short title comes last, under its heading."""
 
+_EXTENSIONS = ["tables", "fenced_code", "toc", "sane_lists", "hushpoll_server.manual.formulas"]
 _FENCE_TITLE = re.compile(r'^(```\w*) title="([^"]*)"$', re.M)
 _LINK = re.compile(r'href="(?:\./)?([\w-]+)\.md(#[^"]*)?"')
 _IMAGE = re.compile(r'src="images/([^"]*)"')
-_OUTSIDE = re.compile(r'<a href="\.\./[^"]*">(.*?)</a>', re.S)
+# Pages that only the site has: of the repository, and those made from docstrings.
+_OUTSIDE = re.compile(r'<a href="(?:\.\./|api/|decisions/)[^"]*">(.*?)</a>', re.S)
 _STYLE = re.compile(r' style="text-align: \w+;"')
 _SUFFIXES = {".png": "image/png", ".svg": "image/svg+xml"}
 
@@ -83,7 +97,7 @@ def rendered(name: str) -> Rendered:
 
     text = (FOLDER / f"{name}.md").read_text("utf-8")
     text = _FENCE_TITLE.sub(r"*\2*\n\n\1", text)
-    converter = markdown.Markdown(extensions=["tables", "fenced_code", "toc", "sane_lists"])
+    converter = markdown.Markdown(extensions=_EXTENSIONS)
     html = converter.convert(text)
     html = _LINK.sub(
         lambda match: f'href="{match[1] if match[1] in PAGES else "index"}{match[2] or ""}"', html

@@ -43,7 +43,7 @@ THIN = 10  # reports expected more rarely than this leave coverage its lower bou
 
 @pytest.fixture(scope="module", autouse=True)
 def extremes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Say at the end of a long run between which percentages everything was covered; docs/statisticians.md has them."""
+    """Say at the end of a long run between which percentages everything was covered; docs/validity.md has them."""
     yield
     if not request.config.getoption("--long"):
         return

@@ -17,9 +17,7 @@ from tests.server.accounts_kit import QUESTION, make_draft, make_published, sign
 
 def test_every_page_of_the_documentation_is_served_to_everybody(place: tuple[Flask, Store]) -> None:
     client = place[0].test_client()
-    written = {path.stem for path in FOLDER.glob("*.md")} - {
-        "release"
-    }  # the release is for who makes the program
+    written = {path.stem for path in FOLDER.glob("*.md")} - {"architecture", "release"}  # for contributors
     assert set(PAGES) == written
     for name in PAGES:
         answer = client.get(f"/docs/{name}")
@@ -46,6 +44,17 @@ def test_every_term_leads_to_a_place_that_exists_and_takes_one_sentence(name: st
     assert term.sentence.endswith(".")
     assert term.sentence.count(". ") == 0
     assert len(term.sentence) < 160
+
+
+def test_the_glossary_has_each_sentence_of_the_workspaces_help() -> None:
+    page = (FOLDER / "glossary.md").read_text("utf-8")
+    assert [name for name, term in TERMS.items() if str(term.sentence) not in page] == []
+
+
+def test_formulas_become_mathml() -> None:
+    body = rendered("estimates").body
+    assert body.count("<math") > 10
+    assert "$$" not in body
 
 
 class Outside(HTMLParser):
