@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Difference
-from hushpoll_analysis.result import PlottedResult
+from hushpoll_analysis.result import PlottedResult, as_json
 from hushpoll_analysis.sample.columns import Variable
 from hushpoll_analysis.tidy import Tidy
 
@@ -105,8 +104,8 @@ class Comparison(Tidy, PlottedResult):
             "effective_n": self.effective_n,
             "level": self.level,
             "simultaneous": self.simultaneous,
-            "differences": [_plain(vars(difference)) for difference in self.differences],
-            "shares": [_plain(row) for row in self.shares.reset_index().to_dict(orient="records")],
+            "differences": [as_json(vars(difference)) for difference in self.differences],
+            "shares": as_json(self.shares.reset_index().to_dict(orient="records")),
             "notes": list(self.notes),
         }
 
@@ -227,10 +226,3 @@ def stacked_groups(by: str, level: float, comparisons: Sequence[tuple[str, Any]]
         shares=pd.concat(tables),
         notes=tuple(dict.fromkeys(note for _, comparison in comparisons for note in comparison.notes)),
     )
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    return {
-        str(key): (None if isinstance(value, float) and not np.isfinite(value) else value)
-        for key, value in row.items()
-    }

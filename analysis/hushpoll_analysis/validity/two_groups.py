@@ -8,7 +8,7 @@ way: P(Yes in group i) is linear in two unknowns, which may lie in a polygon; `_
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from hushpoll_analysis.interval import AUTO, ENOUGH, IntervalMethod, interval_me
 from hushpoll_analysis.interval.likelihood import LikelihoodRatio
 from hushpoll_analysis.interval.mover import Mover
 from hushpoll_analysis.interval.wald import Wald
-from hushpoll_analysis.result import PlottedResult, flat
+from hushpoll_analysis.result import PlottedResult, as_json, flat
 from hushpoll_analysis.validity.two_groups_likelihood import TwoBinomials
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class TwoGroupEstimate(PlottedResult):
             "estimates": [
                 {
                     "option": parameter.name,
-                    **_plain({key: vars(parameter)[key] for key in ("estimate", "se", "low", "high")}),
-                    "shown": _plain(vars(parameter.shown)),
+                    **as_json({key: vars(parameter)[key] for key in ("estimate", "se", "low", "high")}),
+                    "shown": as_json(parameter.shown),
                     "constrained": parameter.constrained,
                     "interval": parameter.interval,
                 }
@@ -461,11 +461,6 @@ def _parameter(
         interval=method.name,
         from_parts=from_parts,
     )
-
-
-def _plain(row: Mapping[str, float]) -> dict[str, float | None]:
-    """None for what is not determined."""
-    return {key: None if math.isnan(value) else value for key, value in row.items()}
 
 
 def _two(values: Sequence[Any], what: str) -> Sequence[Any]:
