@@ -1,7 +1,6 @@
-"""A language made for tests: every sentence of the catalogues stands in brackets and is written in wide letters.
+"""A language made for tests: every sentence of the catalogues is in brackets and in wide letters.
 
-What has other letters, outside of the brackets or as a value within them, was not said through a catalogue, and nobody
-can translate it."""
+Other letters, outside the brackets or as a value in them, did not come from a catalogue and cannot be translated."""
 
 from __future__ import annotations
 
@@ -60,12 +59,12 @@ def write_brackets(source: Path, target: Path) -> Path:
 
 
 def is_english(text: str) -> bool:
-    """Tell whether a text has a number as English writes it."""
+    """Return whether a text has a number in its English form."""
     return bool(_ENGLISH_NUMBER.search(text))
 
 
 def letters(text: str) -> bool:
-    """Tell whether a text has words that are not wide, or a number as English writes it."""
+    """Return whether a text has words that are not wide, or a number in its English form."""
     return bool(_LETTERS.search(text)) or is_english(text)
 
 
@@ -111,7 +110,7 @@ class _Reader(HTMLParser):
 
 
 def unsaid(page: str) -> list[str]:
-    """Give the texts of a page that no catalogue has."""
+    """Return the texts of a page that are in no catalogue."""
     reader = _Reader()
     reader.feed(page)
     assert reader.depth == 0, "a sentence was cut"

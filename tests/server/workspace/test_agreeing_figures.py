@@ -37,7 +37,7 @@ FACULTY = {
 
 
 def text_of(page: str) -> str:
-    """The page as somebody reads it, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
@@ -130,7 +130,7 @@ def test_the_hint_about_scales_offers_points_from_1(owner: FlaskClient, store: S
 
 
 def test_margins_of_a_follow_up_question_say_whose_they_are(owner: FlaskClient, store: Store) -> None:
-    """±7.8 points were planned of everybody, and the report opens with ±23 points among those asked."""
+    """The plan said ±7.8 points among all, and the report began with ±23 points among those asked."""
     question_entry = {**FACULTY, "after": {"question": QUESTION["id"], "answers": ["Yes"]}}
     draft = make_draft(store, "owner", QUESTION, question_entry)
     for page in ("", "/privacy"):

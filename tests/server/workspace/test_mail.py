@@ -43,7 +43,7 @@ def place(place_with_mail: tuple[Flask, Store]) -> tuple[Flask, Store]:
 
 @pytest.fixture
 def nobody(place: tuple[Flask, Store]) -> FlaskClient:
-    """Somebody who is not signed in."""
+    """A client that is not signed in."""
     return signed_in(*place, None)
 
 
@@ -79,7 +79,7 @@ ENCODED = "=?utf-8?q?Hi=0d=0aFrom=3A_rector=40example.org=0d=0aBcc=3A_eve=40exam
 
 @pytest.mark.parametrize("subject", [ENCODED, f"News: {ENCODED}", f"={ENCODED}?", "Hi\0\x7f" + ENCODED])
 def test_a_subject_is_never_decoded(store: Store, letterbox: Letterbox, subject: str) -> None:
-    """An encoded word wrote headers and a text of its own into the letter."""
+    """An encoded word added headers and a text to the letter."""
     assert [taken for _, taken in send(store.config, [Letter("ada@example.org", subject, "Voilà.\n")])] == [
         True
     ]
@@ -232,7 +232,7 @@ def test_one_address_does_not_use_up_what_all_have(store: Store, monkeypatch: py
 def test_the_request_itself_looks_for_no_account(
     nobody: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its duration it told whether there is one (24.5 ms against 12.0)."""
+    """Its duration showed whether there is one (24.5 ms against 12.0)."""
     looked: list[str] = []
     monkeypatch.setattr(password_reset, "_look_and_send", lambda store, given, *_: looked.append(given))
     monkeypatch.setattr(password_reset, "users", None)
@@ -286,7 +286,7 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
 def test_a_link_ends_when_the_address_changes(
     nobody: FlaskClient, store: Store, letterbox: Letterbox, changed: str
 ) -> None:
-    """Whoever still reads the old address could set the password."""
+    """A reader of the old address could set the password."""
     name = f"kim{len(changed)}"
     accounts.add_user(store, name, "designer", PASSWORD)
     password_reset.set_email(store, name, "old@example.org", actor="test")

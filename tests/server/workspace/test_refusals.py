@@ -23,7 +23,7 @@ FOLLOW_UP = {**CHOICE, "after": {"question": "q1", "answers": ["Yes"]}}
 
 
 def text_of(page: str) -> str:
-    """The page as somebody reads it, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
@@ -123,7 +123,7 @@ def test_all_mistakes_around_the_questions_are_told_at_once(owner: FlaskClient, 
     draft = make_draft(store)
     refused = submit(
         owner,
-        f"/drafts/{draft.id}/around",
+        f"/drafts/{draft.id}/presentation",
         contact="somebody",
         accent="yellow",
         help="no address here",

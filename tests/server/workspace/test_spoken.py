@@ -1,4 +1,4 @@
-"""The workspace in two languages: which one is spoken, and that every page is said through the catalogues."""
+"""The workspace in two languages: which one a page uses, and that every text comes from the catalogues."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_the_list_and_the_beginning_are_all_said(walk: Walk) -> None:
 
 def test_drafts_are_all_said(walk: Walk) -> None:
     empty = numbered(walk.store)
-    for step in ("", "/privacy", "/phone", "/rehearsal", "/publish", "/around", "/languages", "/paper"):
+    for step in ("", "/privacy", "/phone", "/rehearsal", "/publish", "/presentation", "/languages", "/paper"):
         walk.look(f"/drafts/{empty.id}{step}")
     draft = numbered(
         walk.store,
@@ -294,7 +294,7 @@ def test_drafts_are_all_said(walk: Walk) -> None:
         "/phone",
         "/rehearsal",
         "/publish",
-        "/around",
+        "/presentation",
         "/languages",
         "/languages/fr",
         "/paper",
@@ -340,12 +340,12 @@ def test_refused_drafts_are_all_said(walk: Walk) -> None:
     walk.send(f"{at}/questions/new", kind="yes_no", text="¿?", id="a", mechanism="warner", epsilon="§")
     walk.send(f"{at}/rehearsal", n="1", truth_0_1="101")
     walk.send(f"{at}/publish")
-    walk.send(f"{at}/around", contact="§", asked_by="")
-    walk.send(f"{at}/around", help="§", accent="123", title_0="§")
+    walk.send(f"{at}/presentation", contact="§", asked_by="")
+    walk.send(f"{at}/presentation", help="§", accent="123", title_0="§")
     walk.send(f"{at}/languages", tag="fr")
     walk.send(f"{at}/languages", language="§ §", tag="")
     walk.send(f"{at}/languages/upload", f"{at}/languages")
-    walk.send(f"{at}/logo", f"{at}/around")
+    walk.send(f"{at}/logo", f"{at}/presentation")
     walk.send(f"{at}/blocks/new", questions=["q1"], epsilon="no", ask="9")
     stale = {"revision": "0"}
     walk.send(f"{at}/questions/q1", kind="yes_no", text="¿?", id="q1", status=409, **stale)

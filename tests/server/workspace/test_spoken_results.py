@@ -1,4 +1,4 @@
-"""Pages of results in the language of brackets: reports, groups, cross-tables, waves, what everybody reads."""
+"""Pages of results in the language of brackets: reports, groups, cross-tables, waves, public results."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def truth_of(survey: Survey) -> dict[str, Any]:
 
 
 def made_of(document: dict[str, Any]) -> Survey:
-    """A survey with a title of its own."""
+    """Return a survey with a unique title."""
     return Survey.from_draft(resolve({**documents.blank(f"№ {secrets.randbelow(10**9)}"), **document}))
 
 
 def answered(walk: Walk, document: dict[str, Any], n: int, closed: bool = True, **more: Any) -> Survey:
-    """A survey with so many reports."""
+    """Return a survey with a number of reports."""
     survey = made_of(document)
     assert walk.store.publish(survey, "owner", target_n=100, **more)
     columns = [codes.tolist() for _, codes in simulate_survey(survey, n, truth_of(survey), 5)]

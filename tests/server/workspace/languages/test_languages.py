@@ -60,7 +60,7 @@ def test_a_language_is_added_filled_completed_and_previewed(owner: FlaskClient, 
 
 
 def test_languages_are_suggested_by_name(owner: FlaskClient, store: Store) -> None:
-    """Nobody has to know a tag."""
+    """Designers need not know language tags."""
     page = owner.get(f"/drafts/{make_draft(store).id}/languages").text
     assert page.count('list="common-languages"') == 2
     for tag, name in (("de", "German"), ("pt-BR", "Portuguese (Brazil)"), ("ar", "Arabic")):

@@ -135,7 +135,7 @@ ASKED = [{"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?"} for one i
 
 
 def block_draft(store: Store, epsilon: str = "4") -> Draft:
-    """Five questions in a block that asks two of them, and one beside it."""
+    """Five questions in a block that asks two of them, and one outside it."""
     block = {"questions": [question["id"] for question in ASKED], "ask": 2, "epsilon": epsilon}
     document = {**documents.blank("Block"), "questions": [*ASKED, FACULTY], "blocks": [block]}
     return storage.create(store, "owner", document)

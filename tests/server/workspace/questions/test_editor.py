@@ -1,4 +1,4 @@
-"""Drafts and the editor: what is typed is kept or refused with a word beside the field; nothing is lost silently."""
+"""Drafts and the editor: a form is saved, or refused with a message next to the field; nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_there_are_templates_for_the_promised_topics() -> None:
 
 @pytest.mark.parametrize("intro", [*(one.document["intro"] for one in TEMPLATES.values()), DEMO["intro"]])
 def test_no_introduction_of_ours_promises_what_the_odds_decide(intro: str) -> None:
-    """The page says what is protected, by the odds; whoever changes epsilon does not change the introduction."""
+    """The page says what is protected, by the odds; a change of epsilon does not change the introduction."""
     assert not re.search(
         r"(?i)can(not)? (see|learn|know)|never leaves|neither .* leaves|nobody receives|court", intro
     )

@@ -1,4 +1,4 @@
-"""Every kind of question in the editor: written, found again, refused beside its field; and rules that skip."""
+"""Every kind of question in the editor: saved, shown again, refused next to its field; and skip rules."""
 
 from __future__ import annotations
 

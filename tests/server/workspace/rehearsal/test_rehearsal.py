@@ -1,4 +1,4 @@
-"""The rehearsal of every kind: a made-up truth in, the report's own figures beside it."""
+"""The rehearsal of every kind: a made-up truth, with the report's figures next to it."""
 
 from __future__ import annotations
 
