@@ -26,9 +26,9 @@ WARNER = {"name": "warner", "truth": "3/4"}
 
 def made(server: Server, title: str, **more: Any) -> Survey:
     mechanism = more.pop("mechanism", WARNER)
-    found = Survey.from_draft(survey(yes_no("cheated", mechanism), title=title) | more)
-    server.store.publish(found)
-    return found
+    published = Survey.from_draft(survey(yes_no("cheated", mechanism), title=title) | more)
+    server.store.publish(published)
+    return published
 
 
 def link(server: Server, survey: Survey, tail: str = "") -> str:
