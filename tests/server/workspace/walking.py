@@ -25,7 +25,7 @@ from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.i18n import translation
 from hushpoll_server.i18n.catalogues import path_of
 from hushpoll_server.i18n.languages import LANGUAGES
-from hushpoll_server.i18n.translation import CHOSEN
+from hushpoll_server.i18n.translation import LANGUAGE_COOKIE
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.drafts.draft import Draft
@@ -161,7 +161,7 @@ class Walk:
 
     def _client(self, name: str | None) -> FlaskClient:
         client = signed_in(self.app, self.store, name)
-        client.set_cookie(CHOSEN, "de")
+        client.set_cookie(LANGUAGE_COOKIE, "de")
         return client
 
     def look(
