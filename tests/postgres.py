@@ -93,8 +93,8 @@ class Postgres:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
-        path = str(found[-1]) if found else shutil.which(program)
+        programs = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+        path = str(programs[-1]) if programs else shutil.which(program)
         assert path, (
             "no PostgreSQL on this machine: install it (Debian: apt-get install postgresql), or run `make test`"
         )

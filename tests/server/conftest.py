@@ -66,7 +66,7 @@ def described_statuses() -> Iterator[None]:
 
 @pytest.fixture
 def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw what `hushpoll audit` draws from a seed: an honest survey fails an audit once in some 10,000 runs."""
+    """Seed the draws of `hushpoll audit`: an honest survey fails an audit once in some 10,000 runs."""
     for module in (epsilon_audit, whole_report_audit):
         monkeypatch.setattr(module, "buffered", lambda: buffered(np.random.default_rng(1).bytes))
 

@@ -57,7 +57,8 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
         len(json.loads(run("survey", "invite", survey.hash[:8], "-n", "2", "--json")[1])["invitations"]) == 2
     )
     assert run("survey", "close", survey.hash, "--at", "9" * 30)[0] == 2
-    planned = json.loads(run("survey", "close", survey.hash, "--at", "10", "--on", "2999-12-31", "--json")[1])
+    limits = ("--at", "10", "--on", "2999-12-31")
+    planned = json.loads(run("survey", "close", survey.hash, *limits, "--json")[1])
     assert (planned["state"], planned["closes_at"], planned["closes_on"]) == ("open", 10, "2999-12-31")
     assert "Closes after 2999-12-31 or at 10 reports" in run("survey", "close", survey.hash, "--at", "10")[1]
     assert json.loads(run("survey", "close", survey.hash, "--json")[1])["state"] == "closed"

@@ -20,7 +20,7 @@ from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents
 
-from tests.command import run_command
+from tests.command import run_command, run_line
 from tests.server.accounts_kit import OR_POLL, again, make_draft, shown_error, submit
 from tests.serving import post_batch
 from tests.vectors.surveys import blocks_draft
@@ -107,14 +107,12 @@ def test_check_simulate_report_and_audit(
     assert run_command(capsys, *arguments, "--seed", "1")[0] == 0
     header = (folder / "reports.csv").read_text().splitlines()[0]
     assert header.replace(chr(34), "") == "first_reported,block1_reported,block2_reported,last_reported"
-    status, out, err = run_command(
-        capsys, "report", "survey.json", "--data", "reports.csv", "--format", "json"
-    )
+    status, out, err = run_line(capsys, "report survey.json --data reports.csv --format json")
     assert status == 0, err
     for question in json.loads(out)["questions"]:
         for entry, true in zip(question["estimates"][-1:], TRUTH[question["id"]][-1:], strict=True):
             assert abs(entry["estimate"] - true) < 4.5 * entry["se"]
-    status, out, err = run_command(capsys, "report", "survey.json", "--data", "reports.csv", "--by", "a")
+    status, out, err = run_line(capsys, "report survey.json --data reports.csv --by a")
     assert status == 0, err
     status, out, err = run_command(capsys, "audit", "survey.json", "--draws", "1000", "--json")
     assert status == 0, err

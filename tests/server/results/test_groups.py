@@ -221,34 +221,36 @@ def test_report_by_group_and_sizes(run, closed: Survey, shop: Store) -> None:  #
 def test_export_and_simulate(run, closed: Survey, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     assert run("export", closed.hash[:12], "--out", str(tmp_path / "out"))[0] == 0
     assert set(pd.read_csv(tmp_path / "out" / "reports.csv")["group"]) == {"Science", "other"}
-    status, out, err = run(
-        "report", str(tmp_path / "out" / "survey.json"), "--data", str(tmp_path / "out" / "reports.parquet"), "--by",
-        "group", "--json",
-    )  # fmt: skip
+    folder = tmp_path / "out"
+    source = (str(folder / "survey.json"), "--data", str(folder / "reports.parquet"))
+    status, out, err = run("report", *source, "--by", "group", "--json")
     assert json.loads(out)["group_sizes"] == {"Science": 600, "other": 400}, err
     drafted = tmp_path / "draft.json"
     drafted.write_text(json.dumps(survey(*ASKED) | {"groups": NAMES}))
     simulated = tmp_path / "made.parquet"
     truth = json.dumps(TRUTH | {"group": [0.5, 0.3, 0.2]})
-    status, _, err = run(
-        "simulate", str(drafted), "-n", "1001", "--truth", truth, "--out", str(simulated), "--seed", "1"
-    )
+    command = [
+        "simulate",
+        str(drafted),
+        "-n",
+        "1001",
+        "--truth",
+        truth,
+        "--out",
+        str(simulated),
+        "--seed",
+        "1",
+    ]
+    status, _, err = run(*command)
     assert status == 0, err
     assert pd.read_parquet(simulated)["group"].value_counts().to_dict() == {
         "Science": 501,
         "Arts": 300,
         "Law": 200,
     }
-    status, _, err = run(
-        "simulate",
-        str(drafted),
-        "-n",
-        "9",
-        "--truth",
-        json.dumps(TRUTH | {"group": [1]}),
-        "--out",
-        str(simulated),
-    )
+    truth = json.dumps(TRUTH | {"group": [1]})
+    command = ["simulate", str(drafted), "-n", "9", "--truth", truth, "--out", str(simulated)]
+    status, _, err = run(*command)
     assert (status, 'truth: "group" needs 3 shares from 0 to 1' in err) == (2, True)
 
 
