@@ -47,7 +47,7 @@ OR_POLL = {
 
 
 @contextmanager
-def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
+def open_site(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
     """An application with all the people, for a whole module of tests that do not get into each other's way."""
     config = Config(data=folder / "data", seal_every=86_400, testing=True, **settings)
     make_ready(config)

@@ -226,15 +226,15 @@ def _outcome(response: Any) -> str:
     return "ok"
 
 
-def test_every_route_has_a_line_in_the_table(place: tuple[Flask, Store]) -> None:
-    app, _ = place
+def test_every_route_has_a_line_in_the_table(site: tuple[Flask, Store]) -> None:
+    app, _ = site
     assert {rule.endpoint for rule in app.url_map.iter_rules()} == set(TABLE)
 
 
 def test_every_route_answers_every_role_as_in_the_table(
-    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+    site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, store = place
+    app, store = site
     # Tokens have a test of their own, below.
     monkeypatch.setitem(app.config, "WTF_CSRF_ENABLED", False)
     monkeypatch.setitem(app.config, "WTF_CSRF_METHODS", set())
@@ -261,8 +261,8 @@ def test_every_route_answers_every_role_as_in_the_table(
     assert wrong == []
 
 
-def test_every_form_of_the_workspace_needs_its_token(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_every_form_of_the_workspace_needs_its_token(site: tuple[Flask, Store]) -> None:
+    app, store = site
     client = signed_in(app, store, "admin")
     for rule, method in _routes(app):
         if method == "POST" and rule.endpoint.split(".")[0] in NEEDS_SESSION:
@@ -277,16 +277,16 @@ def test_roles_of_the_table_are_all_there_are() -> None:
     assert set(PEOPLE.values()) == set(ROLES)
 
 
-def test_only_admins_see_a_survey_without_an_owner(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_only_admins_see_a_survey_without_an_owner(site: tuple[Flask, Store]) -> None:
+    app, store = site
     house = make_published(store, owner=None)
     expected = {"owner": 404, "analyst": 404, "admin": 200}
     statuses = {who: signed_in(app, store, who).get(f"/surveys/{house.hash}").status_code for who in expected}
     assert statuses == expected
 
 
-def test_no_cache_stores_pages_of_accounts(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_no_cache_stores_pages_of_accounts(site: tuple[Flask, Store]) -> None:
+    app, store = site
     client = signed_in(app, store, "owner")
     for path in ("/surveys", "/account", "/surveys/new"):
         response = client.get(path)

@@ -33,7 +33,7 @@ from hushpoll_server.store.workspace_schema import users
 from sqlalchemy import select, update
 
 from tests.provider import CLIENT_ID, Provider, running_provider
-from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, open_site, signed_in, submit
 
 RETURN = "/sign-in/institution/return"
 
@@ -47,7 +47,7 @@ def provider() -> Iterator[Provider]:
 @contextmanager
 def server_with(tmp_path: Path, provider: Provider, **settings: Any) -> Iterator[tuple[Flask, Store]]:
     more = {"public_url": "http://127.0.0.1", **provider.settings(), **settings}
-    with open_place(tmp_path / secrets.token_hex(4), **more) as site:
+    with open_site(tmp_path / secrets.token_hex(4), **more) as site:
         yield site
 
 
@@ -448,7 +448,7 @@ def test_nothing_leads_elsewhere(site: tuple[Flask, Store]) -> None:
 
 
 def test_without_the_settings_there_is_no_such_page(site: tuple[Flask, Store], tmp_path: Path) -> None:
-    with open_place(tmp_path / "plain") as (app, store):
+    with open_site(tmp_path / "plain") as (app, store):
         assert "institution" not in app.test_client().get("/sign-in").text
         for path in ("/sign-in/institution", RETURN):
             assert app.test_client().get(path).status_code == 404

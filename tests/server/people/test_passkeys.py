@@ -22,7 +22,7 @@ from hushpoll_server.store.workspace_schema import passkey_challenges
 from hushpoll_server.store.workspace_schema import passkeys as table
 from sqlalchemy import func, select
 
-from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, open_site, signed_in, submit
 from tests.server.authenticator import Authenticator
 
 ORIGIN = "http://localhost"
@@ -30,7 +30,7 @@ ORIGIN = "http://localhost"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path, public_url=ORIGIN) as started:
+    with open_site(tmp_path, public_url=ORIGIN) as started:
         yield started
 
 
@@ -256,7 +256,7 @@ def test_passkeys_need_a_name_and_an_encrypted_connection(address: str, possible
 
 
 def test_where_they_are_not_possible_none_is_offered(tmp_path: Path) -> None:
-    with open_place(tmp_path) as (app, store):
+    with open_site(tmp_path) as (app, store):
         client = signed_in(app, store, "owner")
         assert "passkeys/new" not in client.get("/account").text
         assert client.get("/account/passkeys/new").location == "/account#second-factor"
