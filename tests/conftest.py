@@ -1,4 +1,4 @@
-"""Options and fixtures that every room's tests share."""
+"""Options and fixtures that all tests share."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ share_compiled_code()
 
 
 def make_survey(title: str = "Exam honesty", **settings: bool) -> Survey:
-    """A survey with the three mechanisms at the heart."""
+    """Return a survey with the three basic mechanisms."""
     return Survey.from_draft({**DRAFT, "title": title, "settings": settings})
 
 
@@ -279,7 +279,7 @@ class LiveServer:
             time.sleep(0.05)
 
     def _is_up(self) -> bool:
-        """Whether it answers and has all its workers: the first may answer before the others are there."""
+        """Return whether it answers and has all its workers: the first may answer before the others are there."""
         try:
             with urllib.request.urlopen(f"{self.url}/healthz", timeout=30) as answer:
                 answer.read()
@@ -297,7 +297,7 @@ class LiveServer:
                 return error.code
 
     def wait_for(self, path: str, status: int) -> None:
-        """Ask until the answer has this status: one about health may be a second old."""
+        """Request the path until the answer has this status: one about health may be a second old."""
         deadline = time.monotonic() + LONGEST
         while self.status(path) != status:
             assert time.monotonic() < deadline, f"{path} never answered {status}"
@@ -319,7 +319,7 @@ class LiveServer:
         self.process = None
 
     def terminate(self) -> None:
-        """Ask it to end, as systemd does."""
+        """Stop it with SIGTERM, as systemd does."""
         assert self.process is not None
         self.process.terminate()
         self.process.wait(LONGEST)
@@ -367,5 +367,5 @@ def live(folder: Path, database_url: str) -> Iterator[Callable[..., LiveServer]]
 
 
 def sealed_records(store: Store, survey_hash: str) -> bytes:
-    """All records of a survey that may be read, one after the other."""
+    """Return all readable records of a survey, one after the other."""
     return b"".join(read_sealed(store, survey_hash))

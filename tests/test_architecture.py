@@ -1,4 +1,4 @@
-"""Rules that hold the rooms apart: imports go one way, the client needs nothing, randomness is the system's."""
+"""Rules between the packages: imports go one way, the client needs nothing, randomness is the system's."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def version_of(folder: Path) -> str:
 
 
 def test_every_commit_and_every_archive_has_its_own_version(tmp_path: Path) -> None:
-    """All builds were 0.1.0, so that the documented upgrade installed nothing."""
+    """With one version for all builds, the documented upgrade would install nothing."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert version_of(tmp_path) == "0.1.0", "an archive without git's data"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
@@ -373,7 +373,7 @@ def test_the_list_of_commands_marks_what_is_not_installed(base: Path) -> None:
 
 
 def test_the_build_machine_runs_every_test_once() -> None:
-    """The docs' tests ran twice: among all tests, and again to check the docs."""
+    """The docs' tests are among all tests, so they are not run again to check the docs."""
     script = (ROOT / ".ci" / "run").read_text("utf-8")
     targets = re.findall(r"^make (\S+)", script, re.M)
     assert "test" in targets

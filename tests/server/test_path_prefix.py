@@ -65,7 +65,7 @@ def test_signing_in_leads_back_to_the_requested_page(site: tuple[Flask, Store]) 
 
 
 def test_no_page_of_the_workspace_leads_outside_the_path(site: tuple[Flask, Store]) -> None:
-    """The forms of a question and of the privacy plan, and the links of languages, did."""
+    """Among them are the forms of a question and of the privacy plan, and the links of languages."""
     app, store = site
     owner, draft = signed_in(app, store, None), make_draft(store, "owner", QUESTION)
     token = re.search(
@@ -98,7 +98,7 @@ def test_a_path_that_no_link_can_carry_is_refused(path: str) -> None:
 
 
 def test_a_path_that_begins_like_an_own_page_is_refused(site: tuple[Flask, Store]) -> None:
-    """Behind a proxy that takes the path away, https://example.org/surveys/surveys showed the first page."""
+    """Behind a proxy that strips the path, https://example.org/surveys/surveys would show the first page."""
     names = {rule.rule.split("/")[1] for rule in site[0].url_map.iter_rules()} - {""}
     assert len(names) > 10
     for name in names:
@@ -110,7 +110,7 @@ def test_a_path_that_begins_like_an_own_page_is_refused(site: tuple[Flask, Store
 def test_whole_addresses_have_the_path_once(
     site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Letters with a link for a new password, printed slips and the lines for other sites had it twice."""
+    """This holds for mails with a link for a new password, printed slips and embed codes."""
     app, store = site
     survey, address = make_published(store, invitation=True), f"https://example.org{PREFIX}"
     client = signed_in(app, store, None)

@@ -67,7 +67,7 @@ def test_commands_round_the_odds_up(
     assert not BELOW.search(printed)
 
 
-def test_the_planner_s_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_planned_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
     planned: dict[str, Any] = json.loads(
         run(capsys, *["plan", "--mechanism", "warner", "--epsilon", "1.1", "--n", "1000", "--json"])
     )

@@ -22,7 +22,7 @@ from tests.serving import make_survey, new_report, post, post_batch, sealed_reco
 
 
 def problem(response, status: int) -> dict:
-    """Check a problem document and give it."""
+    """Check a problem document and return it."""
     assert response.status_code == status, response.data
     assert response.content_type == "application/problem+json"
     body = response.get_json()

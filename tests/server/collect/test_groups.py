@@ -39,7 +39,7 @@ def arrive(client: FlaskClient, group: int, n: int, survey: Survey = GROUPED) ->
 
 
 def sealed_in(store: Store, survey: Survey = GROUPED) -> dict[int, int]:
-    """How many sealed reports each group has."""
+    """Return how many sealed reports each group has."""
     published = store.published(survey.hash)
     assert published is not None
     with store.read() as tx:

@@ -74,7 +74,7 @@ class Hostile:
         return self.bent(b"{" + b",".join(parts) + b"}")
 
     def bent(self, body: bytes) -> bytes:
-        """Cut, doubled, flipped, padded: now and then."""
+        """Return the body, at times cut, doubled, flipped or padded."""
         luck = self.dice.random()
         position = int(self.dice.integers(len(body)))
         if luck < 0.06:

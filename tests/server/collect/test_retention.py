@@ -138,7 +138,7 @@ def remove_dead_rows(store: Store, what: str) -> None:
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_addresses_left_by_an_autovacuum_are_removed_soon_after_it(store: Store) -> None:
-    """This is what a whole run next to other work met: the removal was put off by a minute."""
+    """The autovacuum holds the table, so that the removal is delayed by a minute."""
     survey = signed_survey("By mail, vacuumed", invitation=True)
     store.publish(survey)
     mailing.add(store, survey.hash, [f"{number}@example.org" for number in range(40)])
@@ -182,7 +182,7 @@ def test_reports_that_a_cut_off_closing_left_waiting_are_deleted_too(
 
 
 def test_a_survey_whose_reports_were_deleted_is_not_opened_again(store: Store) -> None:
-    """Its pages say that they are deleted, and new ones could never be."""
+    """Its pages say that reports are deleted, and new ones could never be deleted."""
     survey = signed_survey("Deleted")
     store.publish(survey)
     delete_reports(store, survey.hash, "test")

@@ -70,12 +70,12 @@ def rank_correlation(order: list[int]) -> float:
 
 
 def at_chance(order: list[int]) -> bool:
-    """Whether the correlation is within six standard deviations (1/sqrt(n-1)) of none; an order that shows has ten."""
+    """Return whether the correlation is within six standard deviations (1/sqrt(n-1)) of 0; a visible order has ten."""
     return abs(rank_correlation(order)) < 6 / (len(order) - 1) ** 0.5
 
 
 def orders_in_postgresql(store: Store) -> dict[str, list[int]]:
-    """Every physical order that PostgreSQL keeps."""
+    """Return every physical order that PostgreSQL stores."""
     with store.read() as tx:
         queries = {
             "ctid": "SELECT record FROM sealed ORDER BY ctid",
@@ -280,7 +280,7 @@ def test_no_dead_companion_survives_a_long_reader(client: FlaskClient, store: St
 
 
 def dead_rows(store: Store) -> int:
-    """How many old rows are still in the file, as PostgreSQL counts them."""
+    """Return how many old rows are still in the file, as PostgreSQL counts them."""
     with store.read() as tx:
         dead: int = tx.execute(text("SELECT pg_stat_get_dead_tuples('sealed'::regclass)")).scalar_one()
     return dead

@@ -197,7 +197,7 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
 
 
 def _with_block(store: Store) -> str:
-    """A draft whose two questions are a block."""
+    """Return a draft whose two questions are a block."""
     questions = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("a", "b")]
     block = {"questions": ["a", "b"], "ask": 1, "epsilon": "1"}
     document = {**documents.blank("A block"), "questions": questions, "blocks": [block]}
@@ -205,7 +205,7 @@ def _with_block(store: Store) -> str:
 
 
 def _in_two_languages(store: Store) -> str:
-    """A draft with an open translation."""
+    """Return a draft with an open translation."""
     questions = [{"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}]
     document = {
         **documents.blank("Two"),

@@ -58,7 +58,7 @@ def site(tmp_path: Path, provider: Provider) -> Iterator[tuple[Flask, Store]]:
 
 
 def to_provider_and_back(client: FlaskClient, start: str) -> str:
-    """Follow the browser's way to the provider; give the address that it is sent back to."""
+    """Follow the redirect to the provider; return the address to which it sends the browser back."""
     answer = requests.get(start, allow_redirects=False, timeout=30)
     assert answer.status_code == 302
     parts = urlsplit(answer.headers["Location"])
@@ -66,14 +66,14 @@ def to_provider_and_back(client: FlaskClient, start: str) -> str:
 
 
 def come_back(client: FlaskClient, **question: str) -> Any:
-    """Sign in at the institution with a browser's cookies; give the page that the browser arrives at."""
+    """Sign in at the institution with a browser's cookies; return the page at which the browser arrives."""
     begun = client.get("/sign-in/institution", query_string=question)
     assert begun.status_code == 302, begun.text
     return client.get(to_provider_and_back(client, begun.location))
 
 
 def target(page: Any) -> str:
-    """Where a page of arrival leads to."""
+    """Return the address to which a page of arrival leads."""
     match = re.search(r'content="0; url=([^"]+)"', page.text)
     assert page.status_code == 200, page.text
     assert match, page.text
@@ -439,7 +439,7 @@ def test_a_second_factor_is_required_after_the_institution(site: tuple[Flask, St
     assert name_of(client) == "jane (designer)"
 
 
-def test_nothing_leads_elsewhere(site: tuple[Flask, Store]) -> None:
+def test_redirects_stay_on_this_server(site: tuple[Flask, Store]) -> None:
     app, store = site
     come_back(app.test_client())
     unlock(store, "jane")

@@ -32,7 +32,7 @@ def header(token: str) -> dict[str, str]:
 
 
 def calls(client: FlaskClient, survey: Survey, headers: dict[str, str]) -> dict[str, int]:
-    """The status of everything that a token may open, by the scope that it needs."""
+    """Return the status of each request that a token may open, by the scope that it needs."""
     path = f"/api/surveys/{survey.hash}"
     with client.get(f"/surveys/{survey.hash}/export.zip", headers=headers) as export:
         exported = export.status_code

@@ -46,7 +46,7 @@ def names(store: Store) -> list[str]:
 def test_files_of_another_release_are_served_as_they_were(
     app: Flask, client: FlaskClient, store: Store, install: Callable[..., None]
 ) -> None:
-    """An open page names the SHA-256 of each module: with the one of today it stopped."""
+    """An open page names the SHA-256 of each module, so it needs the files of its own release."""
     install("0" * 16)
     keep(app, store)
     old = client.get(f"/static/{'0' * 16}/{NAME}")

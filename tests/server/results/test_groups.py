@@ -54,7 +54,7 @@ def collected(
 
 @pytest.fixture(scope="module")
 def closed(site: tuple[Flask, Store]) -> Survey:
-    """600, 360 and 40: Law is too small, and Arts would tell it."""
+    """A survey with 600, 360 and 40 reports: Law is too small, and Arts would show it by subtraction."""
     return collected(site[1], signed_in(*site, "owner"), "Faculties", [0.6, 0.36, 0.04])
 
 

@@ -200,7 +200,7 @@ def test_too_few_reports_show_no_estimate(
 def test_no_file_gives_the_counts_of_a_few_to_strangers(
     client: FlaskClient, owned: Survey, ada: FlaskClient, store: Store
 ) -> None:
-    """The page withheld them, and the JSON gave them: of one person they are the whole report."""
+    """The JSON must withhold them as the page does: the counts of one person are the whole report."""
     fill(client, owned, 1)
     store.set_results_public(owned.hash, True)
     closing.close(store, owned.hash)

@@ -1,4 +1,4 @@
-"""Long reports come in pages: a hundred questions of 300 options were one page of 28 MB."""
+"""Long reports come in pages: a hundred questions of 300 options would be one page of 28 MB."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ STATISTICS = text(
 @pytest.mark.parametrize("backend", ["postgresql"])
 @pytest.mark.parametrize("table", ["inbox", "counts"])
 def test_the_planner_keeps_nothing_of_what_people_sent(store: Store, table: str) -> None:
-    """Its histograms would hold the boxes of a hundred reports after they were sealed, and counts of before."""
+    """Its histograms would hold encrypted reports after they were sealed, and old counts."""
     rows = [{"key": secrets.token_bytes(16), "value": secrets.token_bytes(40)} for _ in range(200)]
     added = {
         "inbox": "INSERT INTO inbox (survey, digest, box) VALUES (1, :key, :value)",
