@@ -72,7 +72,7 @@ SIGNED = Survey.from_draft(
     }
 )
 
-# The same in two groups: the group is open, and within one nobody must be linked.
+# The same in two groups: the group is open, and within one no person must be linked.
 GROUPED = Survey.from_draft(SIGNED.as_document(published=False) | {"groups": ["Science", "Arts"]})
 
 Order = list[int]
@@ -609,7 +609,7 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def fresh(backend: str, cluster: Postgres | None) -> Callable[[], Any]:
+def empty_stores(backend: str, cluster: Postgres | None) -> Callable[[], Any]:
     """Make empty stores of a kind, one after the other."""
 
     def make() -> Any:
@@ -645,13 +645,13 @@ def _print_limits(make: Callable[[], Any], backend: str, n: int) -> None:
 
 def _run(backend: str, cluster: Postgres | None, n: int) -> int:
     failed = 0
-    for moment, look in attack(fresh(backend, cluster), n).items():
+    for moment, look in attack(empty_stores(backend, cluster), n).items():
         print(f"{backend:10}  {n} people  {moment:22} {_words(look)}", flush=True)
         failed += bool(look.leaks)
-    _print_limits(fresh(backend, cluster), backend, n)
+    _print_limits(empty_stores(backend, cluster), backend, n)
     for leak in PLANTS[backend]:
         with planted(leak):
-            looks = attack(fresh(backend, cluster), n, looked_for(leak))
+            looks = attack(empty_stores(backend, cluster), n, looked_for(leak))
         for moment, look in looks.items():
             print(f"{backend:10}  {n} people  planted leak {leak:9} {moment} {_words(look)}", flush=True)
             failed += not look.leaks

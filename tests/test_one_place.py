@@ -83,7 +83,7 @@ INTERVALS = Rule(
 )
 # Goes down only: the decisions by the name of an interval method that are left.
 METHOD_DECISIONS = 0
-# Goes down only: the classes beside `Estimate` with a standard error and limits of their own.
+# This number may only fall: the classes other than `Estimate` with a standard error and limits.
 ESTIMATE_CLASSES = 6
 
 

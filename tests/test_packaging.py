@@ -317,7 +317,8 @@ def test_a_respondent_needs_the_base_install_only(
         assert checked["hash"] == survey.hash
         (tmp_path / "answers.json").write_text('{"cheated": "Yes"}', "ascii")
         answers = str(tmp_path / "answers.json")
-        done = run(base, "hushpoll", "answer", "--json", "--answers", answers, link)
+        command = ("hushpoll", "answer", "--json", "--answers", answers, link)
+        done = run(base, *command)
         assert done.returncode == 0, done.stderr
         sent = json.loads(done.stdout)
         assert sent["status"] == 201

@@ -28,7 +28,7 @@ from sqlalchemy import insert
 from tests.serving import close_store, make_ready
 
 PASSWORD = "correct horse battery"
-# Who asks, and the role of the account: the analyst has nothing shared, the reader has everything.
+# The accounts and their roles: nothing is shared with the analyst, everything with the reader.
 PEOPLE = {
     "owner": "designer",
     "stranger": "designer",

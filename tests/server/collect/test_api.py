@@ -208,7 +208,7 @@ def test_the_order_of_the_checks(client: FlaskClient, store: Store) -> None:
     assert post(client, survey, report.to_bytes(code)).status_code == 200
     assert post(client, survey, report.to_bytes()).status_code == 200
     problem(post(client, survey, other_content(report)), 409)
-    # Closing seals, so that from now on only the id is known; 410 comes before 403.
+    # Closing seals: afterwards only the id is known. 410 comes before 403.
     closing.close(store, survey.hash)
     assert post(client, survey, report.to_bytes(code)).status_code == 200
     problem(post(client, survey, new_report(survey).to_bytes(spare)), 410)

@@ -37,7 +37,7 @@ def test_now(client: FlaskClient, survey: Survey, store: Store) -> None:
     assert not closing.close(store, survey.hash)
     assert send(client, survey) == 410
     assert post(client, survey, report.to_bytes()).status_code == 200
-    # Still there for whoever asks: the document, the report, the count.
+    # Still available: the document, the report, the count.
     assert client.get(f"/api/surveys/{survey.hash}").data == survey.canonical
     assert sealed_records(store, survey.hash) == store.record_format(survey.hash).pack(report.reports)
     state = store.state(survey.hash)
@@ -212,7 +212,7 @@ def test_opening_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
     assert state is not None
     assert (state.sealed_n, state.closed_on, state.is_open) == (0, None, True)
     assert send(client, survey) == 201
-    # The keeper closes it, and then everybody reads all of it.
+    # Maintenance closes it, and then every reader sees all of it.
     shift(monkeypatch, 6)
     closing.close_due(store)
     closing.seal_due(store)
@@ -276,7 +276,7 @@ def test_closing_in_the_workspace_does_not_wait_for_a_backup(
             "closed"
         ]
         assert (store.count(owned.hash), store.sealed_count(owned.hash)) == (60, 0)
-    seal.seal_due(store, wait=False)  # as the keeper does
+    seal.seal_due(store, wait=False)  # as maintenance does
     assert store.sealed_count(owned.hash) == 60
 
 
@@ -325,7 +325,7 @@ def test_closing_waits_for_the_report_that_is_being_stored(
         accept(tx, store.waiting, [[incoming(store, survey)]])
         closer.start()
         wait_until(lambda: is_waited_for() or not closer.is_alive())
-        # Who comes now waits behind the closing and is told that it came too late.
+        # A report that comes now waits for the closing and is refused as too late.
         late: list[bool] = []
         with store.database.autocommit() as connection:
             sender = threading.Thread(

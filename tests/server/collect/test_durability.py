@@ -63,7 +63,7 @@ def test_a_full_disk_is_503_and_heals(live: Live) -> None:
         assert status == 503
         assert int(headers["Retry-After"]) > 0
     resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited)
-    # Nobody restarts anything: the same reports are taken now.
+    # Without a restart the same reports are accepted now.
     assert [send(server, survey, report)[0] for report in refused] == [201] * 5
     assert send(server, survey, first)[0] == 200
     assert server.workers == [worker]

@@ -184,7 +184,7 @@ def test_the_quick_parser_agrees_with_the_strict_one(store: Store, survey: Surve
         try:
             quick = intake._read(published, body)
         except Problem:
-            # An invitation that nobody asked for is refused by the server alone.
+            # Only the server refuses an invitation to a survey without invitations.
             assert strict is None or b"invitation" in body, body
             agreed[False] += 1
             continue

@@ -17,7 +17,7 @@ from tests.serving import ON_ONE_DATABASE
 def make(backend: str, request: pytest.FixtureRequest) -> Callable[[], Any]:
     """Empty stores, one after the other."""
     cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
-    return linkage.fresh(backend, cluster)
+    return linkage.empty_stores(backend, cluster)
 
 
 @pytest.mark.parametrize("people", [160, pytest.param(400, marks=pytest.mark.long)])
@@ -65,18 +65,18 @@ def test_chance_is_no_leak_and_a_slight_one_is(monkeypatch: pytest.MonkeyPatch) 
     surveys = 0
 
     @contextmanager
-    def made() -> Iterator[None]:
+    def make_survey() -> Iterator[None]:
         nonlocal surveys
         surveys += 1
         yield
 
     monkeypatch.setattr(linkage, "live_through", pretended(1, 0.0))
     for _ in range(40):
-        assert not any(look.leaks for look in linkage.attack(made, 160).values())
+        assert not any(look.leaks for look in linkage.attack(make_survey, 160).values())
     assert surveys > 50, surveys
     monkeypatch.setattr(linkage, "live_through", pretended(2, 0.5))
     for _ in range(5):
-        looks = linkage.attack(made, 160)
+        looks = linkage.attack(make_survey, 160)
         assert all(linkage.ARRIVAL in {leak.reports for leak in look.leaks} for look in looks.values())
 
 

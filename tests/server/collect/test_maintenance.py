@@ -34,7 +34,7 @@ def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServ
         written = 0
         for _ in range(5):
             assert send(server, survey, fresh_report(survey))[0] == 201
-            written += log.stat().st_size  # the keeper may come between a report and this look, not at each
+            written += log.stat().st_size  # maintenance may come between a report and this look, not at each
         assert written > 0, "what was stored is in the log first"
         deadline = time.monotonic() + LONGEST
         while log.stat().st_size:

@@ -91,7 +91,7 @@ def test_the_order_of_arrival_is_gone(client: FlaskClient, store: Store, backend
     store.publish(MARKED, minimum_batch=200)
     arrive(client, store, invitations.invite(store, MARKED.hash, 200))
     if backend == "postgresql":
-        # The order shows before sealing, to whoever has the key as well.
+        # With the key, the order shows before sealing.
         with store.read() as tx:
             rows = tx.execute(text("SELECT survey, digest, box FROM inbox ORDER BY ctid")).all()
         opened = [store.waiting.open(row[0], bytes(row[1]), bytes(row[2])) for row in rows]

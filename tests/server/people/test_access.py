@@ -244,13 +244,13 @@ def test_every_route_answers_every_role_as_in_the_table(
         address = _address(store, app, rule)
         for who in WHO:
             if method == "POST":
-                # What changes something gets a draft and a survey of its own.
+                # Each request that changes something gets its own draft and survey.
                 address = _address(store, app, rule)
             with clients[who].open(address, method=method) as response:
                 outcome = _outcome(response)
             if method == "POST" and rule.endpoint.startswith("accounts."):
                 clients[who] = signed_in(app, store, None if who == "nobody" else who)
-            # Signing out and the front door send everybody to a page that asks to sign in.
+            # Signing out and the first page redirect everyone to the sign-in page.
             if (
                 rule.endpoint in ("accounts.sign_out", "accounts.sign_out_everywhere")
                 and outcome == "sign-in"

@@ -124,7 +124,7 @@ def test_a_signature_of_another_key_or_person_is_refused(site: tuple[Flask, Stor
     assert signed(after_password(app), thief).status_code == 422
     thief.id = device.id
     assert signed(after_password(app), thief).status_code == 422
-    # What was asked of somebody else is not what the owner was asked.
+    # Another account's challenge is not the owner's.
     foreign = passkeys.signing_options(store, "stranger")
     assert passkeys.use(store, "owner", device.get(foreign)) is None
     creating = passkeys.registration_options(store, "owner")

@@ -156,7 +156,7 @@ def test_page_and_files_weigh_what_they_may(
     if survey_name == "every kind":
         more = page_data(text)["more"]
         assert isinstance(more, dict)
-        # Blocks come with blocks, the whole explanation when somebody asks for it.
+        # Modules for blocks load with blocks, the full explanation on request.
         apart = {"client/block.js", "respond/why.js"}
         addresses |= {f"/static/{manifest.release()}/{path}" for path in set(more) - apart}
     weight = len(page.data)

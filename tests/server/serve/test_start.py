@@ -231,7 +231,7 @@ def test_the_first_account_can_make_others_and_the_demo_is_bounded(store: Store)
     assert math.isfinite(demo.epsilon_total)
     state = store.state(survey_hash)
     assert state is not None
-    # Whoever tries it out shows others nothing before closing, as everywhere.
+    # A demo shows no results before closing either.
     assert (state.results_public, state.results_live) == (True, False)
     assert first_start(store) == (survey_hash, None)
 

@@ -245,7 +245,7 @@ def test_clients_that_do_not_read_a_large_answer_block_no_others(patient_server:
         while len(answer.partition(b"\r\n\r\n")[2]) < len(document):
             answer += clients[0].recv(16384)
         assert answer.partition(b"\r\n\r\n")[2] == document
-        # Its connection is kept, as for everybody.
+        # Its connection is kept, as every other one.
         clients[0].sendall(last)
         assert first_line(clients[0]).startswith(b"HTTP/1.1 200")
 
@@ -477,7 +477,7 @@ def test_threads_that_wait_for_readers_of_long_answers_are_few(
     first, second = Reader(worker), Reader(worker)
     with may_wait, pytest.raises(ConnectionResetError):
         second.connection.sock.sendall(bytes(MOST_KEPT * 2))
-    # The client reads until what is left is at most half of what may be kept, and no further: then the thread goes on.
+    # The client reads until at most half of the limit is left, and no further: then the thread continues.
     to_read = MOST_KEPT * 2 - MOST_KEPT // 2
     with ThreadPoolExecutor(1) as thread:
         sent = thread.submit(first.connection.sock.sendall, bytes(MOST_KEPT * 2))

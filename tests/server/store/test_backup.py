@@ -156,7 +156,7 @@ def test_a_backup_under_load_is_of_one_moment_and_restores(
         sender = app.test_client()
         statuses = [post(sender, survey, report.to_bytes()).status_code for report in acknowledged]
         assert set(statuses[:before]) == {200}
-        # Whoever came later sends again and is counted once.
+        # Devices that came later send again and are counted once.
         assert set(statuses[before:]) <= {200, 201}
         assert again.count(survey.hash) == len(acknowledged)
     finally:
@@ -361,12 +361,12 @@ def test_two_backups_at_once_do_not_write_into_one_file(
 
     other = threading.Thread(target=second)
 
-    def told(name: str, rows: int) -> None:
+    def on_progress(name: str, rows: int) -> None:
         if name == "seen" and not other.ident:
             other.start()
             other.join(0.5)
 
-    backup.write_backup(store.database, file, told)
+    backup.write_backup(store.database, file, on_progress)
     other.join()
     assert len(outcomes) == 1
     assert "exists already" in outcomes[0]

@@ -35,7 +35,7 @@ def set_node_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 class Looks(maintenance.Maintenance):
-    """A keeper without its thread: a test makes it look."""
+    """Maintenance without its thread: a test runs its steps."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

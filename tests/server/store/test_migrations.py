@@ -27,7 +27,7 @@ REVISIONS = sorted(path.stem for path in VERSIONS.glob("[0-9]*.py"))
 
 def test_migrations_make_the_schema(config: Config) -> None:
     store = open_store(config)
-    # Both rooms' tables stand in one list, once both modules are loaded.
+    # The tables of both modules are in one list, once both are loaded.
     assert {"inbox", "sealed"} <= set(workspace_schema.metadata.tables) == set(schema.metadata.tables)
     with store.read() as tx:
         differences = compare_metadata(MigrationContext.configure(tx), schema.metadata)

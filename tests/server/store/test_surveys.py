@@ -258,7 +258,7 @@ def test_a_new_database_waits_for_another_start_of_it(
     other = sqlite3.connect(tmp_path / "new.sqlite", isolation_level=None)
     other.execute("CREATE TABLE begun (n)")
     other.execute("BEGIN IMMEDIATE")
-    # The other start goes on as soon as this one has been refused.
+    # The other start continues as soon as this one has been refused.
     monkeypatch.setattr(
         "hushpoll_server.store.database.time.sleep", lambda seconds: other.execute("ROLLBACK")
     )
