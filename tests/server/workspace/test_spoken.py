@@ -47,9 +47,9 @@ from tests.server.workspace.walking import PACKAGE, Walk, left_over, numbered, q
     ],
 )
 def test_the_language_is_what_was_chosen_else_asked_for_else_the_browsers(
-    place: tuple[Flask, Store], cookie: str, query: str, header: str, language: str
+    site: tuple[Flask, Store], cookie: str, query: str, header: str, language: str
 ) -> None:
-    client = place[0].test_client()
+    client = site[0].test_client()
     if cookie:
         client.set_cookie(LANGUAGE_COOKIE, cookie)
     page = client.get(f"/sign-in{query}", headers={"Accept-Language": header} if header else {}).text
@@ -105,14 +105,14 @@ def test_what_is_printed_and_previewed_has_its_own_language(owner: FlaskClient, 
     assert '<html lang="de"' in owner.get(f"/drafts/{draft.id}/preview").text
 
 
-def test_templates_come_in_the_designers_language(place: tuple[Flask, Store]) -> None:
-    with place[0].test_request_context("/", headers={"Accept-Language": "de"}):
+def test_templates_come_in_the_designers_language(site: tuple[Flask, Store]) -> None:
+    with site[0].test_request_context("/", headers={"Accept-Language": "de"}):
         for key, template in TEMPLATES.items():
             german = document_of(key)
             assert german["language"] == "de"
             assert german["title"] != template.document["title"]
             documents.compiled(german)
-    with place[0].test_request_context("/"):
+    with site[0].test_request_context("/"):
         assert document_of("exam") == TEMPLATES["exam"].document
 
 
@@ -160,8 +160,8 @@ def test_three_decimals_are_read_back_as_they_were_written(owner: FlaskClient, s
     assert (saved.margin, saved.locks) == (0.02125, {"q1": "3.125-fold"})
 
 
-def test_the_log_is_read_in_the_readers_language(place: tuple[Flask, Store], store: Store) -> None:
-    owner, admin = (signed_in(*place, name) for name in ("owner", "admin"))
+def test_the_log_is_read_in_the_readers_language(site: tuple[Flask, Store], store: Store) -> None:
+    owner, admin = (signed_in(*site, name) for name in ("owner", "admin"))
     survey = make_published(store)
     owner.set_cookie(LANGUAGE_COOKIE, "de")
     typed = {"when": "n", "at": "1200", "csrf_token": token_of(owner, f"/surveys/{survey.hash}")}
@@ -175,11 +175,11 @@ def test_the_log_is_read_in_the_readers_language(place: tuple[Flask, Store], sto
 
 @pytest.mark.parametrize("title", [", reports", "for , seconds", "9" * 150 + " letters", "%(n)s {n} reports"])
 def test_the_log_is_read_whatever_a_designer_calls_a_draft(
-    title: str, place: tuple[Flask, Store], store: Store
+    title: str, site: tuple[Flask, Store], store: Store
 ) -> None:
     draft = storage.create(store, "owner", {**documents.blank(title), "questions": []})
     storage.remove(store, draft, actor="owner")
-    admin = signed_in(*place, "admin")
+    admin = signed_in(*site, "admin")
     for language in WORKSPACE_LANGUAGES:
         admin.set_cookie(LANGUAGE_COOKIE, language)
         response = admin.get("/audit-log")
@@ -198,10 +198,10 @@ def test_every_action_that_is_logged_is_known_to_the_catalogue() -> None:
     assert said - known == set()
 
 
-def test_who_has_no_account_is_named_in_german_too(place: tuple[Flask, Store], store: Store) -> None:
+def test_who_has_no_account_is_named_in_german_too(site: tuple[Flask, Store], store: Store) -> None:
     for actor in audit_log.NO_ACCOUNTS:
         audit_log.record(store, actor, "account added", "somebody")
-    admin = signed_in(*place, "admin")
+    admin = signed_in(*site, "admin")
     admin.set_cookie(LANGUAGE_COOKIE, "de")
     page = admin.get("/audit-log").text
     assert {name for name in audit_log.NO_ACCOUNTS if f">{name}<" in page} == set()
