@@ -29,9 +29,9 @@ from .planning.power_analysis import power as power
 from .planning.power_analysis import power_of_difference as power_of_difference
 from .planning.recommendation import recommend as recommend
 from .planning.shuffle import shuffled_epsilon as shuffled_epsilon
+from .regression.correlation import correlate as correlate
 from .regression.latent import impute as impute
 from .regression.latent import rubin as rubin
-from .regression.models import correlate as correlate
 from .regression.models import linear as linear
 from .regression.models import logit as logit
 from .regression.models import multinomial as multinomial

@@ -11,8 +11,6 @@ import numpy as np
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["by_name", "chosen", "listed", "number", "one_or_more", "seed_of", "whole_number"]
-
 
 def number(value: Any, what: str, low: float = -math.inf, high: float = math.inf) -> float:
     """Read a finite number within its limits."""

@@ -8,21 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushpoll_analysis.channel.view import ChannelView
+from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.errors import AnalysisError
-
-__all__ = [
-    "Counts",
-    "answer_names",
-    "check_level",
-    "check_population",
-    "finite_numbers",
-    "in_order",
-    "read_counts",
-    "refuse_constant",
-    "whole_numbers",
-    "words_of",
-]
 
 Counts = npt.NDArray[np.int64]
 

@@ -10,8 +10,6 @@ from hushpoll_client import DocumentError, Survey, strict_json
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 
-__all__ = ["parse_survey", "split_plan"]
-
 
 def parse_survey(data: bytes) -> Survey:
     """Read either form; a mechanism without a name, or one that is computed for its target, is resolved first.

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from hushpoll_client import HushpollError
 
-__all__ = ["AnalysisError", "NotIdentifiedError"]
-
 
 class AnalysisError(HushpollError):
     """Data or a request from which no honest number can be computed; the message says what, where and how."""

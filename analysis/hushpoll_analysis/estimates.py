@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import (
     Interval,
@@ -22,6 +23,7 @@ from hushpoll_analysis.interval import (
     misfit,
     outside,
 )
+from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.mover import BoundedEstimate
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.result import PlottedResult, flat
@@ -29,19 +31,6 @@ from hushpoll_analysis.tidy import Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "Difference",
-    "Estimate",
-    "EstimateTable",
-    "IntervalEstimate",
-    "LimitsAt",
-    "Shown",
-    "limits_by",
-    "linear_estimate",
-    "shown_share",
-    "with_interval",
-]
 
 LimitsAt = Callable[[float], tuple[float, float]]
 """Lower and upper limit at a confidence level."""
@@ -254,6 +243,28 @@ class EstimateTable(Tidy, PlottedResult):
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         caption = html.escape(f"{self.mechanism}, n = {self.n}, {self.level:.0%} {self.interval} interval")
         return f"<p>{caption}</p>{table.to_html(float_format='{:.4f}'.format, na_rep='')}{notes}"
+
+
+def largest_shares(
+    quantities: Sequence[Quantity], labels: Sequence[str], k: int, level: float
+) -> list[tuple[int, Estimate]]:
+    """Return the k largest of all shares with their positions; the intervals hold together, whichever these are."""
+    # Rounded, so that equal shares keep the order of the question.
+    order = sorted(range(len(quantities)), key=lambda position: -round(quantities[position].estimate, 12))
+    order = order[: whole_number(k, "k", 1)]
+    return [
+        (
+            position,
+            with_interval(
+                quantities[position],
+                listed_interval(quantities[position], len(quantities), len(order), level),
+                labels[position],
+                None,
+                level,
+            ),
+        )
+        for position in order
+    ]
 
 
 def linear_estimate(

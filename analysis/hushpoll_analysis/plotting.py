@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["COLOUR", "draw_line", "draw_whiskers", "new_axes"]
-
 COLOUR = "#17605d"
 PALE = "#9fb8b6"
 ROW = 0.32
@@ -35,14 +33,13 @@ def draw_whiskers(
     high: npt.ArrayLike,
     words: str,
     axes: Any = None,
+    *,
     zero: bool = False,
 ) -> Any:
     """Draw one row an estimate and give the axes; `zero` marks no effect."""
     middle, left, right = (np.asarray(values, dtype=np.float64) for values in (estimates, low, high))
     if axes is None:
         axes = new_axes(len(middle))
-    else:
-        axes = axes
     rows = np.arange(len(middle))
     for row, a, b in zip(rows, left, right, strict=True):
         if np.isfinite(a) and np.isfinite(b):

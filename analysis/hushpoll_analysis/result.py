@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,8 +12,6 @@ from .summary import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["PlottedResult", "as_json", "flat", "rows_as_json"]
 
 
 def as_json(value: Any) -> Any:
@@ -51,6 +49,10 @@ def flat(row: dict[str, Any]) -> dict[str, Any]:
     return row | {f"shown_{key}": value for key, value in (values or {}).items()}
 
 
+def _paragraphs(texts: Sequence[str]) -> list[str]:
+    return [f"<p>{escape(text)}</p>" for text in texts if text]
+
+
 class PlottedResult(Summary):
     """A result that draws itself, as far as it can be shown, and shows itself in a notebook.
 
@@ -62,6 +64,8 @@ class PlottedResult(Summary):
     words: ClassVar[str] = "estimate"
     from_zero: ClassVar[bool] = False
     """Whether the picture begins at 0: of what is compared by its size."""
+    marks_zero: ClassVar[bool] = False
+    """Whether a line marks 0: no effect, no difference."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the result as a pandas table of one row."""
@@ -92,7 +96,7 @@ class PlottedResult(Summary):
             before = "shown_"
         middle = frame[before + self.plotted_column]
         low, high = (frame.get(before + end, middle) for end in ("low", "high"))
-        axes = draw_whiskers(frame.index, middle, low, high, self._words(), axes)
+        axes = draw_whiskers(frame.index, middle, low, high, self._words(), axes, zero=self.marks_zero)
         if self.from_zero:
             axes.set_xlim(left=0.0)
         return axes
@@ -115,8 +119,9 @@ class PlottedResult(Summary):
         return f"{self.words}, {level:.0%} interval"
 
     def _repr_html_(self) -> str:
-        caption = self._caption()
         table: str = self.to_frame().to_html(float_format=lambda value: f"{value:.4f}", na_rep="")
-        if caption:
-            return f"<p>{escape(caption)}</p>{table}"
-        return table
+        return "".join([*_paragraphs([self._caption()]), table, *_paragraphs(self._notebook_notes())])
+
+    def _notebook_notes(self) -> Sequence[str]:
+        """Return what a notebook says below the table."""
+        return ()

@@ -18,7 +18,7 @@ from hushpoll_analysis.estimand.cumulative import Cumulative
 from hushpoll_analysis.estimand.quantiles import QUARTILES, Quantiles, quantiles_of
 from hushpoll_analysis.estimates import Estimate, EstimateTable
 from hushpoll_analysis.regression import models
-from hushpoll_analysis.regression.correlation import Correlation
+from hushpoll_analysis.regression.correlation import Correlation, correlate
 from hushpoll_analysis.regression.fit import ModelFit
 from hushpoll_analysis.regression.formula import parse_formula
 from hushpoll_analysis.regression.moments import MomentFit
@@ -41,8 +41,6 @@ from hushpoll_analysis.tables import frames
 from hushpoll_analysis.tables.cells import CrossTable
 from hushpoll_analysis.tables.differences import Comparison
 from hushpoll_analysis.tables.options import OptionTable
-
-__all__ = ["Study"]
 
 
 class Study:
@@ -167,7 +165,7 @@ class Study:
         """Correlate questions or columns of numbers. See `hushpoll_analysis.correlate`."""
         for name in columns:
             self._check_variable(name)
-        return models.correlate(self._rows_for("correlate"), self.survey, columns, **self._keywords(options))
+        return correlate(self._rows_for("correlate"), self.survey, columns, **self._keywords(options))
 
     def logit(self, formula: str, **options: Any) -> ModelFit:
         """Fit a logistic regression, such as ``"cheated ~ age"``. See `hushpoll_analysis.logit`."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Summary", "table_text"]
-
 WIDTH = 100
 
 

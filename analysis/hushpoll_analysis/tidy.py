@@ -13,8 +13,6 @@ from hushpoll_analysis.errors import AnalysisError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Tidy", "keeps_call", "term_of"]
-
 Result = TypeVar("Result")
 _ESTIMATES = ("estimate", "coef", "difference", "effect", "r", "p_value")
 """Columns that hold what is estimated, in this order of preference."""

@@ -17,7 +17,7 @@ from hushpoll_client.delivery.link import LOOPBACK as LOOPBACK
 from hushpoll_client.delivery.report import FEWEST_REPORTS
 
 from . import settings
-from .settings import Settings, read_settings, whole
+from .settings import Settings, read_settings, whole_number
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -118,18 +118,18 @@ class Config:
             data=setting("data", lambda text: Path(text or "data")),
             database_url=setting("database_url", settings.database_url),
             host=setting("host", str) or cls.host,
-            port=setting("port", whole(cls.port, 0, 65535)),
+            port=setting("port", whole_number(cls.port, 0, 65535)),
             public_url=public_url,
             trusted_hosts=tuple(setting("trusted_hosts", str).replace(",", " ").split()),
-            proxy_hops=setting("proxy_hops", whole(0, 0, 10)),
+            proxy_hops=setting("proxy_hops", whole_number(0, 0, 10)),
             secret_key_file=setting("secret_key_file", str),
-            workers=setting("workers", whole(cls.workers, 1, 64)),
-            threads=setting("threads", whole(cls.threads, 1, 512)),
-            request_seconds=setting("request_seconds", whole(cls.request_seconds, 1, 3600)),
-            seal_at_least=setting("seal_at_least", whole(cls.seal_at_least, 1, 1_000_000)),
-            seal_every=setting("seal_every", whole(int(cls.seal_every), 0, 86_400)),
-            reports_per_minute=setting("reports_per_minute", whole(0, 0, 1_000_000)),
-            epsilon_cap=str(setting("epsilon_cap", whole(int(cls.epsilon_cap), 1, 80))),
+            workers=setting("workers", whole_number(cls.workers, 1, 64)),
+            threads=setting("threads", whole_number(cls.threads, 1, 512)),
+            request_seconds=setting("request_seconds", whole_number(cls.request_seconds, 1, 3600)),
+            seal_at_least=setting("seal_at_least", whole_number(cls.seal_at_least, 1, 1_000_000)),
+            seal_every=setting("seal_every", whole_number(int(cls.seal_every), 0, 86_400)),
+            reports_per_minute=setting("reports_per_minute", whole_number(0, 0, 1_000_000)),
+            epsilon_cap=str(setting("epsilon_cap", whole_number(int(cls.epsilon_cap), 1, 80))),
             smtp_url=smtp_url,
             mail_from=setting("mail_from", settings.mail_from(smtp_url)),
             imprint=setting("imprint", settings.imprint),
@@ -140,7 +140,7 @@ class Config:
             oidc_name=setting("oidc_name", settings.oidc_name),
             oidc_role_claim=oidc_role_claim,
             oidc_roles=setting("oidc_roles", settings.oidc_roles(oidc_role_claim)),
-            metrics_port=setting("metrics_port", whole(0, 0, 65535)),
+            metrics_port=setting("metrics_port", whole_number(0, 0, 65535)),
             log_level=setting("log_level", settings.log_level),
         )
 

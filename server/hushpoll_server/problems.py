@@ -120,7 +120,7 @@ def of_exception(error: Exception, where: str) -> Problem:
         return Problem(400, "the body is cut off or its chunks are malformed; send it again")
     if isinstance(error, DataError):
         # PostgreSQL's text holds no NUL and its whole numbers end somewhere; SQLite minds neither.
-        return Problem(400, "the request holds a character or a number that cannot be; correct it")
+        return Problem(400, "the request holds an invalid character or number; correct it")
     # The traceback names places, never values: see logs.py.
     log.error("unexpected %s in %s", type(error).__name__, where, exc_info=error)
     return Problem(500, "the server made a mistake; it has been noted without any of your data")

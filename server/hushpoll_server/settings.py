@@ -165,7 +165,7 @@ def _text_of(file: Path, key: str, value: object, names: Collection[str]) -> str
 # Readers of texts --------------------------------------------------------------------------------------------------
 
 
-def whole(default: int, least: int, most: int) -> Callable[[str], int]:
+def whole_number(default: int, least: int, most: int) -> Callable[[str], int]:
     """Return a reader of whole numbers in a range; an empty text is the default."""
 
     def read(text: str) -> int:

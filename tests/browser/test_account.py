@@ -44,7 +44,7 @@ def test_a_second_factor_from_setting_it_up_to_turning_it_off(page: Page, server
     check_readable(page, "recovery-codes")
     codes = page.locator(".recovery-codes code").all_inner_texts()
     assert len(codes) == 10
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have stored them").click()
     page.wait_for_url("**/account")
     page.goto(f"{server.url}/account/second-factor/recovery-codes")
     check_readable(page, "new-recovery-codes")

@@ -116,7 +116,7 @@ def test_the_main_pages_are_readable_and_nowhere_too_wide(browser: Browser, serv
     ]
     pages += [
         f"{at}/publish",
-        f"{at}/around",
+        f"{at}/presentation",
         f"{at}/languages",
         f"{at}/paper",
         "/account",

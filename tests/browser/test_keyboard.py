@@ -84,7 +84,7 @@ def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveSe
     write(page, "Question", "Have you?")
     press(page, "button", "Add the question")
     expect(page.get_by_role("heading", name="Have you?")).to_be_visible()
-    follow(page, "Around the questions", "**/around")
+    follow(page, "Around the questions", "**/presentation")
     write(page, "Consent to tick before Start", "I am 18 or older.")
     press(page, "button", "Save", exact=True)
     expect(page.get_by_text("Saved.", exact=True)).to_be_visible()

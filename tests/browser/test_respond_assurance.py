@@ -48,7 +48,7 @@ MAY = {
     "not_stored_weak": {"weak", "open"},
     "sent_stayed": {"strong", "fair"},
 }
-STRONGEST = "From what is sent, nobody can tell for certain what you chose."
+STRONGEST = "From what is sent, no one can tell for certain what you chose."
 
 
 def sentences(language: str) -> dict[str, str]:
@@ -151,7 +151,11 @@ def at(*epsilons: str) -> Survey:
         (at("2"), "fair", "What we receive can hint at what you chose."),
         (at("10"), "weak", "In at least 99 of 100 cases what is sent is your answer. This protects little."),
         (at("1", "2.4"), "weak", "Question 2. In at least 91 of 100 cases what is sent is your answer."),
-        (at(*["1"] * 11), "weak", "together they can change anybody’s odds about you up to 59,900-fold."),
+        (
+            at(*["1"] * 11),
+            "weak",
+            "together they can change anyone’s odds about you by a factor of up to 59,900.",
+        ),
         (draft(TAX, title="One-sided"), "open", "For some answers what is sent still shows what you chose"),
     ],
     ids=["1", "2", "10", "one of two", "eleven", "one-sided"],

@@ -48,7 +48,7 @@ def test_the_strongest_promise_is_about_what_a_report_reveals(page: Page, page_s
     open_page(page, address(page_server, draft(CHEATED, title="Promise")))
     text = explanation_text(page)
     assert "receives what you" not in text
-    assert "nobody can tell for certain what you chose" in text
+    assert "no one can tell for certain what you chose" in text
 
 
 def test_the_table_names_the_operator_who_could_change_the_code(page: Page, page_server: LiveServer) -> None:
@@ -56,7 +56,7 @@ def test_the_table_names_the_operator_who_could_change_the_code(page: Page, page
     show_all(page)
     row = page.locator("tr", has_text="Someone who changes the code of this page")
     expect(row).to_contain_text("Yes, your own answer")
-    expect(row).to_contain_text("whoever runs the server could")
+    expect(row).to_contain_text("the operator of the server could")
 
 
 def test_the_page_says_that_an_invitation_waits_with_the_answers(page: Page, page_server: LiveServer) -> None:
@@ -81,7 +81,7 @@ def test_after_sending_the_page_does_not_contradict_itself(
     heading(page, "Sent")
     text = page.locator("main").inner_text()
     assert "stayed on this device" not in text
-    assert ("This device has kept nothing of your answers." in text) == kiosk
+    assert ("This device has stored nothing of your answers." in text) == kiosk
     assert ("This page has forgotten what you chose." in text) != kiosk
 
 

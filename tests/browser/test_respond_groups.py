@@ -86,7 +86,7 @@ def test_a_link_without_a_valid_group_is_refused(page: Page, page_server: LiveSe
         return
     heading(page, "This survey cannot be answered here")
     expect(page.locator("main")).to_contain_text(
-        "This link names no group. Ask whoever sent it for the link of your group."
+        "This link names no group. Ask the person who sent it for the link of your group."
     )
     expect(page.locator("main")).to_contain_text("Nothing was sent.")
     expect(page.get_by_role("button", name="Start")).to_have_count(0)

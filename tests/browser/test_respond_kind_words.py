@@ -45,7 +45,7 @@ pytestmark = pytest.mark.browser
             [
                 "This device sends a set of 22 of the 80 options, drawn by chance.",
                 "What is sent could come from any answer; it is at most 2.72 times likelier from yours.",
-                "From what is sent, nobody can tell for certain what you chose.",
+                "From what is sent, no one can tell for certain what you chose.",
             ],
             ["00 people"],
         ),

@@ -61,7 +61,7 @@ def test_renamed_copies_of_one_question_add_up_before_start(page: Page, page_ser
     notice = page.get_by_text("Surveys answered here before this one: 2.")
     expect(notice).to_be_visible()
     total = 3 * math.log(3)
-    expect(notice).to_contain_text(f"{math.ceil(100 * total) / 100:g}; odds change at most 27-fold")
+    expect(notice).to_contain_text(f"{math.ceil(100 * total) / 100:g}; odds change by a factor of at most 27")
     page.set_viewport_size({"width": 390, "height": 844})
     keep_picture(page, ARTEFACTS / "ledger-390.png")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -58,7 +58,7 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
         (
             question({"name": "warner", "truth": "3/4"}),
             [
-                "From what is sent, nobody can tell for certain what you chose.",
+                "From what is sent, no one can tell for certain what you chose.",
                 "If 100 people choose Yes, Yes is recorded for about 75 of them.",
                 "If 100 people choose No, Yes is recorded for about 25 of them.",
                 "So a recorded Yes does not mean you chose Yes.",
@@ -85,11 +85,11 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
                 "100 people who choose No: 41 recorded as Yes, 59 as No.",
                 "Possibly your own answer",
             ],
-            ["nobody can tell for certain"],
+            ["no one can tell for certain"],
         ),
         (
             question({"name": "or_poll", "epsilon": "1", **BRITTANY}),
-            ["this result is mixed with chance as well.", "From what is sent, nobody can tell for certain"],
+            ["this result is mixed with chance as well.", "From what is sent, no one can tell for certain"],
             ["does reveal", "Possibly your own answer"],
         ),
         (
@@ -99,7 +99,7 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
                 "So a recorded Yes does not mean you chose Yes.",
                 "see the exceptions above",
             ],
-            ["nobody can tell for certain", "second question"],
+            ["no one can tell for certain", "second question"],
         ),
         (
             question({"name": "forced", "forced": ["1/2", "0"]}),
@@ -120,13 +120,13 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
                 "If 100 people choose Yes, same is recorded for about 8 of them.",
                 "Someone who knows your answer to the second question can learn more, up to your own answer.",
             ],
-            ["nobody can tell for certain", "does not mean you chose"],
+            ["no one can tell for certain", "does not mean you chose"],
         ),
         (
             question({"name": "matrix", "epsilon": "1.1"}, channel=SQUARE),
             [
                 "If 100 people choose Yes, Yes is recorded for about 75 of them.",
-                "From what is sent, nobody can tell for certain what you chose.",
+                "From what is sent, no one can tell for certain what you chose.",
             ],
             ["does reveal"],
         ),
@@ -144,7 +144,7 @@ def question(mechanism: dict[str, Any], **more: Any) -> Survey:
                 "the first one in about 67 of 100 cases",
                 "If 100 people choose No, Yes is recorded for about 3 of them.",
             ],
-            ["nobody can tell for certain"],
+            ["no one can tell for certain"],
         ),
     ],
     ids=lambda value: f"{value.questions[0].mechanism.parameters}" if isinstance(value, Survey) else "",
@@ -176,7 +176,7 @@ def test_how_we_know_shows_epsilon_hash_and_scripts(page: Page, page_server: Liv
     details.locator("summary").click()
     text = details.inner_text()
     assert "unbounded, because of Question 3 and Question 4. All other questions together: 2.1." in text
-    assert "unbounded; 2.4 on condition that nobody knows your answer to the second question" in text
+    assert "unbounded; 2.4 if no one knows your answer to the second question" in text
     assert survey.hash in text
     fingerprint = (
         f"begins with {survey.hash[:8]}. It equals the one in the address bar; compare these 8 characters"
@@ -190,7 +190,7 @@ def test_how_we_know_shows_epsilon_hash_and_scripts(page: Page, page_server: Liv
     text = details.inner_text()
     assert "(total epsilon): 2.1." in text
     assert "by a factor of 8.16 at most" in text
-    fingerprint = f"begins with {bounded.hash[:8]}. Your link carries none; compare these 8 characters"
+    fingerprint = f"begins with {bounded.hash[:8]}. Your link contains none; compare these 8 characters"
     expect(page.locator("main > p.small")).to_contain_text(fingerprint)
 
 
@@ -449,7 +449,7 @@ def test_questions_that_cannot_be_shown_are_reported_as_a_fault(page: Page, page
     open_page(page, address(page_server, draft(CHEATED, title="Broken")))
     page.get_by_role("button", name="Start").click()
     expect(page.locator(".notice")).to_have_text(
-        "This is a fault of this page, not yours: please tell whoever sent you the link."
+        "This is an error in this page, not yours: please tell the person who sent you the link."
     )
 
 

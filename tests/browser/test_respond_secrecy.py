@@ -42,7 +42,7 @@ pytestmark = pytest.mark.browser
 
 NOT_THESE_SENTENCES = (
     "The sentences of this page are not those of its scripts."
-    " Do not answer here; tell whoever sent you the link."
+    " Do not answer here; tell the person who sent you the link."
 )
 # One submission after the other through the real page, as fast as it goes: start, choose, send, clear.
 REPEAT = """async ([times, choices]) => {
@@ -210,7 +210,7 @@ def test_without_javascript_nothing_can_be_sent(browser: Browser, page_server: L
     assert page.locator("form, input, button, select, textarea").count() == 0
     assert set(methods) == {"GET"}
     page.get_by_role("link", name="Answer with coins or dice on paper").click()
-    page.get_by_text("Toss 2 coins where nobody can see them.").wait_for()
+    page.get_by_text("Toss 2 coins where no one can see them.").wait_for()
     page.get_by_role("group").nth(0).get_by_label("Yes").check()
     page.get_by_role("group").nth(1).get_by_label("No").check()
     page.get_by_label("I followed the steps.").check()
@@ -304,7 +304,7 @@ def test_a_redirect_to_another_survey_is_refused(page: Page, page_server: LiveSe
         heading(page, "This survey cannot be answered here")
         assert page.url == other.replace(page_server.url, front)
         for _ in range(2):
-            expect(page.locator(".notice").first).to_contain_text("You were led here by a redirect")
+            expect(page.locator(".notice").first).to_contain_text("A redirect brought you here")
             assert page.locator("button, form").count() == 0
             page.reload()
             page.locator(".notice").first.wait_for()

@@ -322,7 +322,7 @@ def test_an_invitation_is_read_from_the_fragment(context: BrowserContext, page_s
     (code,) = invite(page_server.store, survey.hash, 1)
     open_page(page, link)
     expect(
-        page.get_by_text("This link carries no invitation.")
+        page.get_by_text("This link contains no invitation.")
     ).to_be_visible()  # before anything is answered
     expect(page.get_by_role("button", name="Start")).to_have_count(0)
     page.goto(f"{link}.{code}")  # only the fragment differs: the page has to notice
@@ -558,6 +558,6 @@ def test_nothing_is_drawn_without_a_safe_source_of_chance(page: Page, page_serve
     fill(page, "Yes")
     press_send(page)
     heading(page, "This survey cannot be answered here")
-    assert "no safe source of chance" in page.locator("main").inner_text()
+    assert "no secure random numbers" in page.locator("main").inner_text()
     assert posts.bodies == []
     assert local_record(page, survey) is None

@@ -117,7 +117,7 @@ def test_a_passkey_from_adding_it_to_removing_it(visitor: Page, server: LiveServ
     page.get_by_label("Present password").fill(PASSWORD)
     page.get_by_role("button", name="Add a passkey").click()
     expect(page.get_by_role("heading", name="Your recovery codes")).to_be_visible()
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I have stored them").click()
     expect(page.get_by_text("This computer")).to_be_visible()
     assert violations(page) == []
     page.get_by_role("button", name="Sign out", exact=True).click()
@@ -139,5 +139,5 @@ def test_a_passkey_from_adding_it_to_removing_it(visitor: Page, server: LiveServ
     expect(page.get_by_text("The browser gave no passkey")).to_be_visible()
     page.get_by_label("Code", exact=True).fill("not a code")
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.locator("#code-error")).to_contain_text("This code is not right")
+    expect(page.locator("#code-error")).to_contain_text("This code is wrong")
     assert violations(page) == []

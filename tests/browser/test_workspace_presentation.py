@@ -32,7 +32,7 @@ def test_asked_by_consent_and_logo_appear_in_the_preview(
     page.get_by_role("textbox", name="Who asks").fill("University of Somewhere")
     saved(page)
     page.get_by_role("link", name="Around the questions").click()
-    page.wait_for_url("**/around")
+    page.wait_for_url("**/presentation")
     expect(page.get_by_role("textbox", name="Who asks")).to_have_value("University of Somewhere")
     preview = page.frame_locator("iframe[data-follows]")
     page.get_by_label("Consent to tick before Start").fill("I am 18 or older.")
@@ -66,7 +66,7 @@ def test_an_upload_of_fifty_megabytes_is_refused_with_a_page(
     page: Page, server: LiveServer, tmp_path: Path
 ) -> None:
     draft = make_draft(server.store, "Large", QUESTION)
-    page.goto(f"{server.url}/drafts/{draft.id}/around")
+    page.goto(f"{server.url}/drafts/{draft.id}/presentation")
     large = tmp_path / "large.png"
     large.write_bytes(png() + bytes(50 << 20))
     page.get_by_label("Picture").set_input_files(large)

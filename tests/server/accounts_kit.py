@@ -81,15 +81,15 @@ def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
 
 def token_of(client: FlaskClient, path: str) -> str:
     """The CSRF token of a page's forms."""
-    found = re.search(r'name="csrf_token"[^>]* value="([^"]+)"', client.get(path).text)
-    assert found, f"{path} has no form with a token"
-    return found[1]
+    match = re.search(r'name="csrf_token"[^>]* value="([^"]+)"', client.get(path).text)
+    assert match, f"{path} has no form with a token"
+    return match[1]
 
 
 def submit(client: FlaskClient, path: str, page: str | None = None, **fields: Any) -> Any:
-    """Send a form as a browser would, with the token and the revision of the page it is on."""
-    shown = client.get(page or path).text
-    hidden = dict(re.findall(r'name="(csrf_token|revision)"[^>]* value="([^"]*)"', shown))
+    """Send a form as a browser would, with the token and the revision from its page."""
+    form_page = client.get(page or path).text
+    hidden = dict(re.findall(r'name="(csrf_token|revision)"[^>]* value="([^"]*)"', form_page))
     return client.post(path, data={**hidden, **fields})
 
 
@@ -111,16 +111,16 @@ def make_published(store: Store, owner: str | None = "owner", **settings: bool) 
 
 
 def again(store: Store, draft: Draft) -> Draft:
-    """The draft as it is kept now."""
-    found = storage.find(store, draft.id)
-    assert found is not None
-    return found
+    """Return the draft as it is stored now."""
+    current = storage.find(store, draft.id)
+    assert current is not None
+    return current
 
 
 def shown_error(page: str, field: str) -> str:
-    """The message beside a field, which the summary links to."""
-    found = re.search(rf'<p class="field-error" id="{field}-error">(.*?)</p>', page, re.DOTALL)
-    assert found, f"no message beside {field}"
+    """Return the error message of a field, which the summary links to."""
+    match = re.search(rf'<p class="field-error" id="{field}-error">(.*?)</p>', page, re.DOTALL)
+    assert match, f"no message at {field}"
     assert f'href="#{field}"' in page, "the summary links to the field"
     assert f'id="{field}"' in page, "the link leads somewhere"
-    return html.unescape(re.sub("<[^>]*>", "", found[1]))
+    return html.unescape(re.sub("<[^>]*>", "", match[1]))

@@ -47,8 +47,8 @@ class Authenticator:
         signature = self.key.sign(data + hashlib.sha256(client).digest(), ec.ECDSA(hashes.SHA256()))
         return self._written({"clientDataJSON": client, "authenticatorData": data, "signature": signature})
 
-    def _client_data(self, kind: str, given: str, **changes: Any) -> bytes:
-        value = {"type": kind, "challenge": given, "origin": self.origin, "crossOrigin": False, **changes}
+    def _client_data(self, kind: str, challenge: str, **changes: Any) -> bytes:
+        value = {"type": kind, "challenge": challenge, "origin": self.origin, "crossOrigin": False, **changes}
         return json.dumps(value).encode()
 
     def _authenticator_data(self, flags: int) -> bytes:

@@ -13,7 +13,7 @@ from hushpoll_server.problems import HEALTH
 DOCUMENT: dict[str, Any] = yaml.safe_load(
     (Path(hushpoll_server.__file__).parent / "collect" / "openapi.yaml").read_text("utf-8")
 )
-# In the order of the document: fixed paths before those with a parameter in the same place.
+# Fixed paths before those with a parameter in the same position.
 _PATHS = sorted(DOCUMENT["paths"], key=lambda path: path.count("{"))
 # Any request may fail in the program itself, or be no HTTP that can be read.
 EVERYWHERE = {"400", "500"}
@@ -24,7 +24,7 @@ def is_of_the_api(path: str) -> bool:
 
 
 def operation(method: str, path: str) -> dict[str, Any] | None:
-    """The described answers of a request, by their status; None if the description does not know the request."""
+    """Return the described answers of a request by status, or None if the request is not described."""
     for template in _PATHS:
         pattern = re.escape(template).replace(r"\{hash\}", "[^/]+").replace(r"\{code\}", "[^/]+")
         if re.fullmatch(pattern, path):
@@ -34,7 +34,7 @@ def operation(method: str, path: str) -> dict[str, Any] | None:
 
 
 def undescribed(method: str, path: str, status: int) -> bool:
-    """Whether the API answered a described request with a status that its description lacks."""
+    """Return whether the API answered a described request with a status that its description lacks."""
     path = path.partition("?")[0]
     if method == "HEAD":
         method = "GET"

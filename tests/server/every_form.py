@@ -71,8 +71,8 @@ def send(client: FlaskClient, survey: Survey, n: int, seed: int = 1) -> None:
     truth = {question.id: TRUTH[question.id] for question in survey.questions}
     columns = [codes.tolist() for _, codes in simulate_survey(survey, n, truth, seed)]
     lines = []
-    for place, row in enumerate(zip(*columns, strict=True)):
-        group = {"group": place % 3} if survey.groups else {}
+    for index, row in enumerate(zip(*columns, strict=True)):
+        group = {"group": index % 3} if survey.groups else {}
         lines.append(json.dumps({"id": secrets.token_hex(16), "reports": list(row), **group}))
     for start in range(0, len(lines), 5000):
         answer = post_batch(client, survey, "\n".join(lines[start : start + 5000]).encode())

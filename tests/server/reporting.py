@@ -28,7 +28,7 @@ def fill(client: FlaskClient, survey: Survey, n: int, seed: int = 4) -> None:
     lines = [json.dumps({"id": secrets.token_hex(16), "reports": row}) for row in rows]
     answer = post_batch(client, survey, "\n".join(lines).encode())
     assert answer.status_code == 201, answer.text
-    # As the keeper does: whoever reads results seals nothing.
+    # As maintenance does: reading results seals nothing.
     seal_due(client.application.extensions["hushpoll"], wait=False)
 
 
@@ -44,7 +44,7 @@ def signed_in(app: Flask, store: Store, name: str, role: str) -> FlaskClient:
 
 
 def statements_that_write(store: Store) -> list[str]:
-    """Return a list to which every statement that writes to the store's database is added from now on."""
+    """Return a list that grows by every statement that writes to the store's database."""
     statements: list[str] = []
 
     @event.listens_for(store.engine, "before_cursor_execute")

@@ -22,14 +22,14 @@ def page(client: FlaskClient) -> str:
 
 
 def test_pages_name_their_files_by_content(client: FlaskClient, page: str) -> None:
-    found = addresses(page)
-    assert {address.rsplit("/", 1)[1] for address in found} >= {
+    paths = addresses(page)
+    assert {address.rsplit("/", 1)[1] for address in paths} >= {
         "bootstrap.css",
         "palette.css",
         "workspace.css",
     }
-    assert all(address.split("/")[2] == files.files().digest for address in found)
-    for address in found:
+    assert all(address.split("/")[2] == files.files().digest for address in paths)
+    for address in paths:
         answer = client.get(address, headers={"Accept-Encoding": "gzip"})
         assert answer.status_code == 200
         assert answer.headers["Cache-Control"] == "max-age=31536000, immutable"
@@ -51,7 +51,7 @@ def test_a_changed_file_gets_another_address(monkeypatch: pytest.MonkeyPatch) ->
     assert files.Files().digest == before
 
 
-def test_an_old_address_is_not_kept(client: FlaskClient) -> None:
+def test_an_old_address_is_not_cached(client: FlaskClient) -> None:
     answer = client.get("/files/0123456789abcdef/workspace/page.js")
     assert answer.status_code == 200
     assert answer.headers["Cache-Control"] == "no-cache"

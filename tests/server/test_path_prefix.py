@@ -1,4 +1,4 @@
-"""A server below a path of somebody's host: PUBLIC_URL=https://example.org/school."""
+"""A server below a path of a shared host: PUBLIC_URL=https://example.org/school."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flask import Flask
 from hushpoll_client import HushpollError
 from hushpoll_server import mail
 from hushpoll_server.config import Config
-from hushpoll_server.people import resetting
+from hushpoll_server.people import password_reset
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.paper import slips
 from hushpoll_server.workspace.sharing.routes import embed_code
@@ -38,8 +38,8 @@ def test_pages_and_reports_work_whether_or_not_the_proxy_passes_the_path_on(
     assert local
     for address in local:
         assert address.startswith(f"{PREFIX}/"), address
-        found = client.get(address if passed_on else address.removeprefix(PREFIX), base_url=HOST)
-        assert found.status_code == 200, address
+        response = client.get(address if passed_on else address.removeprefix(PREFIX), base_url=HOST)
+        assert response.status_code == 200, address
     reports = f"{before}/api/surveys/{survey.hash}/reports"
     sent = client.post(
         reports, data=new_report(survey).to_bytes(), content_type="application/json", base_url=HOST
@@ -47,21 +47,21 @@ def test_pages_and_reports_work_whether_or_not_the_proxy_passes_the_path_on(
     assert sent.status_code == 201
 
 
-def test_signing_in_leads_back_to_the_page_that_asked_for_it(place: tuple[Flask, Store]) -> None:
+def test_signing_in_leads_back_to_the_requested_page(place: tuple[Flask, Store]) -> None:
     app, store = place
     client = signed_in(app, store, None)
     survey = make_published(store)
-    asked = f"{PREFIX}/surveys/{survey.hash}"
-    away = client.get(asked, base_url=HOST)
+    target = f"{PREFIX}/surveys/{survey.hash}"
+    away = client.get(target, base_url=HOST)
     assert away.location.startswith(f"{PREFIX}/sign-in?next=")
-    shown = client.get(away.location, base_url=HOST)
-    hidden = dict(re.findall(r'name="(csrf_token|next)"[^>]* value="([^"]*)"', shown.text))
+    form_page = client.get(away.location, base_url=HOST)
+    hidden = dict(re.findall(r'name="(csrf_token|next)"[^>]* value="([^"]*)"', form_page.text))
     back = client.post(
         f"{PREFIX}/sign-in", data={**hidden, "name": "owner", "password": PASSWORD}, base_url=HOST
     )
-    assert (back.status_code, back.location) == (302, asked)
+    assert (back.status_code, back.location) == (302, target)
     assert f"Path={PREFIX}" in "".join(back.headers.getlist("Set-Cookie"))
-    assert client.get(asked, base_url=HOST).status_code == 200
+    assert client.get(target, base_url=HOST).status_code == 200
 
 
 def test_no_page_of_the_workspace_leads_outside_the_path(place: tuple[Flask, Store]) -> None:
@@ -127,13 +127,15 @@ def test_whole_addresses_have_the_path_once(
         links.append(link_to("x"))
 
     monkeypatch.setattr(mail, "is_configured", lambda _: True)
-    monkeypatch.setattr(resetting, "request_link", request_link)
+    monkeypatch.setattr(password_reset, "request_link", request_link)
     send("/sign-in/forgotten", name="owner")
     assert links == [f"{address}/sign-in/reset/x"]
     with app.test_request_context(f"{PREFIX}/", base_url=f"{HOST}{PREFIX}"):
         assert f'src="{address}/results/{survey.hash}/embed"' in embed_code(survey)
-    shown: list[str] = []
-    monkeypatch.setattr(slips, "render_template", lambda *_, **values: shown.append(values["short"]) or "")
+    addresses: list[str] = []
+    monkeypatch.setattr(
+        slips, "render_template", lambda *_, **values: addresses.append(values["short"]) or ""
+    )
     send("/sign-in", name="owner", password=PASSWORD)
     client.get(f"{PREFIX}/surveys/{survey.hash}/slips", base_url=HOST)
-    assert shown == [f"{address}/s/{survey.hash[:12]}"]
+    assert addresses == [f"{address}/s/{survey.hash[:12]}"]

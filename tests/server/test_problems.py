@@ -39,8 +39,8 @@ def failing(app: Flask) -> FlaskClient:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_every_problem_is_told_in_the_readers_language(failing: FlaskClient, status: int) -> None:
-    told = {}
+def test_every_problem_page_is_in_the_readers_language(failing: FlaskClient, status: int) -> None:
+    texts = {}
     for language in LANGUAGES:
         page = failing.get(f"/fail/{status}", headers={**BROWSER, "Accept-Language": f"{language},en;q=.3"})
         assert page.status_code == status
@@ -48,37 +48,39 @@ def test_every_problem_is_told_in_the_readers_language(failing: FlaskClient, sta
         assert "Accept-Language" in page.headers["Vary"]
         direction = "rtl" if language == "ar" else "ltr"
         assert f'<html lang="{language}" dir="{direction}">' in page.text
-        found = WORDS.search(page.text)
-        assert found
-        told[language] = found.groups()
+        match = WORDS.search(page.text)
+        assert match
+        texts[language] = match.groups()
         # The workspace's languages have the server's own details too.
         spoken = "de" if language == "de" and status == 500 else "en"
         assert re.search(rf'<p class="detail" lang="{spoken}" dir="ltr">.*\(Status {status}\)</p>', page.text)
         assert status == 500 or DETAIL[1:] in page.text
-    assert len(set(told.values())) == len(LANGUAGES)
-    assert len({title for title, _ in told.values()}) == len(LANGUAGES)
+    assert len(set(texts.values())) == len(LANGUAGES)
+    assert len({title for title, _ in texts.values()}) == len(LANGUAGES)
 
 
-def test_an_unknown_address_is_told_in_one_language(client: FlaskClient) -> None:
+def test_the_page_of_an_unknown_address_is_in_one_language(client: FlaskClient) -> None:
     page = client.get("/nichts", headers={**BROWSER, "Accept-Language": "de"}).text
     assert '<p class="detail">Status 404</p>' in page
     assert "requested URL" not in page
 
 
-def test_no_catalogue_has_what_the_web_framework_says() -> None:
-    """Pages leave these sentences out, so nobody would read a translation."""
-    said = {error.description for error in default_exceptions.values()}
+def test_no_catalogue_has_the_web_frameworks_descriptions() -> None:
+    """Pages leave these sentences out, so a translation would never be shown."""
+    descriptions = {error.description for error in default_exceptions.values()}
     for language in translated_languages():
         catalog = read_catalogue(language)
-        assert not said & {entry.id[0] if isinstance(entry.id, tuple) else entry.id for entry in catalog}
+        assert not descriptions & {
+            entry.id[0] if isinstance(entry.id, tuple) else entry.id for entry in catalog
+        }
 
 
-def test_every_status_has_words_of_its_own(failing: FlaskClient) -> None:
+def test_every_status_has_its_own_words(failing: FlaskClient) -> None:
     titles = set()
     for status in STATUSES:
-        found = WORDS.search(failing.get(f"/fail/{status}", headers=BROWSER).text)
-        assert found
-        titles.add(found[1])
+        match = WORDS.search(failing.get(f"/fail/{status}", headers=BROWSER).text)
+        assert match
+        titles.add(match[1])
     assert len(titles) == len(STATUSES)
 
 

@@ -93,8 +93,8 @@ def test_sigterm_under_load_fails_nothing(live: Live) -> None:
 
 
 @pytest.mark.long
-def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
-    """A status that nobody expects, and a connection that breaks where none should."""
+def test_errors_in_a_client_are_reported(live: Live) -> None:
+    """An unexpected status, and a connection that breaks where none should."""
     server = live()
     closed = make_survey("Closed")
     server.store.publish(closed)
@@ -117,9 +117,9 @@ def test_what_goes_wrong_in_a_client_is_told(live: Live) -> None:
 
 def test_a_survey_lives_as_its_model(backend: str, request: pytest.FixtureRequest) -> None:
     cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
-    taken = machine.live(backend, cluster, 30)
-    assert taken.total() >= 30
-    assert len(taken) > 2, "only the simplest life was tried"
+    steps = machine.live(backend, cluster, 30)
+    assert steps.total() >= 30
+    assert len(steps) > 2, "only the simplest life was tried"
 
 
 def test_a_life_with_every_kind_of_step_is_its_model(backend: str, request: pytest.FixtureRequest) -> None:
@@ -203,12 +203,12 @@ def test_a_process_that_is_killed_while_it_stores_loses_nothing(
 @pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_raw_requests_break_nothing(live: Live) -> None:
-    found = requests.attack(live(), 900, 300)
-    assert sum(found.values()) > 900
+    statuses = requests.attack(live(), 900, 300)
+    assert sum(statuses.values()) > 900
 
 
 @pytest.mark.long
-def test_a_server_that_checks_no_numbers_is_found_out(folder: Path) -> None:
+def test_a_server_that_checks_no_numbers_is_detected(folder: Path) -> None:
     """By its answers, and by its rows alone; few mutations are numbers only, so that 120 of them missed it at times."""
     for name, look in (("answers", requests.caught), ("rows", requests.caught_by_rows)):
         (folder / name).mkdir()
@@ -239,7 +239,7 @@ def test_a_report_is_on_the_disk_before_its_answer_and_links_nothing(live: Live)
 @pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -> None:
+def test_a_database_without_fsync_is_detected(live: Live, postgres: Postgres) -> None:
     traced = trace.trace(live(), postgres, 3)
     assert traced.synced < 3
     assert {name: n for name, n in traced.counts.items() if n} == {"kept": 3}
@@ -247,13 +247,13 @@ def test_a_database_without_fsync_is_found_out(live: Live, postgres: Postgres) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_reports_go_on_beside_a_flood_of_sign_ins(live: Live) -> None:
+def test_reports_are_stored_during_a_flood_of_sign_ins(live: Live) -> None:
     _, beside, statuses = flood.during_a_flood(live(WORKERS="2"), 2)
     assert beside.reports >= flood.FEWEST_REPORTS
     assert statuses[503] > statuses[422] > 0
 
 
-def test_the_bench_of_connections_says_when_its_goal_is_missed() -> None:
+def test_the_bench_of_connections_reports_a_missed_goal() -> None:
     assert stall.missed([0.1] * 150, 0) == []
     assert stall.missed([0.1] * 149, 1) == ["1 failed"]
     assert stall.missed([0.1] * 140 + [3.0] * 10, 0) == ["p99 over 2.0 s"]

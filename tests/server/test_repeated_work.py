@@ -27,9 +27,9 @@ class Counted:
     def __init__(self, work: Callable[..., Any]) -> None:
         self.work, self.calls = work, 0
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         self.calls += 1
-        return self.work(*given, **named)
+        return self.work(*arguments, **named)
 
 
 def test_a_survey_is_compiled_once_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,8 +38,8 @@ def test_a_survey_is_compiled_once_when_it_is_read(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(question_module, "compile_mechanism", compiled)
     survey = Survey.from_published(published)
     assert compiled.calls == len(survey.questions) == 3
-    made = Report.new(survey, [1, 3, 1])
-    assert Report.parse(survey, made.to_bytes()) == (made, None)
+    new = Report.new(survey, [1, 3, 1])
+    assert Report.parse(survey, new.to_bytes()) == (new, None)
     assert survey.epsilon_total > 0
     assert survey.canonical == published
     assert compiled.calls == 3
@@ -66,12 +66,12 @@ class Full(Exception):
     """The disk is full when the line of the log is written."""
 
 
-def test_publishing_stands_or_falls_with_its_draft_and_its_line_in_the_log(
+def test_publishing_is_one_transaction_with_its_draft_and_its_log_entry(
     place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, draft = place[1], make_draft(place[1])
 
-    def fail(*given: Any, **named: Any) -> None:
+    def fail(*arguments: Any, **named: Any) -> None:
         raise Full
 
     with monkeypatch.context() as broken:
@@ -79,9 +79,9 @@ def test_publishing_stands_or_falls_with_its_draft_and_its_line_in_the_log(
         with pytest.raises(Full):
             storage.publish(store, draft, draft.survey("20"), "owner")
     assert store.state(draft.survey("20").hash) is None
-    kept = storage.find(store, draft.id)
-    assert kept is not None
-    assert kept.published_hash is None
+    stored = storage.find(store, draft.id)
+    assert stored is not None
+    assert stored.published_hash is None
     assert submit(signed_in(*place, "owner"), f"/drafts/{draft.id}/publish", frozen="y").status_code == 302
     assert store.state(draft.survey("20").hash) is not None
 
@@ -98,29 +98,29 @@ def test_publishing_by_a_program_does_too(
         broken.setattr(audit_log, "insert", lambda table: select(table))  # writes nothing, and refuses values
         assert app.test_client().post("/api/surveys", **send).status_code == 500
     assert store.state(survey.hash) is None
-    made = app.test_client().post("/api/surveys", **send)
-    assert made.status_code == 201
-    assert made.get_json()["url"].endswith(f"/s/{survey.hash[:12]}#{survey.hash}")
+    response = app.test_client().post("/api/surveys", **send)
+    assert response.status_code == 201
+    assert response.get_json()["url"].endswith(f"/s/{survey.hash[:12]}#{survey.hash}")
     newest = audit_log.audit_entries(store, 1)[0]
     assert (newest.action, newest.subject) == ("published", survey.hash)
     assert newest.values is not None
     assert newest.values["token"] == "publish"
 
 
-def test_the_rehearsal_shows_what_the_report_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rehearsal_shows_the_same_as_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     survey = Survey.from_draft(exam())
     truth = {"cheated": [0.7, 0.3], "reason": [0.4, 0.3, 0.2, 0.1], "tax": [0.9, 0.1]}
     seen: list[Any] = []
 
-    def kept(*given: Any, **named: Any) -> Any:
-        seen.append(report(*given, **named))
+    def recorded(*arguments: Any, **named: Any) -> Any:
+        seen.append(report(*arguments, **named))
         return seen[-1]
 
-    monkeypatch.setattr("hushpoll_analysis.report", kept)
-    shown = simulation.simulated(survey, 500, truth)
-    (made,) = seen
-    assert shown.body == as_body(made, heading=3, method=False)
-    for part, question in zip(shown.parts, made.questions, strict=True):
-        wanted = [line.to_dict()["shown"]["estimate"] for line in question.shares]
-        ((_, rows),) = part["tables"]
-        assert [row.estimate for row in rows] == wanted
+    monkeypatch.setattr("hushpoll_analysis.report", recorded)
+    rehearsal = simulation.simulated(survey, 500, truth)
+    (result,) = seen
+    assert rehearsal.body == as_body(result, heading=3, method=False)
+    for section, question in zip(rehearsal.parts, result.questions, strict=True):
+        expected = [line.to_dict()["shown"]["estimate"] for line in question.shares]
+        ((_, rows),) = section["tables"]
+        assert [row.estimate for row in rows] == expected

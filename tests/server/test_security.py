@@ -28,20 +28,20 @@ def backend() -> str:
     return "sqlite"
 
 
-def check(response, place: str) -> None:
+def check(response, address: str) -> None:
     """Assert what every response has."""
     headers = response.headers
-    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    policy = dict(directive.split(" ", 1) for directive in headers["Content-Security-Policy"].split("; "))
     for name, value in POLICY.items():
-        assert policy[name] == value, place
-    assert policy.get("script-src", policy["default-src"]) in ("'self'", "'none'"), place
-    assert ("script-src" in policy) == (response.mimetype in ("text/html", "image/svg+xml")), place
-    assert policy["form-action"] in ("'self'", "'none'"), place
-    assert policy["frame-ancestors"] in ("'none'", "'self'"), place
-    assert "unsafe" not in headers["Content-Security-Policy"], place
-    assert headers["X-Content-Type-Options"] == "nosniff", place
-    assert headers["Referrer-Policy"] == "no-referrer", place
-    assert "Server" not in headers or "Python" not in headers["Server"], place
+        assert policy[name] == value, address
+    assert policy.get("script-src", policy["default-src"]) in ("'self'", "'none'"), address
+    assert ("script-src" in policy) == (response.mimetype in ("text/html", "image/svg+xml")), address
+    assert policy["form-action"] in ("'self'", "'none'"), address
+    assert policy["frame-ancestors"] in ("'none'", "'self'"), address
+    assert "unsafe" not in headers["Content-Security-Policy"], address
+    assert headers["X-Content-Type-Options"] == "nosniff", address
+    assert headers["Referrer-Policy"] == "no-referrer", address
+    assert "Server" not in headers or "Python" not in headers["Server"], address
 
 
 def _value(rule: Rule, name: str, survey: Survey) -> str:
@@ -180,7 +180,7 @@ def test_hosts_are_checked_for_reports_too(client: FlaskClient, survey: Survey, 
 
 
 def test_throttles_count_the_network_of_an_address_of_ipv6() -> None:
-    """Whoever has one has 2^64 of them."""
+    """A client with one IPv6 address has 2^64 of them."""
     throttle = Throttle(2)
     for address, is_refused in (
         ("2001:db8::1", False),

@@ -62,7 +62,7 @@ def test_an_empty_variable_restores_the_default(write: Callable[[str], Path]) ->
     assert (config.database_url, config.port) == ("", 8000)
 
 
-def test_every_setting_can_stand_in_the_file(write: Callable[[str], Path]) -> None:
+def test_every_setting_can_be_in_the_file(write: Callable[[str], Path]) -> None:
     examples = {
         "port": "8001", "proxy_hops": "2", "workers": "2", "threads": "8", "request_seconds": "30",
         "seal_at_least": "60", "seal_every": "20", "reports_per_minute": "100", "epsilon_cap": "12",
@@ -100,7 +100,7 @@ def test_every_setting_can_stand_in_the_file(write: Callable[[str], Path]) -> No
         ("port 8000", "TOML", "write one setting a line"),
     ],
 )  # fmt: skip
-def test_a_bad_line_is_told_by_file_key_and_remedy(
+def test_a_bad_line_names_file_key_and_remedy(
     write: Callable[[str], Path],
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
@@ -120,7 +120,7 @@ def test_a_bad_line_is_told_by_file_key_and_remedy(
     assert "hunter2" not in message
 
 
-def test_a_bad_variable_is_told_by_its_name(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bad_variable_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THREADS", "0")
     assert run("config") == (2, "", "hushpoll: THREADS=0: must be a whole number from 1 to 512\n")
 
@@ -161,11 +161,11 @@ def checks_of(run: Run, status: int = 0) -> dict[str, dict[str, str]]:
 
 
 def test_a_good_server_passes_its_checks(run: Run, app: object) -> None:
-    found = checks_of(run)
-    assert {name: check["status"] for name, check in found.items() if name != "disk"} == dict.fromkeys(
+    results = checks_of(run)
+    assert {name: check["status"] for name, check in results.items() if name != "disk"} == dict.fromkeys(
         ("file", "database", "key", "clock", "mail", "institution", "proxy hops"), "ok"
     )
-    assert set(found) == {"file", "database", "key", "clock", "disk", "mail", "institution", "proxy hops"}
+    assert set(results) == {"file", "database", "key", "clock", "disk", "mail", "institution", "proxy hops"}
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -185,7 +185,7 @@ def test_the_settings_are_printed_with_their_sources(
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "hidden"),
     [
         ("postgresql://ada:hunter2@db/x", "postgresql://ada:***@db/x"),
         ("smtp://ada:hunt@er2@mail.example:587", "smtp://ada:***@mail.example:587"),
@@ -196,8 +196,8 @@ def test_the_settings_are_printed_with_their_sources(
         ),
     ],
 )
-def test_passwords_are_hidden(address: str, shown: str) -> None:
-    assert _PASSWORD.sub(r"\1\2***", address) == shown
+def test_passwords_are_hidden(address: str, hidden: str) -> None:
+    assert _PASSWORD.sub(r"\1\2***", address) == hidden
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
@@ -205,8 +205,8 @@ def test_the_checks_change_nothing(run: Run, monkeypatch: pytest.MonkeyPatch, tm
     for url in ("", f"sqlite:///{tmp_path}/other.sqlite3"):
         monkeypatch.setenv("DATA", str(tmp_path / "new"))
         monkeypatch.setenv("DATABASE_URL", url)
-        found = checks_of(run)
-        assert {found["database"]["status"], found["key"]["status"]} == {"warning"}
+        results = checks_of(run)
+        assert {results["database"]["status"], results["key"]["status"]} == {"warning"}
         assert list(tmp_path.iterdir()) == []
 
 
@@ -236,15 +236,15 @@ def test_each_check_finds_its_fault(
     assert checks_of(run)["proxy hops"]["status"] == "warning"
     file = write('smtp_url = "smtp://ada:hunter2@127.0.0.1:1"\nmail_from = "a@b.org"\n')
     file.chmod(0o644)
-    found = checks_of(run, 1)
-    assert (found["mail"]["status"], found["file"]["status"]) == ("failed", "failed")
-    assert f"chmod 640 {file}" == found["file"]["remedy"]
+    results = checks_of(run, 1)
+    assert (results["mail"]["status"], results["file"]["status"]) == ("failed", "failed")
+    assert f"chmod 640 {file}" == results["file"]["remedy"]
 
 
 def test_a_database_that_is_away_is_a_failed_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://ada:hunter2@127.0.0.1:1/none")
-    found = checks_of(run, 1)
-    assert (found["database"]["status"], found["clock"]["status"]) == ("failed", "warning")
+    results = checks_of(run, 1)
+    assert (results["database"]["status"], results["clock"]["status"]) == ("failed", "warning")
     assert "hunter2" not in run("config")[1]
 
 

@@ -20,24 +20,6 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .parts import Marginal
 
-__all__ = [
-    "RANK",
-    "Answers",
-    "ChannelView",
-    "Codes",
-    "Draws",
-    "Floats",
-    "OneDraw",
-    "Rule",
-    "Sampler",
-    "Source",
-    "draws_below",
-    "draws_under",
-    "first_true",
-    "read_target",
-    "small_draws_below",
-]
-
 Floats = npt.NDArray[np.float64]
 Draws = npt.NDArray[np.uint64]
 Answers = npt.NDArray[np.integer[Any]]

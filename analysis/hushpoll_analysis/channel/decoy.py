@@ -20,8 +20,6 @@ from .multinomial import kernel
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["EstimatedDecoy", "estimated_decoy"]
-
 
 @dataclass(frozen=True, eq=False)
 class EstimatedDecoy:

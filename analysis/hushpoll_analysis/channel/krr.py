@@ -12,8 +12,6 @@ from hushpoll_analysis.errors import NotIdentifiedError
 
 from .base import Answers, ChannelView, Codes, Draws, Floats, OneDraw, Rule, read_target
 
-__all__ = ["KarySampler", "KaryView"]
-
 
 class KaryView(ChannelView):
     """K-ary response: truth t on the diagonal, w elsewhere. C b = a gives b = (a - w sum(a)) / (t - w)."""

@@ -26,8 +26,6 @@ from .newton import newton
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Maximum", "constrained_shares", "maximise", "nearest_on_simplex", "share_frame"]
-
 Map = Callable[[Floats], Floats]
 
 EM_START = 10  # EM moves fast at first: these steps bring the search near the face where the maximum lies

@@ -7,8 +7,6 @@ from scipy.special import xlogy
 
 from .base import Floats
 
-__all__ = ["kernel"]
-
 
 def kernel(counts: Floats, probabilities: Floats) -> float:
     """sum c log p, where 0 log 0 = 0; minus infinity when a report that came in has probability 0."""

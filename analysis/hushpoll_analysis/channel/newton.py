@@ -9,9 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
-
-__all__ = ["newton"]
+from hushpoll_analysis.channel.base import Floats
 
 Map = Callable[[Floats], Floats]
 

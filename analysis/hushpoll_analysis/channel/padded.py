@@ -15,8 +15,6 @@ from hushpoll_client.channel.padded import PaddedChannel
 from .base import Answers, Codes, Sampler, Source, draws_under, small_draws_below
 from .parts import Marginal, yes_no_part
 
-__all__ = ["PaddedSampler"]
-
 ROWS = 1 << 16
 # Up to so many items what is reported of every row of ticks is listed.
 LISTED = 12

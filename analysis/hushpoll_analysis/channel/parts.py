@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 
-__all__ = ["Marginal", "yes_no_part"]
-
 
 @dataclass(frozen=True)
 class Marginal:

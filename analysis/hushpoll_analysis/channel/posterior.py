@@ -8,8 +8,6 @@ from hushpoll_client.channel import SCALE, Channel
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["posterior"]
-
 
 def posterior(prior: Sequence[float], channel: Channel, report: int) -> tuple[float, ...]:
     """Return the probability of each true answer of one person after their report (Bayes' rule).

@@ -17,8 +17,6 @@ from hushpoll_client.channel.sampled import PAIRED, SampledChannel
 from .base import Answers, Codes, Sampler, Source, draws_below, first_true, small_draws_below
 from .parts import Marginal
 
-__all__ = ["SampledSampler"]
-
 # Up to so many ranks have their members listed.
 LISTED = 1 << 16
 Whole = npt.NDArray[np.int64]

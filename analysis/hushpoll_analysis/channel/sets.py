@@ -15,8 +15,6 @@ from hushpoll_client.channel.subset import SubsetChannel
 
 from .base import ChannelView, Floats, read_target
 
-__all__ = ["SetView"]
-
 
 class SetView(ChannelView):
     """Sets of `size` options that may hold the answer.

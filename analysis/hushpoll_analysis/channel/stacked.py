@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from .base import ChannelView, Codes, Floats
 
-__all__ = ["StackedView"]
-
 
 class StackedView(ChannelView):
     """The channel of a mixed sample; report z of design g has the code `offsets[g]` + z."""

@@ -18,8 +18,6 @@ from hushpoll_analysis.errors import AnalysisError
 from .base import Answers, Codes, Sampler, Source, draws_under, first_true, small_draws_below
 from .parts import Marginal, yes_no_part
 
-__all__ = ["SubsetSampler"]
-
 Words = npt.NDArray[np.uint64]
 
 # Bytes of reports, and reports at least, that are drawn together: the last rows of a block cost a round each.

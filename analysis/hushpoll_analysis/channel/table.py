@@ -13,8 +13,6 @@ from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 
 from .base import RANK, Answers, ChannelView, Codes, Draws, Floats, OneDraw, Rule, read_target
 
-__all__ = ["TableSampler", "TableView"]
-
 # C b = a counts as solved when the residual is below this share of |a|: integer weights out of 2^53 leave about 1e-15.
 RESIDUAL = 1e-9
 # Up to this many outcomes, comparing with every threshold beats a binary search.

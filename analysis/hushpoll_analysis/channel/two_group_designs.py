@@ -11,8 +11,6 @@ from fractions import Fraction
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["PartlyKnown", "asks_unknown_decoy", "detects_cheating", "detects_lies"]
-
 Chance = float | int | str | Fraction
 
 

@@ -19,8 +19,6 @@ from .sets import SetView
 from .subset import SubsetSampler
 from .table import TableSampler, TableView
 
-__all__ = ["ChannelView", "Floats", "Sampler", "analysis_channel", "channel_view", "sampler", "set_view"]
-
 # Where a form has no view of its own its whole table is inverted.
 _VIEWS: dict[str, Any] = {"krr": KaryView}
 # Where a report is a set that may hold the one answer.

@@ -8,16 +8,6 @@ from typing import Any, TypeVar
 import click
 from hushpoll_client.mechanism import Mechanism, Parameter
 
-__all__ = [
-    "check_complete",
-    "flag",
-    "needed_options",
-    "parameter_options",
-    "read_counts",
-    "read_needed",
-    "read_parameters",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

@@ -14,7 +14,8 @@ from hushpoll_client.formatting import epsilon_text, factor_text
 from .progress import searching
 
 if TYPE_CHECKING:
-    from hushpoll_analysis.planning.budgets import Budget, QuestionBudget
+    from hushpoll_analysis.planning.budgets import Budget
+    from hushpoll_analysis.planning.epsilon_search import QuestionBudget
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -126,7 +127,7 @@ def _text(result: Budget) -> str:
 
 
 def _line(planned: QuestionBudget, width: int) -> str:
-    from hushpoll_analysis.planning.epsilon_search import margin_words
+    from hushpoll_analysis.planning.margin_text import margin_words
 
     question = planned.search.question
     margin, required = margin_words(question, planned.margin), margin_words(question, planned.target_margin)

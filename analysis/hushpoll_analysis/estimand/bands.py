@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from hushpoll_analysis.channel.view import Floats
-
-__all__ = ["critical_value", "level_of"]
+from hushpoll_analysis.channel.base import Floats
 
 DRAWS = 40_000
 """Normal vectors behind a critical value: they leave it uncertain by about 0.008, or 0.1 % of coverage."""

@@ -11,8 +11,6 @@ import pandas as pd
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult
 
-__all__ = ["Bisection", "bisect"]
-
 Step = Callable[[float], tuple[float, int]]
 
 

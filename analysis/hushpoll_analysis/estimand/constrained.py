@@ -9,16 +9,15 @@ import numpy.typing as npt
 from hushpoll_client import Channel
 from scipy.stats import multinomial
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, share_frame
-from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.counts import answer_names, read_counts, words_of
 from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["ConstrainedEstimate", "constrained_estimate"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from hushpoll_analysis.arguments import listed, number
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.bands import critical_value, level_of
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["Cumulative", "cumulative", "cumulative_of", "rising_curve"]
 
 
 @dataclass(frozen=True, eq=False)

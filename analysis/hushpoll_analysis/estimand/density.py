@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from hushpoll_analysis.arguments import chosen
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.bands import critical_value, level_of
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["SHAPES", "Density", "density", "density_of"]
 
 GRID = 101  # points at which a smooth curve is drawn
 

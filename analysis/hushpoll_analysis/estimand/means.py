@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
 
-__all__ = ["MeanDifference", "mean", "mean_difference", "mean_of", "privacy_is_bound"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class MeanDifference(Difference, PlottedResult):

@@ -14,22 +14,22 @@ from hushpoll_client import Channel
 from hushpoll_client.messages import msg
 from scipy.special import ndtri
 
-from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
 from hushpoll_analysis.channel.parts import Marginal
-from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, channel_view, sampler
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
 from hushpoll_analysis.counts import Counts, check_level, check_population, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import (
     Estimate,
     EstimateTable,
     Shown,
+    largest_shares,
     limits_by,
     linear_estimate,
     with_interval,
 )
 from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
-from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import Quantity, quantity
 from hushpoll_analysis.sample.finite_population import finite_population
@@ -38,16 +38,6 @@ from hushpoll_analysis.sample.sample import read_sample
 if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = [
-    "OptionReports",
-    "Pair",
-    "PartsEstimate",
-    "asked_notes",
-    "estimate_parts",
-    "figures",
-    "read_option_reports",
-]
 
 _YES = 1
 
@@ -127,15 +117,9 @@ class PartsEstimate(EstimateTable):
 
         Their intervals hold together, whichever options these are.
         """
-        order = [
-            int(position) for position in np.argsort(-self.shares, kind="stable")[: whole_number(k, "k", 1)]
-        ]
-        largest = []
-        for position in order:
-            quantity = self.reports.quantities[position]
-            limits = listed_interval(quantity, len(self.options), len(order), self.level)
-            largest.append(with_interval(quantity, limits, self.options[position], None, self.level))
-        return tuple(largest)
+        return tuple(
+            entry for _, entry in largest_shares(self.reports.quantities, self.options, k, self.level)
+        )
 
     def together(self) -> PartsEstimate:
         """Return the same estimates with intervals that hold for all options at once."""

@@ -14,17 +14,15 @@ from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
 from scipy import stats
 
+from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.table import TableView
-from hushpoll_analysis.channel.view import ChannelView
 from hushpoll_analysis.counts import Counts, answer_names, read_counts, words_of
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import report_codes
 from hushpoll_analysis.sample.row_designs import Designs, RowDesigns, is_column, read_designs
 from hushpoll_analysis.sample.row_order import in_row_order
-
-__all__ = ["PRECISION", "RESPONDENTS", "Mixed", "agreement"]
 
 RESPONDENTS, PRECISION = "respondents", "precision"
 REPORTS = "reports"  # what the column is called in a message where the caller gave no name

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.bands import level_of
@@ -26,18 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = [
-    "QUARTILES",
-    "InterquartileRange",
-    "Places",
-    "Quantile",
-    "Quantiles",
-    "crossings",
-    "quantiles",
-    "quantiles_of",
-    "shared_levels",
-]
 
 QUARTILES = (0.25, 0.5, 0.75)
 ANGLES = 9  # ways to divide the doubt between the two quartiles of a range

@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import mechanisms
 
-from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.bisection import Bisection, bisect
@@ -25,8 +26,6 @@ from hushpoll_analysis.estimand.shares import estimate
 from hushpoll_analysis.estimates import IntervalEstimate
 from hushpoll_analysis.result import PlottedResult, as_json
 from hushpoll_analysis.simulation.draws import simulate
-
-__all__ = ["Queries", "QueryAnswer", "queries"]
 
 Query = Callable[[Floats], npt.ArrayLike]
 Round = Callable[[Query, int], tuple[int, int]]

@@ -9,16 +9,14 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.sets import SetView
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval import IntervalMethod, interval, interval_method
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.interval.score import Score
 from hushpoll_analysis.interval.score_ratio import FARTHEST, ratio_score_limits
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.sample.sample import Sample
-
-__all__ = ["Ratios"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from hushpoll_analysis.arguments import one_or_more
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown, shown_share
 from hushpoll_analysis.result import PlottedResult
@@ -19,8 +19,6 @@ from hushpoll_analysis.result import PlottedResult
 if TYPE_CHECKING:
     from hushpoll_analysis.estimand.share_estimates import ShareEstimates
     from hushpoll_analysis.estimates import Estimate
-
-__all__ = ["RatioEstimate", "ratio_of"]
 
 FURTHEST = 8.0
 

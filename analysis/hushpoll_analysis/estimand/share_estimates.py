@@ -10,24 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from hushpoll_analysis.arguments import one_or_more, whole_number
+from hushpoll_analysis.arguments import one_or_more
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
-from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.counts import finite_numbers, refuse_constant
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.constrained import ConstrainedEstimate, constrained_estimate
 from hushpoll_analysis.estimand.ratios import RatioEstimate, ratio_of
-from hushpoll_analysis.estimates import Estimate, EstimateTable, linear_estimate, with_interval
+from hushpoll_analysis.estimates import Estimate, EstimateTable, largest_shares, linear_estimate
 from hushpoll_analysis.interval import Resampling
-from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.quantity import Quantity, joint_covariance, quantity
 from hushpoll_analysis.sample.finite_population import finite_population
 
 if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["ShareEstimates"]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -116,16 +113,8 @@ class ShareEstimates(EstimateTable):
 
         Their intervals hold together, whichever options these are.
         """
-        counts = np.asarray(self.counts, dtype=np.int64)
-        shares = self.view.shares(counts / counts.sum())
-        order = [int(position) for position in np.argsort(-shares, kind="stable")[: whole_number(k, "k", 1)]]
-        largest = []
-        for position in order:
-            plain = quantity(self.view, counts, self.view.unit(position), shares, self.decoy)
-            quantity_here = finite_population(plain, self.fraction)
-            limits = listed_interval(quantity_here, self.view.options, len(order), self.level)
-            largest.append(with_interval(quantity_here, limits, self.options[position], None, self.level))
-        return tuple(largest)
+        quantities = [self._quantity(self.view.unit(position)) for position in range(self.view.options)]
+        return tuple(entry for _, entry in largest_shares(quantities, self.options, k, self.level))
 
     def constrained(self) -> ConstrainedEstimate:
         """Maximum likelihood shares: never negative, summing to one."""

@@ -14,8 +14,9 @@ from hushpoll_client import Channel
 from hushpoll_client.messages import joined, msg
 
 from hushpoll_analysis.arguments import listed
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import estimated_decoy
-from hushpoll_analysis.channel.view import ChannelView, Floats, analysis_channel, channel_view
+from hushpoll_analysis.channel.view import analysis_channel, channel_view
 from hushpoll_analysis.counts import (
     Counts,
     answer_names,
@@ -47,8 +48,6 @@ from hushpoll_analysis.sample.sample import Sample
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["ShareSample", "estimate", "functional", "read_share_sample"]
 
 _CHOICES = {"least variance": msg("least variance"), "count-linear": msg("count-linear")}
 """How the solution was chosen where there are several."""

@@ -9,8 +9,6 @@ from .blaker import Blaker
 from .frequency import MAPPED
 from .wilson import Wilson
 
-__all__ = ["CHOSEN", "ENOUGH", "frequency_limits", "scarce"]
-
 ENOUGH = 15
 """Wilson needs this many reports of either kind: exact coverage stays above 93.4 % for every frequency and n >= 20.
 

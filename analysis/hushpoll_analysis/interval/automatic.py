@@ -8,8 +8,6 @@ from .adaptive import CHOSEN, EXACT, WILSON, scarce
 from .base import IntervalMethod, Limits, Resampling
 from .quantity import Quantity
 
-__all__ = ["Automatic"]
-
 
 class Automatic(IntervalMethod):
     """Wilson's interval, or the exact one where a normal approximation is not good enough."""

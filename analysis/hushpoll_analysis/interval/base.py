@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hushpoll_analysis.arguments import seed_of
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .quantity import Quantity
-
-__all__ = ["Interval", "IntervalMethod", "Limits", "ManyLimits", "NamedMethod", "Resampling"]
 
 Limits = tuple[float, float]
 ManyLimits = Callable[[Floats, Floats], tuple[Floats, Floats]]

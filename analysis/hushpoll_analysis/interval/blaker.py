@@ -6,13 +6,11 @@ import numpy as np
 from hushpoll_client.messages import msg
 from scipy.special import betainc
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .clopper_pearson import ClopperPearson
 from .frequency import MAPPED, FrequencyMethod, Population
 from .roots import roots
-
-__all__ = ["Blaker"]
 
 CLOSE = 1e-13
 EXACT = ClopperPearson()

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 
 from .base import IntervalMethod, Limits, Resampling
 from .quantity import Quantity
-
-__all__ = ["Bootstrap"]
 
 LEAST = 200  # fewer replicates leave a 95 % limit to five of them
 

@@ -9,12 +9,10 @@ import numpy.typing as npt
 from hushpoll_client.messages import msg
 from scipy.special import betainc, betaincinv
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .frequency import MAPPED, FrequencyMethod, Population
 from .roots import roots
-
-__all__ = ["ClopperPearson"]
 
 CLOSE = 1e-13
 

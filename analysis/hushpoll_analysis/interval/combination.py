@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv
 
-from hushpoll_analysis.channel.view import Floats
-
-__all__ = ["exact_limits"]
+from hushpoll_analysis.channel.base import Floats
 
 CLOSE = 1e-9  # weights nearer than this, relative to the largest, are one
 

@@ -15,8 +15,6 @@ from .under_design import AtEffectiveSize, DesignMethod
 from .wald import Wald
 from .wilson import Wilson
 
-__all__ = ["WEIGHTED_INTERVALS", "design_method", "design_method_for", "quantity_method"]
-
 _CHOSEN_BY_FIT = (AUTO, Wilson.name, Mover.name)
 """Names that stand for the method that fits; the others are taken as they are."""
 _METHODS: tuple[DesignMethod, ...] = (

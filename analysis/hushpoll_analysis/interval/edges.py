@@ -11,8 +11,6 @@ from .base import Interval, Resampling
 from .likelihood import LikelihoodRatio
 from .quantity import Quantity
 
-__all__ = ["fallback", "is_no_chance", "misfit", "outside"]
-
 
 def outside(quantity: Quantity, interval: Interval) -> bool:
     """Whether an interval lies wholly outside the possible values."""

@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
-from hushpoll_analysis.channel.view import ChannelView, Floats
 
 from .base import Interval, Resampling
 from .quantity import Quantity, in_population, known_shares, quantity
 from .registry import interval
-
-__all__ = ["effective_interval", "effective_quantity"]
 
 
 def effective_quantity(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .base import IntervalMethod, Limits, ManyLimits, Resampling
 from .quantity import (
@@ -19,8 +19,6 @@ from .quantity import (
     noise_line,
     population_variance,
 )
-
-__all__ = ["MAPPED", "FrequencyMethod", "Population"]
 
 
 @dataclass(frozen=True, eq=False)

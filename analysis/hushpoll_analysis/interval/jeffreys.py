@@ -6,11 +6,9 @@ import numpy as np
 from hushpoll_client.messages import msg
 from scipy.special import betaincinv
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .frequency import MAPPED, FrequencyMethod
-
-__all__ = ["Jeffreys"]
 
 
 class Jeffreys(FrequencyMethod):

@@ -17,8 +17,6 @@ from .base import IntervalMethod, Limits, Resampling
 from .quantity import OneFrequency, Quantity
 from .simplex import simplex_limits
 
-__all__ = ["LikelihoodRatio", "crossings"]
-
 
 class LikelihoodRatio(IntervalMethod):
     """All values inside the bounds with 2 (l_max - l) <= chi2(1), the maximum taken inside the bounds too.

@@ -7,8 +7,6 @@ from .clopper_pearson import ClopperPearson
 from .quantity import Quantity
 from .registry import interval
 
-__all__ = ["listed_interval"]
-
 TOO_LARGE = 0.8
 """The part of a list's error that is spent on estimates that are listed because they are too large."""
 

@@ -15,26 +15,12 @@ import numpy as np
 from hushpoll_client.messages import msg
 from scipy.optimize import brentq
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
-from hushpoll_analysis.channel.view import Floats
 
 from .adaptive import CHOSEN, frequency_limits
 from .base import IntervalMethod, Limits, Resampling
 from .quantity import Quantity
-
-__all__ = [
-    "BoundedEstimate",
-    "DecoyError",
-    "Mover",
-    "correlations",
-    "decoy_limits",
-    "difference_limits",
-    "least_ratio",
-    "linear_limits",
-    "ratio_limits",
-    "sum_limits",
-    "with_decoys",
-]
 
 FARTHEST = 1e4  # a limit beyond this many times the possible range is none
 

@@ -17,8 +17,6 @@ from .quantity import Quantity
 from .under_design import DesignMethod, SampledShare
 from .wald import Wald
 
-__all__ = ["ArcSine", "KornGraubard", "Logit", "RaoScott"]
-
 
 @dataclass(frozen=True)
 class ReportedShare:

@@ -9,24 +9,11 @@ from itertools import combinations
 
 import numpy as np
 
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import ChannelView, Floats
 from hushpoll_analysis.counts import Counts
 from hushpoll_analysis.errors import NotIdentifiedError
-
-__all__ = [
-    "FinitePopulation",
-    "OneFrequency",
-    "Quantity",
-    "in_population",
-    "joint_covariance",
-    "known_shares",
-    "line_of",
-    "noise_line",
-    "population_variance",
-    "quantity",
-]
 
 # Weights closer than this, relative to the largest, are one value: a solved b carries rounding of about 1e-15.
 SAME = 1e-9

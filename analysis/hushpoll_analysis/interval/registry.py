@@ -21,18 +21,6 @@ from .quantity import Quantity
 from .score import Score
 from .wald import Wald
 
-__all__ = [
-    "AUTO",
-    "METHODS",
-    "interval",
-    "interval_method",
-    "intervals",
-    "joint_method",
-    "limits_of",
-    "method_for",
-    "substitution_note",
-]
-
 AUTO = Automatic.name
 _MOVER, _SCORE, _WALD = Mover(), Score(), Wald()
 _METHODS: tuple[IntervalMethod, ...] = (

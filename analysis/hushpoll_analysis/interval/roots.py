@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
-
-__all__ = ["roots"]
+from hushpoll_analysis.channel.base import Floats
 
 STEPS = 200
 

@@ -12,12 +12,10 @@ import numpy.typing as npt
 from hushpoll_client.messages import msg
 from scipy.special import ndtri
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .base import IntervalMethod, Limits, ManyLimits, Resampling
 from .quantity import Quantity
-
-__all__ = ["Drawn", "Score", "linear_score_limits"]
 
 FURTHEST = 1e9  # how far to tilt the frequencies before the edge counts as reached
 STEPS = 120

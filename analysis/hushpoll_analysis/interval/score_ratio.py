@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .roots import roots
-
-__all__ = ["FARTHEST", "RatioDrawn", "ratio_score_limits"]
 
 NEAREST, FARTHEST = 1e-6, 8.0
 CLOSE, TILT_CLOSE = 1e-12, 1e-10

@@ -7,16 +7,14 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, constrained_shares
 from hushpoll_analysis.channel.multinomial import kernel
 from hushpoll_analysis.channel.newton import newton
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 
 from .base import Limits
 from .quantity import Quantity
-
-__all__ = ["simplex_limits"]
 
 # A likelihood limit is accepted when it is proven to be this close, relative to the range of the quantity.
 CERTAIN = 1e-6

@@ -12,8 +12,6 @@ from .base import Interval, IntervalMethod, NamedMethod
 from .effective import effective_interval
 from .quantity import Quantity
 
-__all__ = ["AtEffectiveSize", "DesignMethod", "SampledShare"]
-
 _AT_EFFECTIVE_SIZE = msg(
     "Wilson score intervals at the effective sample size with t in place of z, mapped through the randomization "
     "where one report frequency carries the estimate; from the limits of both polls (MOVER) where a decoy's share "

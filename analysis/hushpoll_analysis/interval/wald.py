@@ -8,8 +8,6 @@ from scipy.special import ndtri
 from .base import IntervalMethod, Limits, Resampling
 from .quantity import Quantity
 
-__all__ = ["Wald"]
-
 
 class Wald(IntervalMethod):
     """b.f -+ z se by the delta method; the standard error has n - 1."""

@@ -6,11 +6,9 @@ import numpy as np
 from hushpoll_client.messages import msg
 from scipy.special import ndtri
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .frequency import MAPPED, FrequencyMethod, Population
-
-__all__ = ["Wilson", "score_limits"]
 
 
 def score_limits(share: Floats, size: Floats, z: Floats) -> tuple[Floats, Floats]:

@@ -28,8 +28,6 @@ from .optimal.program import Progress
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DesignResult", "design"]
-
 # A designed channel is listed behind one that is as good: what everybody knows is easier to explain.
 _AS_GOOD = 1e-5
 _NEAR = 1e-3

@@ -11,8 +11,6 @@ from hushpoll_client.mechanism import Member, sampled
 
 from .epsilon_search import EpsilonSearch
 
-__all__ = ["BlockEpsilonSearch"]
-
 _MOST_ASKED = 16
 
 

@@ -10,22 +10,18 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import HushpollError
-from hushpoll_client.exact import spell
+from hushpoll_client.exact import Number, spell
 from hushpoll_client.mechanism import Mechanism, Member, sampled
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.mechanism.subset import recommended_subset
 from hushpoll_client.messages import joined, msg
 
-from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.variance.spread import spread
 from hushpoll_analysis.result import PlottedResult
-
-from .precision import Number
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["BlockOption", "BlockPlan", "plan_block"]
 
 _MOST_ASKED = 16
 

@@ -22,8 +22,6 @@ from .remedies import remedies
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HIGH_TOTAL", "NEEDED", "Budget", "QuestionBudget", "budget"]
-
 NEEDED = 0.05
 """The margin of a question for which nothing else is said."""
 COLUMNS = ("id", "epsilon", "margin", "needed", "locked", "mechanism", "block")

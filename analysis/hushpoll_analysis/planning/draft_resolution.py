@@ -19,10 +19,8 @@ from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.errors import NotIdentifiedError
-
-__all__ = ["advised", "check_targets", "read_draft", "resolve"]
+from hushpoll_analysis.planning.variance.spread import spread
 
 # A mechanism that clients compute anew, and whose reports are answers, is taken where it is as good as the best.
 AS_GOOD = 1.0001

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import HushpollError, MechanismError, Question, mechanisms
 from hushpoll_client.exact import Number, read_decimal, spell
-from hushpoll_client.formatting import brief_text, size_text
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import MECHANISMS, Mechanism
 from hushpoll_client.mechanism.base import positive_epsilon
@@ -24,8 +23,6 @@ from hushpoll_analysis.planning.precision import Precision, recommended_for
 
 if TYPE_CHECKING:
     from hushpoll_analysis.planning.block_epsilon import BlockEpsilonSearch
-
-__all__ = ["HIGH_TOTAL", "EpsilonSearch", "QuestionBudget", "krr_needed", "margin_words", "read_lock"]
 
 HIGH_TOTAL = 5.0
 """One person's total from which on it is too high: a whole report then multiplies odds by more than a hundred."""
@@ -57,21 +54,6 @@ def read_lock(text: Number) -> str:
     exact = Decimal(factor.numerator) / Decimal(factor.denominator)
     below = Context(prec=_DIGITS + 1, rounding=ROUND_FLOOR).create_decimal(exact.ln() - Decimal("1e-20"))
     return spell(positive_epsilon(format(below, "f")))
-
-
-def margin_words(question: Question, margin: float) -> str:
-    """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
-    values = question.answers.values
-    if values is None or question.answers.optimum[0] != "mean":
-        points = brief_text(100.0 * margin)
-        if points == "1":
-            return msg("±1 point")
-        return msg("±{points} points", points=points)
-    unit = question.answers.document().get("unit", "")
-    size = margin * float(values[-1] - values[0])
-    if unit.strip():
-        return msg("±{size} {unit}", size=size_text(size), unit=unit)
-    return msg("±{size}", size=size_text(size))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from hushpoll_analysis.errors import AnalysisError
 
 from .optimal.problem import planned_truth
 
-__all__ = ["least_variance_at"]
-
 
 def least_variance_at(mechanism: Mechanism, shares: npt.ArrayLike) -> Mechanism:
     """Return the mechanism with the unbiased estimates that vary least where these are the true shares.

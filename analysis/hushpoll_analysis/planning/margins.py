@@ -12,28 +12,19 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from hushpoll_client.exact import Number
 from hushpoll_client.limits import MAX_EPSILON
 from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.variance import TARGETS
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.result import PlottedResult
+from hushpoll_analysis.planning.variance.spread import TARGETS
+from hushpoll_analysis.result import PlottedResult, as_json
 
-from .precision import (
-    Number,
-    Precision,
-    build,
-    curator_variance,
-    mechanism_class,
-    read_number,
-    read_whole,
-)
+from .precision import Precision, build, curator_variance, mechanism_class, read_number, read_whole
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["SLIDER_STOPS", "Plan", "curve", "plan"]
 
 SLIDER_STOPS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6)
 """Ten stops of the designer's slider, a factor of about the square root of two apart."""
@@ -116,16 +107,16 @@ class Plan(PlottedResult):
             "mechanism": self.mechanism,
             "options": self.options,
             "n": self.n,
-            "epsilon": _finite(self.epsilon),
+            "epsilon": as_json(self.epsilon),
             "margin": self.margin,
             "margin_sampling_only": self.margin_sampling_only,
             "margin_trusted_curator": self.margin_trusted_curator,
             "recorded_as_chosen": self.recorded_as_chosen,
-            "odds_factor": _finite(self.odds_factor),
+            "odds_factor": as_json(self.odds_factor),
             "level": self.level,
             "share": self.share,
             "planned_share": self.planned_share,
-            "design_effect": _finite(self.design_effect),
+            "design_effect": as_json(self.design_effect),
             "dishonest_weight": self.dishonest_weight,
             "epsilon_note": self.epsilon_note,
             "solved": self.solved,
@@ -415,9 +406,3 @@ def _between(name: str, value: float, example: str) -> float:
             msg("give a proportion between 0 and 1 ({example})", example=example),
         )
     return float(value)
-
-
-def _finite(value: float) -> float | None:
-    if math.isfinite(value):
-        return value
-    return None

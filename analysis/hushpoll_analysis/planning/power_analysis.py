@@ -9,20 +9,11 @@ from typing import Any
 
 from hushpoll_client.mechanism import Mechanism
 
-from hushpoll_analysis.channel.variance import DecoyVariance, spread
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.variance.spread import DecoyVariance, spread
 from hushpoll_analysis.result import PlottedResult
 
 from .precision import read_number, read_whole
-
-__all__ = [
-    "PowerResult",
-    "answers_for_difference",
-    "answers_for_power",
-    "power",
-    "power_of_difference",
-    "read_ratio",
-]
 
 _NORMAL = NormalDist()
 

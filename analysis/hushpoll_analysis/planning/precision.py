@@ -20,23 +20,8 @@ from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.variance import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 from hushpoll_analysis.errors import AnalysisError
-
-__all__ = [
-    "PLANNED",
-    "Number",
-    "Precision",
-    "best_channel",
-    "build",
-    "curator_variance",
-    "mechanism_class",
-    "read_number",
-    "read_whole",
-    "recommended",
-    "recommended_for",
-]
-
+from hushpoll_analysis.planning.variance.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
 
 PLANNED = {
     name: mechanism

@@ -15,17 +15,15 @@ from hushpoll_client.mechanism.sampled import PLANNING_SHARE, best_ask
 from hushpoll_client.messages import Message, constant, joined, msg
 
 from hushpoll_analysis.arguments import whole_number
-from hushpoll_analysis.channel.variance import TARGETS, spread
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.margins import plan
 from hushpoll_analysis.planning.precision import PLANNED, build, recommended_for
+from hushpoll_analysis.planning.variance.spread import TARGETS, spread
 from hushpoll_analysis.result import PlottedResult
 
 if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["Candidate", "Recommendation", "recommend", "recommend_for"]
 
 _TIE = 1e-5
 _MOST_DESIGNED = 64  # rows for which the designs compare all candidates; longer lists have shares only

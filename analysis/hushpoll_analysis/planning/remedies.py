@@ -9,9 +9,8 @@ from itertools import combinations
 from hushpoll_client.formatting import at_most, epsilon_text
 from hushpoll_client.messages import msg
 
-from .epsilon_search import HIGH_TOTAL, QuestionBudget, krr_needed, margin_words
-
-__all__ = ["remedies"]
+from .epsilon_search import HIGH_TOTAL, QuestionBudget, krr_needed
+from .margin_text import margin_words
 
 _WORTH = 0.95  # advice that leaves more than this part of an epsilon is not given
 _MERGED = 0.4  # of a long list: 12 options become 5

@@ -13,9 +13,8 @@ from hushpoll_client.messages import Message, joined, msg
 from hushpoll_analysis.errors import AnalysisError
 
 from .block_epsilon import BlockEpsilonSearch
-from .epsilon_search import EpsilonSearch, QuestionBudget, margin_words, read_lock
-
-__all__ = ["BlockRequest", "PlanningRequest"]
+from .epsilon_search import EpsilonSearch, QuestionBudget, read_lock
+from .margin_text import margin_words
 
 _CLOSE = 1.0005
 

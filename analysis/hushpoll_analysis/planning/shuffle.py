@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-__all__ = ["ShuffledEpsilon", "shuffled_epsilon"]
-
 NUMERIC, CLOSED = "numeric", "closed form"
 _MOST = 10**7  # reports for which the sums are computed
 _LEAST_DELTA = 1e-12  # below it the sums would drown in rounding

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import rows_as_json
+from hushpoll_analysis.result import PlottedResult, rows_as_json
 from hushpoll_analysis.sample.columns import (
     Mechanisms,
     check_frame,
@@ -27,20 +26,21 @@ from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.option_columns import with_options
 from hushpoll_analysis.sample.row_designs import Designs, with_designs
 from hushpoll_analysis.sample.streams import takes_streams
-from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy, keeps_call
 
 from .correlation_pairs import ColumnPair, read_moments
-
-__all__ = ["Correlation", "correlate"]
 
 FEW = 10
 """Joint reports of a kind that are expected: with fewer a note says so."""
 
 
 @dataclass(frozen=True, eq=False)
-class Correlation(Tidy, Summary):
+class Correlation(Tidy, PlottedResult):
     """Estimated correlations with standard errors; unclipped, so one may leave [-1, 1] by chance."""
+
+    words = "correlation"
+    plotted_column = "r"
+    marks_zero = True
 
     names: tuple[str, ...]
     n: int
@@ -80,17 +80,6 @@ class Correlation(Tidy, Summary):
     def matrix(self) -> pd.DataFrame:
         """Return the matrix of correlations."""
         return pd.DataFrame(self.r, index=self.names, columns=self.names)
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["shown_r"], frame["shown_low"], frame["shown_high"])
-        return draw_whiskers(
-            list(frame.index), *limits, f"correlation, {self.level:.0%} interval", axes, zero=True
-        )
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
 
 
 @keeps_call

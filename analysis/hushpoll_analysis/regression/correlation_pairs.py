@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import (
     Codes,
@@ -26,8 +26,6 @@ from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.listed_sets import read_listed
 
 from .correlation_score import CorrelationTest
-
-__all__ = ["ColumnPair", "PairFigures", "ReportColumn", "read_moments"]
 
 _STEP = 1e-6
 ROUNDING = 1e-12

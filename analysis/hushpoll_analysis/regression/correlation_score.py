@@ -10,9 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from hushpoll_analysis.channel.view import Floats
-
-__all__ = ["CorrelationTest"]
+from hushpoll_analysis.channel.base import Floats
 
 CLOSE = 1e-10
 SCAN = 17  # values on the way to an end of the interval

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.two_group_designs import PartlyKnown
-from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.columns import (
     Codes,
@@ -33,18 +34,6 @@ from .outcomes import (
     OrdinalOutcome,
     Outcome,
 )
-
-__all__ = [
-    "MOST_REPORTS",
-    "Family",
-    "ReadOutcome",
-    "binary",
-    "multinomial",
-    "number",
-    "ordinal",
-    "report_tables",
-    "seen_chances",
-]
 
 MOST_CURVED = 50_000_000
 """Second derivatives that a search holds at once: one for each row and pair of answers, about 400 MB."""

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, stats
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
@@ -20,8 +20,6 @@ from hushpoll_analysis.tidy import Tidy
 
 from .reading import ModelData
 from .search import maximum
-
-__all__ = ["Coefficients", "ModelFit", "NestedTest", "chi2_tail"]
 
 
 @dataclass(frozen=True)

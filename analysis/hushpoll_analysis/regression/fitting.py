@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.replicates import ReplicateWeights
@@ -22,22 +22,6 @@ from .outcomes import GaussianOutcome
 from .penalty import Penalized
 from .reading import ModelData
 from .search import best_maximum, highest_step, maximum
-
-__all__ = [
-    "ALWAYS",
-    "ASKED",
-    "BEYOND",
-    "EDGE",
-    "INFORMATION",
-    "NEVER",
-    "PENALIZED",
-    "PENALTIES",
-    "WILD",
-    "edge_note",
-    "fit_model",
-    "natural_scale",
-    "read_covariance",
-]
 
 INFORMATION = ("observed", "expected", "opg")
 WHERE_NEEDED, NEVER, ALWAYS = PENALTIES = ("auto", "none", "log-f")

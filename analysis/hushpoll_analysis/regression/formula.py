@@ -16,22 +16,9 @@ from formulaic import Formula, model_matrix
 from formulaic.errors import DataMismatchWarning, FormulaicError
 from formulaic.parser.types import Factor
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.columns import Variable
-
-__all__ = [
-    "INTERCEPT",
-    "ModelTerms",
-    "check_rank",
-    "column_sizes",
-    "forgets_rows",
-    "given_predictors",
-    "needs_all_rows",
-    "parse_formula",
-    "read_terms",
-    "variables_of",
-]
 
 INTERCEPT = "Intercept"
 _MOST_CLASSES = 64

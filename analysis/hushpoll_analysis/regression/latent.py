@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.arguments import listed, seed_of
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
 from hushpoll_analysis.sample.columns import check_frame
@@ -24,8 +24,6 @@ from .outcomes import BinaryOutcome, MultinomialOutcome, OrdinalOutcome
 
 if TYPE_CHECKING:
     from .fit import ModelFit
-
-__all__ = ["Imputations", "Pooled", "hidden_answers", "impute", "rubin"]
 
 
 def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None) -> Floats:

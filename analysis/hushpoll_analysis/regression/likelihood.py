@@ -14,12 +14,10 @@ from typing import Protocol
 import numpy as np
 from scipy import special
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 
 from .outcomes import TINY, BinaryOutcome, Outcome, Terms
-
-__all__ = ["Evaluable", "Evaluation", "Likelihood"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 from hushpoll_analysis.arguments import chosen
-from hushpoll_analysis.channel.view import Floats
-
-__all__ = ["LINKS", "Chance", "chance_of"]
+from hushpoll_analysis.channel.base import Floats
 
 Chance = tuple[Floats, Floats, Floats, Floats]
 """P(yes), P(no), and the first two derivatives of P(yes) in the linear predictor."""

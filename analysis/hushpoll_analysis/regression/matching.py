@@ -14,8 +14,6 @@ from hushpoll_analysis.sample.row_order import value_at
 if TYPE_CHECKING:
     from .fit import ModelFit
 
-__all__ = ["matched_rows"]
-
 REMEDY = "give the table that was fitted, with its index"
 
 

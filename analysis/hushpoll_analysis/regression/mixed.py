@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special, stats
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.columns import Codes, read_column
@@ -36,8 +36,6 @@ from .outcomes import BinaryOutcome
 from .random_intercept import LEAST, STEP, RandomIntercept
 from .reading import ModelData
 from .sd_profile import StandardDeviationProfile
-
-__all__ = ["POINTS", "MixedFit", "RandomIntercept", "fit_mixed", "refuse_random"]
 
 POINTS = 15
 _STARTS = (-1.5, 0.0)

@@ -28,7 +28,6 @@ from hushpoll_analysis.sample.row_designs import Designs, is_column, with_design
 from hushpoll_analysis.sample.streams import takes_streams
 
 from . import families
-from .correlation import Correlation, correlate
 from .fit import ModelFit
 from .fitting import INFORMATION, NEVER, PENALTIES, WHERE_NEEDED, fit_model
 from .formula import given_predictors, needs_all_rows, parse_formula, variables_of
@@ -37,8 +36,6 @@ from .moments import ANY, ERRORS, NORMAL, MomentFit, fit_moments, with_check
 from .option_fits import fit_options, option_formula, outcome_options
 from .pseudo import formula_options, unbiased_outcome
 from .reading import ModelData, read_model
-
-__all__ = ["Correlation", "ModelFit", "correlate", "linear", "logit", "multinomial", "ordinal"]
 
 
 @takes_streams("data", "channels")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.columns import check_frame
 from hushpoll_analysis.sample.design import SampleDesign
@@ -20,8 +20,6 @@ from .formula import ModelTerms
 from .likelihood import Likelihood
 from .outcomes import GaussianOutcome
 from .reading import ModelData
-
-__all__ = ["ANY", "ERRORS", "NORMAL", "MomentFit", "fit_moments", "with_check"]
 
 NORMAL, ANY = ERRORS = ("normal", "any")
 _UNLIKELY = 0.01

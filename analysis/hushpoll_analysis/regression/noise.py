@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.columns import SetVariable, Variable
 
@@ -23,8 +23,6 @@ from .likelihood import Likelihood
 from .outcomes import GaussianOutcome, HiddenNumber, report_column
 from .penalty import Penalized
 from .reading import ModelData
-
-__all__ = ["score_noise"]
 
 
 def score_noise(data: ModelData, theta: Floats) -> Floats:

@@ -18,8 +18,6 @@ from hushpoll_analysis.tidy import Tidy
 from .fit import ModelFit
 from .formula import parse_formula
 
-__all__ = ["OptionFits", "fit_options", "option_formula", "outcome_options"]
-
 
 @dataclass(frozen=True, eq=False)
 class OptionFits(Tidy):

@@ -15,22 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from hushpoll_analysis.channel.view import ChannelView, Floats
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.sample.columns import Codes
 
 from .links import chance_of
-
-__all__ = [
-    "TINY",
-    "BinaryOutcome",
-    "GaussianOutcome",
-    "HiddenNumber",
-    "MultinomialOutcome",
-    "OrdinalOutcome",
-    "Outcome",
-    "Terms",
-    "report_column",
-]
 
 TINY = 1e-300
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .likelihood import Evaluation, Likelihood
 from .outcomes import Outcome
-
-__all__ = ["Penalized", "log_f"]
 
 
 def log_f(theta: Floats, shrunk: Floats) -> tuple[float, Floats]:

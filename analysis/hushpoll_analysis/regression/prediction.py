@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import special, stats
 
 from hushpoll_analysis.arguments import one_or_more
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 
@@ -21,8 +21,6 @@ from .profiles import profile_limits
 
 if TYPE_CHECKING:
     from .fit import ModelFit
-
-__all__ = ["answer_chances", "marginal_effects", "predicted"]
 
 # What is said of people at given parameters.
 Statistic = Callable[[Floats], Floats]

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import optimize
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 if TYPE_CHECKING:
     from .fit import ModelFit
-
-__all__ = ["profile_limits"]
 
 
 def profile_limits(fit: ModelFit, statistic: Callable[[Floats], Floats], se: Floats, z: float) -> Floats:

@@ -9,10 +9,11 @@ import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
+from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.channel.two_group_designs import PartlyKnown
-from hushpoll_analysis.channel.view import ChannelView, channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import randomized_variable, read_column, report_codes
 from hushpoll_analysis.sample.listed_sets import read_listed
@@ -22,8 +23,6 @@ from hushpoll_analysis.sample.row_designs import Designs, RowDesigns, with_desig
 
 from .formula import parse_formula, variables_of
 from .outcomes import HiddenNumber
-
-__all__ = ["formula_options", "unbiased_outcome"]
 
 
 def formula_options(formula: str, data: pd.DataFrame, channels: Any) -> tuple[pd.DataFrame, Any]:

@@ -15,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.sample.columns import Codes
 
 from .links import chance_of
 from .outcomes import TINY, BinaryOutcome
 from .penalty import log_f
-
-__all__ = ["LEAST", "STEP", "RandomIntercept"]
 
 LEAST = -6.0  # logarithm of a standard deviation below which the groups do not differ
 STEP = 1e-4

@@ -12,9 +12,10 @@ import pandas as pd
 from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import (
     Codes,
@@ -40,8 +41,6 @@ from .formula import (
 )
 from .likelihood import Evaluable, Likelihood
 from .outcomes import BinaryOutcome
-
-__all__ = ["DecoyShift", "ModelData", "read_model"]
 
 
 @dataclass(frozen=True, eq=False)

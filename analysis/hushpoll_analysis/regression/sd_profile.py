@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import optimize
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 
 from .random_intercept import LEAST, RandomIntercept
-
-__all__ = ["StandardDeviationProfile"]
 
 _NEAR_TOP = 0.02  # of the logarithm of a standard deviation, where the profile is flat
 _LONGEST = 0.5  # step to either side of the estimate when looking for the top

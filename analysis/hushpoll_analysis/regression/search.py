@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import NotIdentifiedError
 
 from .likelihood import Evaluable, Evaluation, Likelihood
 from .outcomes import TINY, BinaryOutcome
-
-__all__ = ["best_maximum", "highest_step", "maximum"]
 
 DIRECTIONS = 400  # in which to cut the respondents in two
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["summary_text"]
-
 WIDTH = 86
 TITLES = {
     "logit": "Regression of a yes/no outcome",

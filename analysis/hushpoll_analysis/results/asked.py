@@ -7,15 +7,6 @@ from typing import Any
 from hushpoll_client import Block, Survey
 from hushpoll_client.survey import Question
 
-__all__ = [
-    "are_numbers",
-    "asked_facts",
-    "asked_words",
-    "block_questions",
-    "block_reading",
-    "channel_facts",
-]
-
 
 def asked_facts(survey: Survey, entry: Question | Block) -> dict[str, Any]:
     """Return the keys of the document that say what was asked.

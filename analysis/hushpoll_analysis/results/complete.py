@@ -19,8 +19,6 @@ from hushpoll_analysis.sample.tally import column_of
 
 from .respondents import MOST_READ, rows_of_file, rows_of_parts, too_many_to_read
 
-__all__ = ["complete_rows"]
-
 _NAMED = ("weights", "strata", "clusters", "population")
 CSV = (".csv", ".csv.gz")
 

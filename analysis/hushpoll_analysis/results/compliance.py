@@ -28,15 +28,6 @@ from .numbers import in_unit, rounded, values_of
 if TYPE_CHECKING:
     from .question import QuestionResults
 
-__all__ = [
-    "careless_panel",
-    "compliance_text",
-    "open_mean",
-    "open_question",
-    "protective_panel",
-    "sensitivity_of",
-]
-
 RANDOM, GUARDED = 0.1, 0.05
 """The shares of careless and of self-protective people that the sentence beside a question speaks of."""
 FINE = {"careless": [3 * step / 100 for step in range(11)], "protective": [step / 100 for step in range(11)]}

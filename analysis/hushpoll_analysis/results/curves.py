@@ -15,17 +15,6 @@ from hushpoll_analysis.estimand.density import Density
 
 from .wording import Wording
 
-__all__ = [
-    "Panel",
-    "Step",
-    "axis_labels",
-    "column_steps",
-    "cumulative_panel",
-    "histogram_panel",
-    "joined",
-    "share_ticks",
-]
-
 MOST_LABELS = 6
 LONGEST = 24  # letters of a label
 GAP = 2.0

@@ -32,16 +32,6 @@ from .labels import GROUP_TEXT, r_script, spss_script, stata_script
 from .method import method_of, question_note, total_note
 from .packages import package_files
 
-__all__ = [
-    "export_files",
-    "reports_name",
-    "shuffled",
-    "write_export",
-    "write_large_export",
-    "write_reports",
-    "zip_export",
-]
-
 NUMBERED = "numbers without words of their own; survey.json has the chance of each for every answer"
 PARTS = "parts"
 

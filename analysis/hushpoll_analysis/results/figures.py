@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .question import QuestionResults
     from .survey import SurveyResults
 
-__all__ = ["ENDS", "Axis", "NumberAxis", "axis_for", "draw", "draw_question"]
-
 # Ends of the axis that are worth having: a picture of small shares must not be all empty paper.
 ENDS = {0.05: 5, 0.1: 5, 0.15: 3, 0.2: 4, 0.3: 3, 0.4: 4, 0.5: 5, 0.6: 3, 0.8: 4, 1.0: 4}
 """Where an axis may end, and into how many steps it is then divided."""

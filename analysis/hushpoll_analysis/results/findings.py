@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from .question import QuestionResults, ReportedShare
     from .survey import SurveyResults
 
-__all__ = ["Finding", "Verdict", "findings", "reached_margin", "read_needed"]
-
 WIDE = 0.2
 """Half the width of an interval from which on no estimate is named, only the range."""
 SMALLEST_SHOWN = 0.001

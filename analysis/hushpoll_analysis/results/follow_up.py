@@ -9,7 +9,7 @@ import numpy as np
 from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.estimand.ratio_limits import Ratios
 from hushpoll_analysis.estimates import Estimate, Shown
 from hushpoll_analysis.sample.design_sample import DesignSample
@@ -17,8 +17,6 @@ from hushpoll_analysis.sample.sample import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-__all__ = ["OF_EVERYBODY", "likeliest_among_asked", "shares_among_asked"]
 
 OF_EVERYBODY = msg("Shares are of everybody, including people who were not asked this question.")
 

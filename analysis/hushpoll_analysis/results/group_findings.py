@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .group_table import GroupTable
     from .texts import Texts
 
-__all__ = ["group_findings", "leaves_doubt"]
-
 Gap = TypeVar("Gap", "GroupDifference", "GroupMeanDifference")
 
 

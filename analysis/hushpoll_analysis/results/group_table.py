@@ -6,19 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from hushpoll_client.messages import Message, constant, msg, sentence
 from hushpoll_client.survey import Question
 from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.estimates import IntervalEstimate
+from hushpoll_analysis.result import as_json
 from hushpoll_analysis.tables.differences import Comparison, GroupDifference
 from hushpoll_analysis.tables.means import GroupMean, GroupMeanDifference, MeanComparison
 from hushpoll_analysis.tables.shown_cells import Cells
 
 from .numbers import unit_of
-
-__all__ = ["GroupShare", "GroupTable", "sentences"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,10 +204,10 @@ class GroupTable:
         return {
             "question": self.id,
             "by": self.by,
-            "shares": [_finite_only(vars(share)) for share in self.shares],
+            "shares": [as_json(vars(share)) for share in self.shares],
             "independence": None if cross is None else cross["independence"],
-            "cells": [] if cross is None else [_finite_only(cell) for cell in cross["cells"]],
-            "differences": [_finite_only(vars(difference)) for difference in self.differences],
+            "cells": [] if cross is None else [as_json(cell) for cell in cross["cells"]],
+            "differences": [as_json(vars(difference)) for difference in self.differences],
             **self._means_to_dict(),
             "notes": [*self.notes, *([] if self.cross is None else sentences([self.cross.unsettled]))],
         }
@@ -218,25 +216,14 @@ class GroupTable:
         if self.numbers is None:
             return {}
         return {
-            "means": [_finite_only(vars(mean)) for mean in self.means],
-            "mean_differences": [_finite_only(vars(difference)) for difference in self.mean_differences],
+            "means": [as_json(vars(mean)) for mean in self.means],
+            "mean_differences": [as_json(vars(difference)) for difference in self.mean_differences],
         }
 
 
 def _tenths(share: float) -> int:
     """Return how many tenths of a percentage point a share is written with."""
     return round(10 * float(f"{100 * share:.1f}"))
-
-
-def _finite_only(row: Any) -> dict[str, Any]:
-    plain = {}
-    for key, value in row.items():
-        if isinstance(value, np.generic):
-            value = value.item()
-        else:
-            value = value
-        plain[str(key)] = None if isinstance(value, float) and not math.isfinite(value) else value
-    return plain
 
 
 def sentences(notes: list[str]) -> list[str]:

@@ -14,8 +14,6 @@ from hushpoll_analysis.tables.differences import Comparison
 
 from .group_table import GroupShare
 
-__all__ = ["many", "methods", "one_report", "outside"]
-
 
 def outside(shares: tuple[GroupShare, ...], options: Sequence[str], groups: Sequence[str]) -> list[str]:
     """Return notes on shares that lie outside 0 to 1."""

@@ -31,8 +31,6 @@ from .group_words import many, methods, one_report, outside
 from .numbers import values_of
 from .respondents import Respondents, Rows
 
-__all__ = ["GroupShare", "GroupTable", "group_tables"]
-
 # Beyond this many cells nobody reads a table, and most cells would hold nothing but noise.
 MOST_CELLS = 1000
 

@@ -15,18 +15,6 @@ from hushpoll_client.survey.group import FIELD, OTHER
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.sample.tally import column_of
 
-__all__ = [
-    "GROUP_TEXT",
-    "SPSS_NAME",
-    "STATA_LABEL",
-    "STATA_NAME",
-    "WARNING",
-    "column_names",
-    "r_script",
-    "spss_script",
-    "stata_script",
-]
-
 Labels = Sequence[tuple[Question | Block, Sequence[str]]]
 
 GROUP_TEXT = "Group, named openly by the link that was used: exact, not randomized"

@@ -15,8 +15,6 @@ from hushpoll_client.messages import constant, joined, msg
 
 from hushpoll_analysis.interval import AUTO, WEIGHTED_INTERVALS, design_method, interval_method
 
-__all__ = ["Formula", "Method", "between", "method_of", "percent", "question_note", "total_note"]
-
 Used = tuple[type[Mechanism], bool]
 """A mechanism, and whether the device flips what it gives."""
 

@@ -11,7 +11,7 @@ from hushpoll_client.formatting import number_text
 from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.cumulative import Cumulative, cumulative_of
 from hushpoll_analysis.estimand.density import Density, density_of
@@ -19,20 +19,6 @@ from hushpoll_analysis.estimand.means import mean_of, privacy_is_bound
 from hushpoll_analysis.estimand.quantiles import Places, Quantiles, quantiles_of
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.sample.sample import Sample
-
-__all__ = [
-    "BOUND",
-    "Numbers",
-    "entry_row",
-    "has_numbers",
-    "in_unit",
-    "measure",
-    "numbers_of",
-    "quantile_name",
-    "rounded",
-    "unit_of",
-    "values_of",
-]
 
 ONLY_MEANS = msg("This question's reports determine the mean only: its mechanism was made for that.")
 BOUND = msg(

@@ -23,8 +23,6 @@ from .labels import GROUP_TEXT, WARNING
 from .method import question_note
 from .reproduce import r_reproduce
 
-__all__ = ["data_package", "ddi_codebook", "package_files"]
-
 DDI = "ddi:codebook:2_5"
 
 

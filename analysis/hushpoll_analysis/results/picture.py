@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from .survey import SurveyResults
     from .waves import FollowedQuestion, FollowedRow, Point
 
-__all__ = ["as_svg", "waves_as_svg"]
-
 WIDTH, EDGE, LABELS, VALUES, ROW, PANEL = 720, 24, 190, 170, 30, 200
 TITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 26, 80
 

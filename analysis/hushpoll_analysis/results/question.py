@@ -37,8 +37,6 @@ from .rows import FRAME_COLUMNS, question_rows
 from .sampled import SampledQuestion
 from .validity import LONG_LIST, TOP
 
-__all__ = ["DISHONEST", "QuestionResults", "ReportedShare", "finite", "question_results"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedShare(Estimate):
@@ -100,7 +98,7 @@ class ReportedShare(Estimate):
         """Return the entry of the JSON contract, with what the report adds to it."""
         return {
             **as_json(super().to_dict()),
-            "simultaneous": {"low": finite(self.simultaneous.low), "high": finite(self.simultaneous.high)},
+            "simultaneous": as_json({"low": self.simultaneous.low, "high": self.simultaneous.high}),
             "constrained": self.constrained,
             "dishonest_shift": self.dishonest_shift,
         }
@@ -301,7 +299,7 @@ class QuestionResults(PlottedResult):
             "text": self.question.text,
             "kind": self.question.kind.name,
             "mechanism": mechanism.name,
-            "epsilon": finite(mechanism.epsilon),
+            "epsilon": as_json(mechanism.epsilon),
             "epsilon_note": mechanism.epsilon_note,
             "epsilon_conditional": mechanism.epsilon_conditional,
             "epsilon_shuffled": None if shuffled is None else shuffled.epsilon,
@@ -470,10 +468,3 @@ def _normal_quantile(level: float) -> float:
     from scipy.stats import norm
 
     return float(norm.ppf(0.5 + level / 2))
-
-
-def finite(value: float) -> float | None:
-    """Return a number for JSON: null where it is unbounded."""
-    if math.isfinite(value):
-        return value
-    return None

@@ -8,15 +8,14 @@ from hushpoll_client.formatting import at_most, epsilon_text
 from hushpoll_client.messages import joined, msg, plural
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import Floats, channel_view, set_view
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.channel.view import channel_view, set_view
 
 from .compliance import open_mean, open_question
 from .numbers import BOUND, Numbers, in_unit, values_of
 
 if TYPE_CHECKING:
     from .question import QuestionResults
-
-__all__ = ["DISHONEST", "remarks"]
 
 # The share of dishonest people that "could move by" speaks of.
 DISHONEST = 0.01

@@ -32,21 +32,6 @@ if TYPE_CHECKING:
     from .survey import SurveyResults
     from .waves import FollowedQuestion
 
-__all__ = [
-    "ENGLISH",
-    "Speech",
-    "as_body",
-    "as_csv",
-    "as_groups",
-    "as_html",
-    "as_json",
-    "as_method",
-    "as_notebook",
-    "as_waves",
-    "environment",
-    "stylesheet",
-]
-
 
 @dataclass(frozen=True)
 class Speech:

@@ -13,16 +13,14 @@ from hushpoll_client import Survey
 from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.base import ChannelView
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import estimated_decoy
-from hushpoll_analysis.channel.view import Floats, channel_view, sampler, set_view
+from hushpoll_analysis.channel.view import channel_view, sampler, set_view
 from hushpoll_analysis.errors import NotIdentifiedError
 from hushpoll_analysis.sample.tally import column_of
 
 from .labels import WARNING
 from .numbers import values_of
-
-__all__ = ["r_reproduce"]
 
 LARGEST_TABLE = 200_000
 

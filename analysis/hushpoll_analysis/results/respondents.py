@@ -33,19 +33,6 @@ from hushpoll_analysis.sample.parts import find_parts
 from hushpoll_analysis.sample.stored_tally import GroupCounts
 from hushpoll_analysis.sample.tally import Tally, column_of
 
-__all__ = [
-    "MOST_READ",
-    "Respondents",
-    "Rows",
-    "count_reports",
-    "group_rows",
-    "respondents_of",
-    "rows_of_file",
-    "rows_of_parts",
-    "sample_rows",
-    "too_many_to_read",
-]
-
 MOST_READ = 1_000_000
 """Reports of many files that are read as one table: two questions of so many, with weights and strata, took 385 MB."""
 

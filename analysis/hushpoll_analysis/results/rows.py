@@ -9,8 +9,6 @@ from .numbers import entry_row
 if TYPE_CHECKING:
     from .question import QuestionResults, ReportedShare
 
-__all__ = ["FRAME_COLUMNS", "question_rows"]
-
 FRAME_COLUMNS = (
     "question",
     "option",

@@ -11,16 +11,15 @@ import numpy as np
 from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.arguments import whole_number
+from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import maximise
-from hushpoll_analysis.channel.view import Floats, Sampler, analysis_channel, sampler
+from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.constrained import ConstrainedEstimate
 from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, asked_notes, estimate_parts
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
-from hushpoll_analysis.estimates import Estimate, with_interval
+from hushpoll_analysis.estimates import Estimate, largest_shares
 from hushpoll_analysis.interval import Resampling, quantity_method
-from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.sample.design_keywords import SampleKeys
 from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
@@ -34,12 +33,6 @@ from hushpoll_analysis.sample.weighted import (
 
 from .numbers import Numbers, has_numbers, numbers_of
 from .respondents import MOST_READ, Rows
-
-__all__ = [
-    "SampleEstimate",
-    "SampleParts",
-    "SampledQuestion",
-]
 
 
 @dataclass(frozen=True, repr=False)
@@ -279,23 +272,17 @@ def _plainly(numbers: Numbers, sample: DesignSample) -> Numbers:
 def _largest(
     entries: Sequence[Estimate], worth: Sequence[Quantity], k: int, level: float
 ) -> tuple[Estimate, ...]:
-    # Rounded, so that equal shares keep the order of the question.
-    order = sorted(range(len(entries)), key=lambda position: -round(entries[position].estimate, 12))
-    order = order[: whole_number(k, "k", 1)]
-    largest = []
-    for position in order:
-        limits = listed_interval(worth[position], len(entries), len(order), level)
-        listed = with_interval(worth[position], limits, entries[position].option, None, level)
-        largest.append(
-            replace(
-                entries[position],
-                low=limits.low,
-                high=limits.high,
-                shown=listed.shown,
-                interval=limits.method.name,
-            )
+    labels = [entry.option for entry in entries]
+    return tuple(
+        replace(
+            entries[position],
+            low=listed.low,
+            high=listed.high,
+            shown=listed.shown,
+            interval=listed.interval,
         )
-    return tuple(largest)
+        for position, listed in largest_shares(worth, labels, k, level)
+    )
 
 
 def _left_out(question: Question, design: Sampler) -> tuple[str, ...]:

@@ -11,8 +11,6 @@ from hushpoll_client.messages import joined, msg
 if TYPE_CHECKING:
     from .question import QuestionResults
 
-__all__ = ["number", "p_text", "points", "reported_words"]
-
 
 def _reported(question: QuestionResults) -> list[tuple[str, int]]:
     """List reports as they came in, by what they say: reported, not true."""

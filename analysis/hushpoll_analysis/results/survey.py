@@ -21,6 +21,8 @@ from hushpoll_client.survey.group import FIELD
 from hushpoll_analysis.arguments import listed, number, whole_number
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.result import as_json
+from hushpoll_analysis.results.group_table import GroupTable
 from hushpoll_analysis.sample.design_keywords import SampleKeys
 from hushpoll_analysis.sample.engine_sums import is_engine_table
 from hushpoll_analysis.sample.files import Progress, tally_records
@@ -35,14 +37,12 @@ from hushpoll_analysis.sample.weights import Column
 from .complete import complete_rows
 from .export import reports_name
 from .findings import Finding, findings, read_needed
-from .groups import GroupTable, group_tables
+from .groups import group_tables
 from .method import Method, method_of, total_note
-from .question import QuestionResults, ReportedShare, finite, question_results
+from .question import QuestionResults, question_results
 from .respondents import count_reports, group_rows, respondents_of
 from .rows import FRAME_COLUMNS, question_rows
 from .validity import Validity, anchor_of, validity_of
-
-__all__ = ["MINIMUM", "QuestionResults", "ReportedShare", "SurveyResults", "load_survey", "report"]
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
 MINIMUM = FEWEST_REPORTS
@@ -184,7 +184,7 @@ class SurveyResults:
             "note": self.too_few,
             **({"left_out": self.left_out} if self.left_out else {}),
             "questions": [question.to_dict() | findings.get(question.id, {}) for question in self.questions],
-            "epsilon_total": finite(self.survey.epsilon_total),
+            "epsilon_total": as_json(self.survey.epsilon_total),
             "epsilon_total_note": self.privacy,
             "method": self.method.paragraph,
             "references": list(self.method.references),

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from .survey import SurveyResults
     from .validity import Validity
 
-__all__ = ["as_text"]
-
 TEXT_WIDTH = 100
 
 

@@ -23,9 +23,7 @@ from .wording import Wording, wording
 if TYPE_CHECKING:
     from hushpoll_client import Question, Survey
 
-    from .groups import GroupTable
-
-__all__ = ["Texts", "texts_of"]
+    from hushpoll_analysis.results.group_table import GroupTable
 
 PREFER_NOT = msg("Prefer not to say")
 _TICKED = {"Yes": "yes", "No": "no"}

@@ -16,15 +16,12 @@ from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown
 from hushpoll_analysis.plotting import draw_line
-from hushpoll_analysis.result import flat
-from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.result import PlottedResult, flat
 
 from .follow_up import OF_EVERYBODY
 from .survey import SurveyResults
 from .trend_line import change_between, line_through
 from .wave_values import MEAN, WaveValue, read_wave
-
-__all__ = ["Trend", "TrendWave", "trend"]
 
 FEW, MANY = 5, 5
 """Degrees of freedom of a wave, and number of waves, between which the line is tested at about its level."""
@@ -48,7 +45,7 @@ class TrendWave(IntervalEstimate):
 
 
 @dataclass(frozen=True)
-class Trend(Summary):
+class Trend(PlottedResult):
     """All waves of one answer; `slope` is the change per unit of time along the weighted straight line.
 
     `changed_p` tests that nothing changed at all, `slope_p` that the line is flat, `bent_p` that the line fits
@@ -112,9 +109,6 @@ class Trend(Summary):
         else:
             words = f"share of {self.option}"
         return draw_line(frame["time"], *limits, ("time", words), axes)
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}", na_rep="")
 
 
 def trend(

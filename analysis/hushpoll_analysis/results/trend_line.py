@@ -11,13 +11,11 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.estimates import Difference
 from hushpoll_analysis.interval.mover import difference_limits
 
 from .wave_values import WaveValue, quantile
-
-__all__ = ["Change", "Line", "change_between", "line_through"]
 
 SMALLEST = 1e-12  # limits at smaller levels lose their digits
 LARGEST = 1.0 - 1e-6

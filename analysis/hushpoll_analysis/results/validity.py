@@ -27,8 +27,6 @@ from .method import percent
 from .numbers import rounded, values_of
 from .respondents import Respondents
 
-__all__ = ["LONG_LIST", "TOP", "Validity", "anchor_of", "validity_of"]
-
 LONG_LIST, TOP = 20, 10
 """Longer lists show so many of their largest shares."""
 

@@ -22,8 +22,6 @@ from .question import QuestionResults
 from .survey import SurveyResults
 from .wave_variance import share_variance
 
-__all__ = ["MEAN", "WaveValue", "quantile", "read_wave"]
-
 MEAN = "mean"
 
 

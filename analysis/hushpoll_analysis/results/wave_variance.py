@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hushpoll_analysis.channel.base import ChannelView
-from hushpoll_analysis.channel.view import Floats, channel_view, sampler
+from hushpoll_analysis.channel.base import ChannelView, Floats
+from hushpoll_analysis.channel.view import channel_view, sampler
 from hushpoll_analysis.estimand.option_shares import PartsEstimate
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
-
-__all__ = ["share_variance"]
 
 LEAST = 1e-6
 """The variance of one report that is taken at the least: direct answers have none at a share of 0 or 1."""

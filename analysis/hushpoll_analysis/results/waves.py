@@ -22,8 +22,6 @@ from .question import QuestionResults
 from .survey import SurveyResults
 from .trend import Trend, TrendWave, trend
 
-__all__ = ["Change", "FollowedQuestion", "FollowedRow", "Point", "follow"]
-
 _ANSWER = msg("Answer")
 OUTSIDE = msg(
     "A share below 0 or above 100 % is chance. It is shown as estimated, so that changes agree with it."

@@ -9,8 +9,6 @@ from typing import Any
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["are_many", "arrow", "files_at", "has_arrow"]
-
 
 def has_arrow() -> bool:
     """Return whether Parquet files can be read and written here."""

@@ -14,41 +14,15 @@ from hushpoll_client import Channel, Survey
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Mechanism
 
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import (
-    ChannelView,
-    Floats,
-    analysis_channel,
-    channel_view,
-    sampler,
-    set_view,
-)
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.row_designs import RowDesigns
 from hushpoll_analysis.sample.row_order import value_at
-
-__all__ = [
-    "MAX_GROUPS",
-    "Codes",
-    "EstimatedShare",
-    "ExactView",
-    "Mechanisms",
-    "SetVariable",
-    "Variable",
-    "check_frame",
-    "check_names",
-    "check_once",
-    "find_column",
-    "is_randomized",
-    "randomized_variable",
-    "read_column",
-    "read_variable",
-    "refuse_skipped",
-    "report_codes",
-]
 
 MAX_GROUPS = 1000
 

@@ -10,8 +10,6 @@ from hushpoll_client import Survey
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["DatabaseReports", "is_database_url", "read_database"]
-
 GROUP = "hushpoll.databases"
 
 

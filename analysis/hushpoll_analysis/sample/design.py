@@ -8,11 +8,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.sample.columns import Codes
 from hushpoll_analysis.sample.replicates import ReplicateWeights
-
-__all__ = ["SampleDesign", "SingleWeights"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,6 @@ from hushpoll_analysis.sample.raking import Margins
 from hushpoll_analysis.sample.replicates import replicates_beside
 from hushpoll_analysis.sample.weights import Column, row_values
 
-__all__ = ["SampleKeys", "takes_sample"]
-
 Result = TypeVar("Result")
 
 

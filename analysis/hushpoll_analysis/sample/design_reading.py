@@ -17,8 +17,6 @@ from hushpoll_analysis.sample.raking import Margins, margin_dummies, people_of, 
 from hushpoll_analysis.sample.replicates import read_replicates
 from hushpoll_analysis.sample.weights import Column, read_groups, read_weights
 
-__all__ = ["read_sample_design", "simple_design"]
-
 
 def read_sample_design(
     data: pd.DataFrame,

@@ -12,10 +12,11 @@ from hushpoll_client import Channel
 from hushpoll_client.mechanism import Mechanism
 from scipy import stats
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, nearest_on_simplex
 from hushpoll_analysis.channel.sets import SetView
-from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.errors import NotIdentifiedError
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.interval.quantity import Quantity
@@ -30,8 +31,6 @@ from hushpoll_analysis.sample.weighted_sets import WeightedSets
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["DesignSample", "design_sample"]
 
 
 @dataclass(frozen=True, eq=False)

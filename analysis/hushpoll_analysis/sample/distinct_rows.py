@@ -16,22 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-__all__ = [
-    "COMPLETE",
-    "HOW_TO_ADD",
-    "LEAST",
-    "MOST",
-    "POSITIVE",
-    "SQUARES",
-    "TIMES",
-    "WEIGHTS",
-    "DistinctRows",
-    "add_up",
-    "each_row",
-    "merge_equal_rows",
-    "times_of",
-]
-
 TIMES, WEIGHTS, SQUARES = "(times)", "(weights)", "(squares)"
 LEAST, MOST, POSITIVE = "(least)", "(most)", "(positive)"
 COMPLETE = "(complete)"

@@ -19,8 +19,6 @@ from hushpoll_analysis.sample.engine_sums import digit_at, digit_rows, engine_su
 from hushpoll_analysis.sample.option_columns import OPTION
 from hushpoll_analysis.sample.tally import column_of, grouping_column
 
-__all__ = ["FEW_REPORTS", "REPORT", "as_text", "option_sums", "question_by_option", "with_codes"]
-
 FEW_REPORTS = 1 << 8
 """Different reports of several options at once that are put together as they are; more are taken apart."""
 MOST_LISTED = 1 << 20

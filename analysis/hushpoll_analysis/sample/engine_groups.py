@@ -28,8 +28,6 @@ from hushpoll_analysis.sample.tally import (
     question_of,
 )
 
-__all__ = ["MOST_REPORTS", "NOT_ASKED", "EngineGroups", "engine_groups", "engine_suffices", "reporting_entry"]
-
 NOT_ASKED = "-1"
 """The group of those who were not asked a block's question, or about an option."""
 MOST_REPORTS = 1 << 14

@@ -34,8 +34,6 @@ from hushpoll_analysis.sample.members import NOT_TOGETHER
 from hushpoll_analysis.sample.parts import engine_table, engine_tables, find_parts
 from hushpoll_analysis.sample.tally import Tally, column_of, grouping_column, question_of
 
-__all__ = ["MOST_ALIKE", "EngineReports"]
-
 MOST_ALIKE = 500_000
 """Different rows that are kept of a question."""
 _BAR: dict[str, Any] = {"unit": " reports", "unit_scale": True, "disable": None, "leave": False}

@@ -11,17 +11,6 @@ import pandas as pd
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.distinct_rows import LEAST, MOST, POSITIVE, SQUARES, TIMES, WEIGHTS
 
-__all__ = [
-    "check_present",
-    "check_sums",
-    "digit_at",
-    "digit_rows",
-    "engine_sums",
-    "is_engine_table",
-    "weighed",
-    "without_gaps",
-]
-
 _WEIGHT = "(weight)"
 
 

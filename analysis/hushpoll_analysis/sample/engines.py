@@ -35,8 +35,6 @@ from hushpoll_analysis.sample.tally import (
     total_of,
 )
 
-__all__ = ["count_expression", "tally_table", "weighted_counts"]
-
 _DIGIT = "(digit)"
 _HEXADECIMAL = "0123456789abcdef"
 

@@ -43,19 +43,6 @@ from hushpoll_analysis.sample.tally import (
     report_names,
 )
 
-__all__ = [
-    "HASH_KEY",
-    "Progress",
-    "check_hash",
-    "column_blocks",
-    "column_names",
-    "read_frame",
-    "read_table",
-    "tally",
-    "tally_records",
-    "text_columns",
-]
-
 # Key of the survey's hash in the metadata of Parquet files that hushpoll writes.
 HASH_KEY = b"hushpoll_survey"
 BLOCK_ROWS = 1 << 18

@@ -9,8 +9,6 @@ import numpy as np
 
 from hushpoll_analysis.interval.quantity import Quantity, in_population
 
-__all__ = ["finite_population"]
-
 
 def finite_population(quantity: Quantity, fraction: float) -> Quantity:
     """Return the quantity for a population of which this fraction was drawn at random without replacement.

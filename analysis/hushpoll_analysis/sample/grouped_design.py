@@ -8,8 +8,6 @@ from hushpoll_analysis.sample.columns import Codes
 from hushpoll_analysis.sample.design import SampleDesign, SingleWeights
 from hushpoll_analysis.sample.distinct_rows import DistinctRows
 
-__all__ = ["can_be_grouped", "put_design_together", "strata_codes"]
-
 
 def put_design_together(design: SampleDesign | None, rows: DistinctRows) -> SampleDesign | None:
     """Add up the weights of rows that were put together."""

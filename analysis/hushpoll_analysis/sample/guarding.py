@@ -6,8 +6,6 @@ import csv
 import io
 from collections.abc import Iterable
 
-__all__ = ["guard_cell", "guarded_csv", "unguarded"]
-
 # Spreadsheets run a cell that begins with one of these as a formula.
 # The full-width signs are those of East Asian keyboards, which spreadsheets there take for the same.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20")

@@ -22,18 +22,6 @@ from hushpoll_analysis.sample.guarding import unguarded
 from hushpoll_analysis.sample.option_columns import OPTION
 from hushpoll_analysis.sample.tally import Tally, total_of
 
-__all__ = [
-    "by_link",
-    "check_names",
-    "displayed_names",
-    "folded_frame",
-    "folded_population",
-    "folded_rows",
-    "folded_tally",
-    "group_sizes",
-    "tally_of",
-]
-
 
 def by_link(survey: Survey, by: str | None) -> bool:
     """Return whether a column is the survey's own groups."""

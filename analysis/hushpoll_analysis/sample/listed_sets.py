@@ -12,8 +12,6 @@ from hushpoll_analysis.channel.table import TableView
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Codes, SetVariable, Variable
 
-__all__ = ["read_listed"]
-
 # A scale of eleven points has at most 462 sets.
 MOST_SETS = 5_000
 

@@ -18,17 +18,6 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Mechanisms, read_column
 from hushpoll_analysis.sample.row_order import value_at
 
-__all__ = [
-    "NOT_TOGETHER",
-    "asked_in_block",
-    "member_codes",
-    "pair_of",
-    "pair_table",
-    "refuse_together",
-    "with_member_counts",
-    "with_members",
-]
-
 Counts = npt.NDArray[np.int64]
 NOT_TOGETHER = msg("ask two or more questions of the block to each person, to see two of them together")
 

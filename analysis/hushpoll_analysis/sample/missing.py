@@ -19,8 +19,6 @@ from hushpoll_analysis.sample.columns import find_column, is_randomized
 from hushpoll_analysis.sample.distinct_rows import COMPLETE, times_of
 from hushpoll_analysis.sample.row_order import in_row_order
 
-__all__ = ["FAIL", "OMIT", "check_action", "chosen_rows", "complete", "names_in", "takes_missing"]
-
 FAIL, OMIT = "fail", "omit"
 _NO_COLUMNS = {"option", "reference", "labels", "interval", "na_action", "penalty", "link", "family"}
 """Parameters whose words are answers, or settings."""

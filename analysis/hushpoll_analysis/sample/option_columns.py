@@ -17,26 +17,14 @@ from hushpoll_client import Channel, Survey
 from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
+from hushpoll_analysis.channel.base import Sampler
 from hushpoll_analysis.channel.parts import Marginal
-from hushpoll_analysis.channel.view import Sampler, analysis_channel, sampler
+from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Mechanisms, read_column
 from hushpoll_analysis.sample.members import with_members
 from hushpoll_analysis.sample.row_designs import RowDesigns
 from hushpoll_analysis.sample.row_order import value_at
-
-__all__ = [
-    "OPTION",
-    "YES_NO",
-    "each_option",
-    "option_names",
-    "option_of",
-    "option_rows",
-    "options_of",
-    "part_codes",
-    "with_options",
-    "with_yes_no",
-]
 
 YES_NO = (msg("No"), msg("Yes"))
 OPTION = "(option)"

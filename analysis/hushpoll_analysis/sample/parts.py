@@ -27,17 +27,6 @@ from hushpoll_analysis.sample.files import HASH_KEY, Progress, check_hash, read_
 from hushpoll_analysis.sample.released import metadata_of
 from hushpoll_analysis.sample.tally import COLUMN_SUFFIX, Tally
 
-__all__ = [
-    "ENGINES",
-    "ROWS",
-    "engine_table",
-    "engine_tables",
-    "find_parts",
-    "shuffled",
-    "tally_parts",
-    "write_parts",
-]
-
 ROWS = 1_000_000
 """Reports of one part, unless another number is asked for."""
 ENGINES = ("duckdb", "spark")
@@ -151,8 +140,6 @@ def find_parts(survey: Survey, where: str | Path) -> list[Path]:
         check_hash(survey, schema.metadata or {}, path.name)
         if first is None:
             first = schema.names
-        else:
-            first = first
         _check_alike(first, schema.names, paths[0].name, path.name)
     return paths
 

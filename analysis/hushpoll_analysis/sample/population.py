@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_population
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Codes
 from hushpoll_analysis.sample.row_order import in_row_order
-
-__all__ = ["Population", "sampling_fractions"]
 
 Population = float | int | str | Mapping[Any, float] | npt.NDArray[Any] | pd.Series | None
 """The number of units of the population (people; clusters, where those were drawn), below 1 the fraction sampled.

@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.arguments import number, whole_number
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import check_frame, read_column
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.weights import Column, read_weights
-
-__all__ = ["Margins", "margin_dummies", "people_of", "rake", "raking_factors"]
 
 Margins = Mapping[str, Mapping[Any, float]]
 

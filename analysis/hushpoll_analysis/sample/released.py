@@ -11,8 +11,6 @@ from hushpoll_client import Survey
 
 from hushpoll_analysis.sample.arrow import arrow, files_at
 
-__all__ = ["AT_ONCE", "PACKAGE", "RELEASED_KEY", "metadata_of", "released_together", "written_release"]
-
 AT_ONCE = math.inf
 """All reports were released together: nobody could read results before the last one had come."""
 PACKAGE = "datapackage.json"

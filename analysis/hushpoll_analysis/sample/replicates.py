@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.row_order import in_row_order
-
-__all__ = ["REPLICATE_KINDS", "ReplicateWeights", "Replicates", "read_replicates", "replicates_beside"]
 
 REPLICATE_KINDS = ("brr", "fay", "jk1", "jkn", "jk2", "bootstrap", "sdr", "other")
 
@@ -131,8 +129,6 @@ def _columns(data: pd.DataFrame, columns: Any) -> Floats:
         columns = data[list(columns)]
     if isinstance(columns, pd.DataFrame):
         columns = in_row_order(columns, data, "replicates")
-    else:
-        columns = columns
     try:
         weights = np.asarray(columns, dtype=np.float64)
     except (TypeError, ValueError):

@@ -14,8 +14,6 @@ from hushpoll_analysis.errors import AnalysisError
 from .files import read_frame
 from .tally import column_of
 
-__all__ = ["reports_table"]
-
 
 def reports_table(survey: Survey, reports: Iterable[Any]) -> pd.DataFrame:
     """Return one row per report; the iterable is read to its end.

@@ -21,8 +21,6 @@ from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.row_order import in_row_order
 
-__all__ = ["Design", "Designs", "RowDesigns", "in_columns", "is_column", "read_designs", "with_designs"]
-
 Design = Mechanism | Channel | PartlyKnown | None
 """What one respondent went through; None means asked directly."""
 Designs = Mapping[Any, Any]

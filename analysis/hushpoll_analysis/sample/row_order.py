@@ -10,8 +10,6 @@ import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["in_row_order", "value_at"]
-
 
 def in_row_order(values: Any, rows: Any, what: str = "values") -> npt.NDArray[Any]:
     """Return values in the order of the table (or of its column) `rows`, as pandas would align them."""

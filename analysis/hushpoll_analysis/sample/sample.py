@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, nearest_on_simplex
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.table import TableView
-from hushpoll_analysis.channel.view import (
-    ChannelView,
-    Floats,
-    analysis_channel,
-    channel_view,
-    sampler,
-    set_view,
-)
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.counts import Counts, check_population, read_counts, whole_numbers, words_of
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.interval.quantity import OneFrequency, Quantity, quantity
@@ -31,8 +25,6 @@ from hushpoll_analysis.sample.finite_population import finite_population
 if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
-
-__all__ = ["Sample", "SetSample", "read_sample", "set_quantity"]
 
 
 @dataclass(frozen=True, eq=False)

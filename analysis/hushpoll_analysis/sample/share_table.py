@@ -6,12 +6,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 
-from hushpoll_analysis.result import flat
+from hushpoll_analysis.result import PlottedResult, flat
 from hushpoll_analysis.sample.option_columns import YES_NO
-from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
-
-__all__ = ["ShareTable"]
 
 
 class _Share(Protocol):
@@ -26,7 +23,7 @@ class _Share(Protocol):
 Share = TypeVar("Share", bound=_Share)
 
 
-class ShareTable(Tidy, Summary, Generic[Share]):
+class ShareTable(Tidy, PlottedResult, Generic[Share]):
     """What such results have in common; `shares` are dataclasses with `option` and `shown`."""
 
     shares: tuple[Share, ...]
@@ -42,6 +39,3 @@ class ShareTable(Tidy, Summary, Generic[Share]):
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each answer."""
         return pd.DataFrame([flat(share.row()) for share in self.shares]).set_index("option")
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")

@@ -19,8 +19,6 @@ from hushpoll_analysis.sample.link_groups import by_link, folded_tally
 from hushpoll_analysis.sample.members import with_member_counts
 from hushpoll_analysis.sample.tally import Counts, Tally, question_of, total_of
 
-__all__ = ["GroupCounts", "tally_from_counts"]
-
 
 @dataclass(frozen=True)
 class GroupCounts:

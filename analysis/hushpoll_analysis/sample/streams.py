@@ -45,8 +45,6 @@ from hushpoll_analysis.sample.missing import OMIT, names_in
 from hushpoll_analysis.sample.parts import engine_tables
 from hushpoll_analysis.sample.tally import column_of
 
-__all__ = ["MOST_ROWS", "combinations", "takes_streams"]
-
 MOST_ROWS = 200_000
 """Different rows that are kept: a logit of so many, with three covariates, takes 70 MB beside the program."""
 _NEEDS_ROWS = ("replicates", "designs")
@@ -203,9 +201,7 @@ def _count_blocks(
         yield from _count_parts(survey, path, names, weights, omit)
         return
     present = [*([FIELD] if survey.groups else []), *(column_of(entry.id) for entry in survey.entries)]
-    if path is None:
-        present = present
-    else:
+    if path is not None:
         present = column_names(path)
     needed_columns = _needed_columns(survey, present, names)
     check_present(weights, present, "database" if path is None else path.name)

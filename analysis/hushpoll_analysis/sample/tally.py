@@ -19,24 +19,6 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.members import with_member_counts
 from hushpoll_analysis.sample.option_columns import YES_NO, option_of
 
-__all__ = [
-    "COLUMN_SUFFIX",
-    "Counts",
-    "Tally",
-    "check_columns",
-    "column_of",
-    "foreign_code",
-    "group_names",
-    "grouping_column",
-    "grouping_names",
-    "grouping_question",
-    "option_groups",
-    "question_of",
-    "report_columns",
-    "report_names",
-    "total_of",
-]
-
 COLUMN_SUFFIX = "_reported"
 # Beyond so many nobody reads a report that shows every question within each option.
 MOST_OPTIONS = 50

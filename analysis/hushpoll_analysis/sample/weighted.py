@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.channel.parts import Marginal
-from hushpoll_analysis.channel.view import ChannelView, Floats, channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import Estimate, shown_share
@@ -34,7 +34,6 @@ from hushpoll_analysis.interval import (
 )
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.interval.wald import Wald
-from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.result import as_json
 from hushpoll_analysis.sample.columns import Codes, Mechanisms, check_frame, check_names, read_variable
 from hushpoll_analysis.sample.design import SampleDesign
@@ -47,17 +46,6 @@ from hushpoll_analysis.sample.row_designs import Designs, with_designs
 from hushpoll_analysis.sample.share_table import ShareTable
 from hushpoll_analysis.sample.weighted_notes import weighted_notes
 from hushpoll_analysis.tidy import keeps_call
-
-__all__ = [
-    "Everybody",
-    "WeightedEstimate",
-    "WeightedQuestion",
-    "WeightedReports",
-    "WeightedShare",
-    "read_weighted",
-    "weighted_estimate",
-    "weighted_option",
-]
 
 SHARE_KEYS = (
     "option",
@@ -111,6 +99,8 @@ class WeightedShare(Estimate):
 class WeightedEstimate(ShareTable[WeightedShare]):
     """Shares of all answers of one question under a sample design; `effective_n` is Kish's."""
 
+    words = "estimated share"
+
     name: str
     n: int
     effective_n: float
@@ -128,14 +118,8 @@ class WeightedEstimate(ShareTable[WeightedShare]):
         rest = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "view"}
         return {**rest, "shares": shares, "notes": list(self.notes)}
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        return draw_whiskers(frame.index, *limits, f"estimated share, {self.level:.0%} interval", axes)
-
-    def _repr_html_(self) -> str:
-        return super()._repr_html_() + "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+    def _notebook_notes(self) -> tuple[str, ...]:
+        return self.notes
 
 
 @keeps_call
@@ -375,8 +359,6 @@ class WeightedReports:
         """Linearised variance of b.f, without an estimated decoy's own part."""
         if design is None:
             design = self.design
-        else:
-            design = design
         values = self.values(target)
         mean = float(design.mean(values[:, None])[0])
         centred = (values - mean)[:, None]

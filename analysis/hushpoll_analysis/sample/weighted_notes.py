@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from hushpoll_analysis.sample.design import SampleDesign
     from hushpoll_analysis.sample.weighted import WeightedReports, WeightedShare
 
-__all__ = ["heavy_notes", "weighted_notes"]
-
 OTHER = 0.05
 """Weights that add up to a population as an estimate of it may differ so much by chance."""
 HEAVY = 5.0

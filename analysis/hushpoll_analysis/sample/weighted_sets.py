@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.sets import SetView
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.sample.sample import set_quantity
 from hushpoll_analysis.sample.weighted import WeightedReports
-
-__all__ = ["WeightedSets"]
 
 
 @dataclass(frozen=True, eq=False)

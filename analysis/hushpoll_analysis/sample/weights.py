@@ -9,13 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Codes, read_column
 from hushpoll_analysis.sample.distinct_rows import POSITIVE, times_of
 from hushpoll_analysis.sample.row_order import in_row_order
-
-__all__ = ["Column", "read_groups", "read_weights", "row_values"]
 
 Column = str | Sequence[Any] | npt.NDArray[Any] | pd.Series | None
 

@@ -23,8 +23,6 @@ from hushpoll_analysis.channel.base import Answers, Codes, Draws, OneDraw, Sourc
 from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["draw_codes", "draw_truth", "random_bytes", "reports_at", "simulate"]
-
 # Answers in one block: its arrays stay in the processor's cache.
 BLOCK = 1 << 15
 HIGH_BITS, LOW_BITS = 16, 37
@@ -156,8 +154,6 @@ def _checked_rows(channel: Channel, answers: npt.ArrayLike) -> Answers:
         )
     if rows.dtype == bool:
         rows = rows.astype(np.uint8)
-    else:
-        rows = rows
     if rows.size and not np.issubdtype(rows.dtype, np.integer):
         raise AnalysisError(f"answers have type {rows.dtype}", "give integers, or whether an item is ticked")
     wrong = np.flatnonzero(~sampler(channel).fits(rows))

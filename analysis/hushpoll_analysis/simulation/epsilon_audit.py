@@ -18,8 +18,6 @@ from hushpoll_client.randomize import Source
 
 from hushpoll_analysis.channel.view import sampler
 
-__all__ = ["ChannelAudit", "audit_channel", "audit_survey", "audited_answers", "buffered", "lower_bound"]
-
 _STEP = 20_000
 
 

@@ -13,8 +13,6 @@ from hushpoll_client.survey.group import FIELD
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.simulation.respondents import simulate_survey
 
-__all__ = ["simulate_columns"]
-
 Columns = dict[str, npt.NDArray[Any]]
 
 

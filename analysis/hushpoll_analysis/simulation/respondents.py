@@ -19,8 +19,6 @@ from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.simulation.draws import draw_codes, draw_truth
 
-__all__ = ["check_truth", "row_shares", "simulate_codes", "simulate_survey"]
-
 Seed = int | np.random.Generator | None
 
 

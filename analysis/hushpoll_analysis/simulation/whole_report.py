@@ -18,8 +18,6 @@ from hushpoll_client.exact import log_below
 
 from hushpoll_analysis.channel.view import sampler
 
-__all__ = ["MOST_CASES", "PersonAudit", "ReportPart", "audit_person", "parts_of"]
-
 MOST_CASES = 400_000
 """Pairs of a combination of answers and a whole report that are listed at most."""
 

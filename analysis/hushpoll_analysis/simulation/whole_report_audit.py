@@ -27,8 +27,6 @@ from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.simulation.epsilon_audit import buffered
 from hushpoll_analysis.simulation.whole_report import PersonAudit
 
-__all__ = ["MOST_DRAWS", "audit_drawn", "draw_whole", "three_people"]
-
 MOST_DRAWS = 50_000
 """Whole reports that are drawn of each person at most."""
 _LISTED = 4096  # reports of one value whose exact chances are looked up

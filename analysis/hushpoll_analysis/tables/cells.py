@@ -10,16 +10,14 @@ import numpy as np
 import pandas as pd
 from hushpoll_client.messages import msg
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.maximum_likelihood import Maximum
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 
 from .joint import JointReports
 from .many import table_rows
 from .shown_cells import Cells
 from .within import COLUMNS, TableShare, share_error, share_of, within_group
-
-__all__ = ["FAINT", "CrossTable", "conditional_shares", "group_shares"]
 
 MOST_CELLS = 1000
 """Cells whose joint covariance is computed."""

@@ -16,17 +16,14 @@ from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 from hushpoll_analysis.arguments import by_name, seed_of
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import Codes, Mechanisms, check_names
 from hushpoll_analysis.sample.missing import takes_missing
-from hushpoll_analysis.summary import Summary
 
 from .latent_table import LatentTable, points_of, read_latent
-
-__all__ = ["Clusters", "clusters", "lloyd"]
 
 MOST_STEPS = 300
 ALIKE = 0.9
@@ -34,13 +31,15 @@ MOST_COLUMNS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters(Summary):
+class Clusters(PlottedResult):
     """Centres of k groups with their shares, each with a bootstrap interval; groups are ordered by the first column.
 
     `agreement` is the share of bootstrap runs that put at least nine of ten people into the same group as these centres
     do: where it is small, the noise allows fewer groups only. It does not tell how many groups there are in truth.
     `spread` is the mean squared distance of people from their centre, in the units in which distances were measured.
     """
+
+    words = "centre"
 
     names: tuple[str, ...]
     n: int
@@ -74,16 +73,12 @@ class Clusters(Summary):
             for key, value in vars(self).items()
         }
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the centres with matplotlib and give the axes."""
+    def _picture(self) -> pd.DataFrame:
         frame = self.to_frame().drop("share", level="quantity")
-        labels = [f"group {group}: {name}" for group, name in frame.index]
-        limits = (frame["estimate"], frame["low"], frame["high"])
-        return draw_whiskers(labels, *limits, f"centre, {self.level:.0%} interval", axes)
+        return frame.set_axis([f"group {group}: {name}" for group, name in frame.index], axis=0)
 
-    def _repr_html_(self) -> str:
-        note = f"{self.agreement:.0%} of {self.runs} bootstrap runs find the same groups"
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}") + f"<p>{note}</p>"
+    def _notebook_notes(self) -> tuple[str, ...]:
+        return (f"{self.agreement:.0%} of {self.runs} bootstrap runs find the same groups",)
 
 
 @takes_missing

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.means import mean_of
 from hushpoll_analysis.estimates import Estimate
@@ -29,8 +29,6 @@ from .means import (
     faint_groups,
     mean_comparison,
 )
-
-__all__ = ["compare_design_means"]
 
 ONE = 1.0 + 1e-9
 """The effective size of one respondent."""

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Difference
-from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import PlottedResult, as_json
 from hushpoll_analysis.sample.columns import Variable
-from hushpoll_analysis.summary import Summary
 from hushpoll_analysis.tidy import Tidy
 
 from .cells import group_shares
@@ -22,8 +20,6 @@ from .joint import JointReports
 from .many import table_rows
 from .pairs import Pair, PairFigures, pair_figures
 from .within import COLUMNS, TableShare
-
-__all__ = ["Comparison", "GroupDifference", "Outcome", "compare_groups", "stacked_groups"]
 
 MOST_PAIRS = 500
 """Differences of all pairs that are made without a reference: those of 32 groups."""
@@ -66,8 +62,12 @@ class GroupDifference(Difference):
 
 
 @dataclass(frozen=True)
-class Comparison(Tidy, Summary):
+class Comparison(Tidy, PlottedResult):
     """All comparisons asked for, with the shares within each group."""
+
+    words = "difference"
+    plotted_column = "difference"
+    marks_zero = True
 
     outcome: str
     by: str
@@ -104,20 +104,15 @@ class Comparison(Tidy, Summary):
             "effective_n": self.effective_n,
             "level": self.level,
             "simultaneous": self.simultaneous,
-            "differences": [_plain(vars(difference)) for difference in self.differences],
-            "shares": [_plain(row) for row in self.shares.reset_index().to_dict(orient="records")],
+            "differences": [as_json(vars(difference)) for difference in self.differences],
+            "shares": as_json(self.shares.reset_index().to_dict(orient="records")),
             "notes": list(self.notes),
         }
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
+    def _picture(self) -> pd.DataFrame:
         frame = self.to_frame()
         labels = [f"{option}: {group} - {reference}" for option, group, reference in frame.index]
-        limits = (frame["difference"], frame["low"], frame["high"])
-        return draw_whiskers(labels, *limits, f"difference, {self.level:.0%} interval", axes, zero=True)
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")
+        return frame.set_axis(labels, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,10 +226,3 @@ def stacked_groups(by: str, level: float, comparisons: Sequence[tuple[str, Any]]
         shares=pd.concat(tables),
         notes=tuple(dict.fromkeys(note for _, comparison in comparisons for note in comparison.notes)),
     )
-
-
-def _plain(row: Any) -> dict[str, Any]:
-    return {
-        str(key): (None if isinstance(value, float) and not np.isfinite(value) else value)
-        for key, value in row.items()
-    }

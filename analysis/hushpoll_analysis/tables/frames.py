@@ -43,8 +43,6 @@ from .means import MeanComparison, compare_means, tells_shares
 from .options import OptionTable, compare_by_options, compare_options, option_table, whole_lists
 from .reading import read_joint
 
-__all__ = ["compare", "crosstab"]
-
 Reports = pd.DataFrame | npt.ArrayLike
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.interval.adaptive import scarce
 from hushpoll_analysis.interval.base import IntervalMethod, ManyLimits
 from hushpoll_analysis.interval.mover import BoundedEstimate, DecoyError, Mover, with_decoys
@@ -15,8 +15,6 @@ from hushpoll_analysis.interval.score import Score
 from hushpoll_analysis.interval.score_ratio import RatioDrawn, ratio_score_limits
 
 from .joint import JointReports
-
-__all__ = ["GroupRatio", "group_ratio", "ratios_together"]
 
 SAME = 1e-9  # weights nearer than this, relative to the largest, are one
 MOST_REPORTS = 100_000  # joint reports beyond which the score interval costs seconds and memory

@@ -16,15 +16,13 @@ import numpy as np
 from hushpoll_client.messages import joined, msg
 from scipy import stats
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Codes
 from hushpoll_analysis.sample.design import SampleDesign
 
 from .joint import JointReports
-
-__all__ = ["IndependenceTest", "independence_test"]
 
 _MOST_CELLS = 400
 _TABLES, _MOST_DRAWN, _SEED = 4999, 5_000_000, 1

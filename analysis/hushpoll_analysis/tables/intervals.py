@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.interval.combination import exact_limits
 from hushpoll_analysis.interval.mover import BoundedEstimate, DecoyError, Mover, with_decoys
 from hushpoll_analysis.interval.score import Drawn, Score, linear_score_limits
@@ -17,8 +17,6 @@ from hushpoll_analysis.interval.wald import Wald
 
 from .joint import JointReports, along_axes
 from .within import quantile
-
-__all__ = ["cell_limits"]
 
 MOST_NUMBERS = 4_000_000  # cells times joint reports: beyond, the score interval costs seconds and memory
 MOST_TOGETHER = 4_000  # cells that are held together by exact limits, one after the other

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client.messages import msg
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import (
     Codes,
@@ -25,8 +25,6 @@ from hushpoll_analysis.sample.columns import (
 )
 from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
-
-__all__ = ["JointReports", "along_axes"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ import pandas as pd
 from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
-from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.counts import finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.columns import Mechanisms, Variable
@@ -20,8 +21,6 @@ from hushpoll_analysis.sample.members import refuse_together, with_members
 
 from .joint import JointReports
 from .reading import read_joint
-
-__all__ = ["LatentTable", "points_of", "read_latent"]
 
 MOST_CELLS = 20_000
 MOST_REPORTS = 200_000

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.interval import (
     AUTO,
     Interval,
@@ -25,8 +25,6 @@ from hushpoll_analysis.interval.wald import Wald
 
 from .group_ratio import ratios_together
 from .within import TableShare, shown_limits
-
-__all__ = ["ManyShares", "table_rows"]
 
 Limits = tuple[Floats, Floats]
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from hushpoll_client.messages import msg
 from scipy import stats
 
-from hushpoll_analysis.channel.view import Floats, analysis_channel, channel_view, sampler, set_view
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler, set_view
 from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.means import MeanDifference, mean_of
@@ -34,19 +35,6 @@ if TYPE_CHECKING:
     from hushpoll_client import Channel
     from hushpoll_client.mechanism import Mechanism
     from hushpoll_client.survey import Question
-
-__all__ = [
-    "ExactGroupMeans",
-    "GroupMean",
-    "GroupMeanDifference",
-    "MeanComparison",
-    "RatioGroupMeans",
-    "Within",
-    "compare_means",
-    "faint_groups",
-    "mean_comparison",
-    "tells_shares",
-]
 
 TOO_FEW = "too few respondents for an interval"
 

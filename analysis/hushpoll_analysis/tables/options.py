@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Mechanisms
 from hushpoll_analysis.sample.design_keywords import SampleKeys
@@ -23,8 +23,6 @@ from .differences import Comparison, Outcome, compare_groups, stacked_groups
 from .independence import IndependenceTest
 from .joint import JointReports
 from .shown_cells import Cells
-
-__all__ = ["OptionTable", "compare_by_options", "compare_options", "option_table", "whole_lists"]
 
 Labels = Mapping[str, Sequence[Any]] | None
 Chosen = tuple[str, ...]

@@ -9,14 +9,13 @@ import numpy as np
 from hushpoll_client import Channel
 from hushpoll_client.channel import SCALE
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
-from hushpoll_analysis.channel.view import Floats, channel_view
+from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.sample.columns import Variable
 from hushpoll_analysis.sample.design import SampleDesign
 
 from .joint import JointReports
-
-__all__ = ["PairReports", "pair_reports"]
 
 
 @dataclass(frozen=True, eq=False)

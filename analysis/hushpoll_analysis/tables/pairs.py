@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.interval import IntervalMethod, joint_method
 from hushpoll_analysis.interval.mover import BoundedEstimate, least_ratio, ratio_limits
 from hushpoll_analysis.interval.roots import roots
 
 from .many import ManyShares
 from .within import TableShare
-
-__all__ = ["Pair", "PairFigures", "pair_figures"]
 
 UNCLEAR = "the reference group's share is not clear of zero, so the ratio has no upper limit"
 IMPOSSIBLE = "the reference group's share lies below zero, so no ratio is given"

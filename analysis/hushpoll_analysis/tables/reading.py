@@ -26,8 +26,6 @@ from hushpoll_analysis.sample.members import pair_of, refuse_together
 from .joint import JointReports
 from .pair import pair_reports
 
-__all__ = ["read_joint"]
-
 MAX_CELLS = 10_000_000
 
 

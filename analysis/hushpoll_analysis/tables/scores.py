@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,14 @@ import pandas as pd
 from scipy import stats
 
 from hushpoll_analysis.arguments import by_name
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO, effective_interval, interval
 from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import known_shares, quantity
 from hushpoll_analysis.interval.wilson import Wilson
-from hushpoll_analysis.plotting import draw_whiskers
+from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import (
     Codes,
     Mechanisms,
@@ -37,21 +36,21 @@ from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.row_designs import Designs, with_designs
 from hushpoll_analysis.sample.weighted import WeightedReports
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
-from hushpoll_analysis.summary import Summary
-
-__all__ = ["SumScore", "sum_score"]
 
 _SAME_REPORTS = "every report is the same, so the standard error is 0 and says nothing; the interval holds"
 _EVERYBODY = "everybody in the population was asked, and directly: this is its mean, without any error"
 
 
 @dataclass(frozen=True)
-class SumScore(Summary):
+class SumScore(PlottedResult):
     """The mean of a sum over items with its interval, and how widely the true sums scatter.
 
     `sd` is the estimated standard deviation of the true scores between people (None where its square comes out below
     0), `reliability` Cronbach's alpha of the true items.
     """
+
+    words = "mean score"
+    plotted_column = "mean"
 
     items: tuple[str, ...]
     n: int
@@ -74,18 +73,8 @@ class SumScore(Summary):
         """Return the score as JSON values."""
         return {**vars(self), "items": list(self.items)}
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        limits = ([self.mean], [self.low], [self.high])
-        return draw_whiskers(
-            [" + ".join(self.items)], *limits, f"mean score, {self.level:.0%} interval", axes
-        )
-
-    def _repr_html_(self) -> str:
-        note = ""
-        if self.note:
-            note = f"<p>{escape(self.note)}</p>"
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}") + note
+    def _notebook_notes(self) -> tuple[str, ...]:
+        return (self.note,)
 
 
 @takes_missing

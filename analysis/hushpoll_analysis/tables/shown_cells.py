@@ -10,19 +10,16 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.arguments import chosen
-from hushpoll_analysis.channel.view import Floats
-from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.tidy import Tidy
 
 from .independence import IndependenceTest
 from .within import shown_limits
 
-__all__ = ["Cells"]
-
 
 @dataclass(frozen=True, eq=False)
-class Cells(Tidy, Summary, ABC):
+class Cells(Tidy, PlottedResult, ABC):
     """Estimated shares of cells, an axis for each variable.
 
     Attributes
@@ -43,6 +40,7 @@ class Cells(Tidy, Summary, ABC):
         What to know about the standard errors; `notes` has these and what to know about the constrained estimate.
     """
 
+    words = "estimated share"
     summary_columns = ("reported", "estimate", "se", "low", "high")
 
     names: tuple[str, ...]
@@ -150,12 +148,3 @@ class Cells(Tidy, Summary, ABC):
             "independence": test,
             "notes": list(self.notes),
         }
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        return draw_whiskers(list(frame.index), *limits, f"estimated share, {self.level:.0%} interval", axes)
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(float_format=lambda value: f"{value:.4f}")

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
 from hushpoll_analysis.sample.columns import Mechanisms
 from hushpoll_analysis.sample.missing import takes_missing
 
 from .latent_table import LatentTable, read_latent
-
-__all__ = ["Synthetic", "synthesize"]
 
 SUFFIX = "_synthetic"
 MOST = 10_000_000

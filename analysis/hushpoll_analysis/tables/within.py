@@ -10,26 +10,15 @@ import numpy.typing as npt
 from hushpoll_client.mechanism import Mechanism
 from scipy.special import ndtri, stdtrit
 
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.stacked import StackedView
-from hushpoll_analysis.channel.view import Floats
 from hushpoll_analysis.interval.effective import effective_quantity
 from hushpoll_analysis.interval.quantity import Quantity, quantity
 from hushpoll_analysis.sample.row_designs import RowDesigns
 
 from .group_ratio import GroupRatio, group_ratio
 from .joint import JointReports
-
-__all__ = [
-    "COLUMNS",
-    "TableShare",
-    "quantile",
-    "share_error",
-    "share_of",
-    "share_with",
-    "shown_limits",
-    "within_group",
-]
 
 COLUMNS = ("estimate", "se", "low", "high", "shown_low", "shown_high", "interval", "note")
 

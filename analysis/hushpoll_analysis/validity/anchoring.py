@@ -18,11 +18,11 @@ from hushpoll_client import Survey
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.arguments import by_name
-from hushpoll_analysis.channel.view import Floats, analysis_channel
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.channel.view import analysis_channel
 from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Shown
-from hushpoll_analysis.plotting import draw_whiskers
 from hushpoll_analysis.result import as_json
 from hushpoll_analysis.sample.columns import Mechanisms, check_names
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
@@ -44,15 +44,6 @@ from hushpoll_analysis.validity.fieller import (
 
 ROUNDED = 0.005
 """How far chances with few digits may miss their sum: .333 three times."""
-
-__all__ = [
-    "Anchored",
-    "anchored",
-    "anchored_joint",
-    "anchored_mean",
-    "anchored_parts",
-    "careless_chances",
-]
 
 
 @dataclass(frozen=True)
@@ -88,13 +79,8 @@ class Anchored(ShareTable[AnchoredShare]):
             "notes": list(self.notes),
         }
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        frame = self.to_frame()
-        limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        return draw_whiskers(
-            frame.index, *limits, f"corrected {self.quantity}, {self.level:.0%} interval", axes
-        )
+    def _words(self) -> str:
+        return f"corrected {self.quantity}, {self.level:.0%} interval"
 
 
 @keeps_call

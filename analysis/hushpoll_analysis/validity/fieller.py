@@ -12,23 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown, shown_share
 from hushpoll_analysis.sample.columns import Variable
 from hushpoll_analysis.tables.joint import JointReports
 from hushpoll_analysis.tables.many import ManyShares
 from hushpoll_analysis.tables.within import quantile, share_with
-
-__all__ = [
-    "Anchor",
-    "AnchoredShare",
-    "Careless",
-    "careless_of",
-    "corrected_mean",
-    "corrected_share",
-    "read_anchor",
-]
 
 LEAST = 1e-9
 ROUNDING = 1e-24  # a variance that is no more than what is left of 0

@@ -18,8 +18,6 @@ from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.plotting import draw_line
 from hushpoll_analysis.summary import Summary
 
-__all__ = ["CARELESS", "PROTECTIVE", "Sensitivity", "if_careless", "if_protective", "moved", "sensitivity"]
-
 CARELESS = (0.0, 0.05, 0.1, 0.2, 0.3)
 PROTECTIVE = (0.0, 0.02, 0.05, 0.1)
 MOST = 0.95

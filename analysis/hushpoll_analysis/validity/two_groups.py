@@ -8,7 +8,7 @@ way: P(Yes in group i) is linear in two unknowns, which may lie in a polygon; `_
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-from hushpoll_analysis.channel.view import Floats
+from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level, in_order, whole_numbers
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown
@@ -25,22 +25,11 @@ from hushpoll_analysis.interval import AUTO, ENOUGH, IntervalMethod, interval_me
 from hushpoll_analysis.interval.likelihood import LikelihoodRatio
 from hushpoll_analysis.interval.mover import Mover
 from hushpoll_analysis.interval.wald import Wald
-from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import PlottedResult, flat
-from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.result import PlottedResult, as_json, flat
 from hushpoll_analysis.validity.two_groups_likelihood import TwoBinomials
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "Parameter",
-    "TwoGroupEstimate",
-    "cheating_detection",
-    "cheating_detection_symmetric",
-    "lie_detection",
-    "unrelated_two_groups",
-]
 
 Pair = Sequence[float | str | Fraction]
 _NORMAL, _LIKELIHOOD, _MOVER = Wald(), LikelihoodRatio(), Mover()
@@ -68,7 +57,7 @@ class Parameter(IntervalEstimate, PlottedResult):
 
 
 @dataclass(frozen=True)
-class TwoGroupEstimate(Summary):
+class TwoGroupEstimate(PlottedResult):
     """Result of a two-group design.
 
     Attributes
@@ -81,6 +70,8 @@ class TwoGroupEstimate(Summary):
     possible : bool
         Whether all unconstrained estimates are possible values.
     """
+
+    words = "share"
 
     design: str
     groups: tuple[tuple[int, int], tuple[int, int]]
@@ -110,8 +101,8 @@ class TwoGroupEstimate(Summary):
             "estimates": [
                 {
                     "option": parameter.name,
-                    **_plain({key: vars(parameter)[key] for key in ("estimate", "se", "low", "high")}),
-                    "shown": _plain(vars(parameter.shown)),
+                    **as_json({key: vars(parameter)[key] for key in ("estimate", "se", "low", "high")}),
+                    "shown": as_json(parameter.shown),
                     "constrained": parameter.constrained,
                     "interval": parameter.interval,
                 }
@@ -127,17 +118,8 @@ class TwoGroupEstimate(Summary):
         rows = [flat(entry) for entry in self.to_dict()["estimates"]]
         return pd.DataFrame(rows).set_index("option")
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the result with matplotlib and give the axes."""
-        clipped = [parameter.shown for parameter in self.parameters]
-        limits = [[getattr(values, end) for values in clipped] for end in ("estimate", "low", "high")]
-        names = [parameter.name for parameter in self.parameters]
-        words = f"share, {self.level:.0%} interval"
-        return draw_whiskers(names, limits[0], limits[1], limits[2], words, axes)
-
-    def _repr_html_(self) -> str:
-        table: str = self.to_frame().to_html(float_format="{:.4f}".format)
-        return f"<p>{self.design}, {self.level:.0%} {self.interval} interval</p>{table}"
+    def _caption(self) -> str:
+        return f"{self.design}, {self.level:.0%} {self.interval} interval"
 
 
 @dataclass(frozen=True)
@@ -479,11 +461,6 @@ def _parameter(
         interval=method.name,
         from_parts=from_parts,
     )
-
-
-def _plain(row: Mapping[str, float]) -> dict[str, float | None]:
-    """None for what is not determined."""
-    return {key: None if math.isnan(value) else value for key, value in row.items()}
 
 
 def _two(values: Sequence[Any], what: str) -> Sequence[Any]:

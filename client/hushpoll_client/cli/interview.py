@@ -50,7 +50,7 @@ def lead(survey: Survey) -> str:
     open_lead = f"{mixed} For some answers what is sent still shows what you chose, as said above."
     if promised.tier != "weak":
         strong, fair = (
-            "From what is sent, nobody can tell for certain what you chose.",
+            "From what is sent, no one can tell for certain what you chose.",
             "What is sent can hint at what you chose.",
         )
         if promised.one_sided:

@@ -24,12 +24,12 @@ from .stored import opened_store
 def _progress() -> Iterator[Progress]:
     with tqdm(unit=" rows", unit_scale=True, disable=None, leave=False) as bar:
 
-        def told(name: str, rows: int) -> None:
+        def report_progress(name: str, rows: int) -> None:
             bar.set_description(name)
             bar.n = rows
             bar.refresh()
 
-        yield told
+        yield report_progress
 
 
 @click.command()

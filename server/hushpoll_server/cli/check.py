@@ -16,9 +16,9 @@ from hushpoll_server.store.counts import (
     Place,
     Recount,
     forget_counts,
-    kept_pairs,
     read_counts,
     sealed_parts,
+    stored_pairs,
     write_counts,
 )
 from hushpoll_server.store.surveys import Store, SurveyState, unknown_survey
@@ -26,7 +26,7 @@ from hushpoll_server.store.surveys import Store, SurveyState, unknown_survey
 from .stored import opened_store
 
 
-class _Found(NamedTuple):
+class _Comparison(NamedTuple):
     """What a recount of one survey shows."""
 
     state: SurveyState
@@ -51,7 +51,7 @@ def check(hashes: tuple[str, ...], repair: bool, as_json: bool) -> None:
       hushpoll check
     """
     with opened_store() as store:
-        checks = [_check(store, state, repair) for state in _wanted(store, hashes)]
+        checks = [_check(store, state, repair) for state in _selected_surveys(store, hashes)]
     different = [check for check in checks if check.differences]
     if as_json:
         click.echo(
@@ -64,7 +64,7 @@ def check(hashes: tuple[str, ...], repair: bool, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _wanted(store: Store, hashes: tuple[str, ...]) -> list[SurveyState]:
+def _selected_surveys(store: Store, hashes: tuple[str, ...]) -> list[SurveyState]:
     if not hashes:
         return store.list_surveys()
     states = []
@@ -76,7 +76,7 @@ def _wanted(store: Store, hashes: tuple[str, ...]) -> list[SurveyState]:
     return states
 
 
-def _print(check: _Found, repair: bool) -> None:
+def _print(check: _Comparison, repair: bool) -> None:
     name = f"{check.state.hash[:12]}  {check.state.title}"
     if not check.differences:
         click.echo(f"{name}: {check.recount.n:,} reports, the counts are right.")
@@ -90,12 +90,12 @@ def _print(check: _Found, repair: bool) -> None:
         click.echo("  Write them again with --repair.")
 
 
-def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
+def _check(store: Store, state: SurveyState, repair: bool) -> _Comparison:
     published = store.published(state.hash)
     assert published is not None
     with _moment(store) as tx:
         stored, sealed = read_counts(tx, published.number)
-        recount = Recount(published.survey, kept_pairs(tx, published.number, published.survey))
+        recount = Recount(published.survey, stored_pairs(tx, published.number, published.survey))
         with tqdm(total=sealed, unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
             for chunk in sealed_parts(tx, published.number):
                 before = recount.n
@@ -110,7 +110,7 @@ def _check(store: Store, state: SurveyState, repair: bool) -> _Found:
             differences.append(f"{_named(published.survey, key)}: {wrong}")
     if differences and repair:
         _repair(store, published.number, recount)
-    return _Found(state, recount, differences)
+    return _Comparison(state, recount, differences)
 
 
 def _wrong(stored: Any, recounted: Any) -> str:

@@ -15,7 +15,7 @@ from hushpoll_server.people.audit_log import COMMAND_LINE, Detail, record
 from hushpoll_server.results.counts_cache import CountsCache
 from hushpoll_server.results.minimum import refuse_small_export
 
-from .stored import find_survey, opened_store, say_what_is_left
+from .stored import find_survey, opened_store, print_left_over
 
 
 @click.command()
@@ -82,7 +82,7 @@ def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool)
                     survey, records, folder, level, rows=parts, n=total, shown_groups=groups, batch=apart
                 )
         n = sum(sizes)
-        say_what_is_left(store, survey_hash)
+        print_left_over(store, survey_hash)
         record(store, COMMAND_LINE, "exported", survey_hash, Detail("reports", count=n))
     if as_json:
         print_json({"hash": survey_hash, "n": n, "files": [str(file) for file in files]})

@@ -19,7 +19,7 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_server.collect.seal import read_sealed
 
 from .report_request import ENGINES, ReplicateOptions, ReportRequest, read_sample
-from .stored import find_survey, opened_store, say_what_is_left
+from .stored import find_survey, opened_store, print_left_over
 
 if TYPE_CHECKING:
     from hushpoll_analysis.results.survey import SurveyResults
@@ -219,7 +219,7 @@ def _results(survey: str, request: ReportRequest, sizes: tuple[str, ...]) -> Sur
         results = request.estimate(
             published, read_sealed(store, survey_hash), total=store.sealed_count(survey_hash)
         )
-        _say_what_waits(store, survey_hash)
+        _print_waiting(store, survey_hash)
         return results
 
 
@@ -265,14 +265,14 @@ def _draw(results: SurveyResults, folder: str) -> None:
         ) from None
 
 
-def _say_what_waits(store: Store, survey_hash: str) -> None:
+def _print_waiting(store: Store, survey_hash: str) -> None:
     """Print to stderr why some reports that have arrived are not in the report."""
     state = store.state(survey_hash)
     waiting = 0
     if state:
         waiting = store.count(survey_hash) - state.sealed_n
     if state and state.was_closed:
-        say_what_is_left(store, survey_hash)
+        print_left_over(store, survey_hash)
     elif state and waiting > 0:
         click.echo(
             f"{waiting:,} more waiting to be counted: an open survey counts {state.minimum_batch:,} reports or more"

@@ -85,7 +85,7 @@ def find_survey(store: Store, text: str) -> str:
     return hashes[0]
 
 
-def say_what_is_left(store: Store, survey_hash: str) -> None:
+def print_left_over(store: Store, survey_hash: str) -> None:
     """Warn that reports of a closed survey still wait, where a backup or another node was in the way."""
     state = store.state(survey_hash)
     waiting = 0

@@ -20,7 +20,7 @@ from hushpoll_server.store.surveys import Store, SurveyState
 from hushpoll_server.weakness import PROTECTS_LITTLE, weakness
 
 from .group_sizes import read_sizes
-from .stored import find_survey, opened_store, say_what_is_left
+from .stored import find_survey, opened_store, print_left_over
 
 # More people than there are in most countries, and a whole number that every database takes.
 MOST_REPORTS = 2_000_000_000
@@ -134,7 +134,7 @@ def close(hash_: str, on: datetime.datetime | None, at: int | None, as_json: boo
         closing.close(store, survey_hash, last_day, at, actor=COMMAND_LINE)
         if on or at:
             record(store, COMMAND_LINE, "closing planned", survey_hash)
-        say_what_is_left(store, survey_hash)
+        print_left_over(store, survey_hash)
         state = store.state(survey_hash)
         assert state is not None
         item = _describe(store, state)

@@ -78,12 +78,12 @@ def verify(url: str, as_json: bool) -> None:
         }
         print_json({"url": url, "compared": len(compared), **details, "says": says})
     else:
-        _tell(len(compared), different, says)
+        _print_differences(len(compared), different, says)
     if different:
         raise click.exceptions.Exit(1)
 
 
-def _tell(compared: int, different: dict[str, list[str]], says: list[str]) -> None:
+def _print_differences(compared: int, different: dict[str, list[str]], says: list[str]) -> None:
     for line in says:
         click.echo(line)
     for address, headers in different.items():
@@ -226,7 +226,7 @@ def _rendered(
                 store.set_results_public(survey.hash, is_public, live=is_public)
             for path, expected in answers.items():
                 answer = app.test_client().get(path, base_url=base)
-                expected.append(_Answer(answer.data, _told(answer.headers.items())))
+                expected.append(_Answer(answer.data, _compared_headers(answer.headers.items())))
         app.extensions["hushpoll"].close()
         store.close()
     return answers
@@ -268,7 +268,7 @@ class _Answer(NamedTuple):
     headers: tuple[tuple[str, str], ...]
 
 
-def _told(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _compared_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Read the headers that matter: as often as they come, however they are spaced."""
     lowered = ((name.lower(), "".join(value.lower().split())) for name, value in headers)
     return tuple(sorted((_printed(name), value) for name, value in lowered if name not in _HARMLESS))
@@ -307,7 +307,7 @@ def _get(url: str) -> _Answer:
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310
     try:
         with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_SECONDS) as answer:
-            return _Answer(answer.read(_MOST_BYTES), _told(answer.headers.items()))
+            return _Answer(answer.read(_MOST_BYTES), _compared_headers(answer.headers.items()))
     except urllib.error.HTTPError as error:
         with error:
             leads_to = error.headers.get("Location")

@@ -76,7 +76,7 @@ def check_invitation(survey_hash: str) -> Response:
         raise Problem(429, detail, {"Retry-After": str(int(seconds) + 1)})
     code, group = _invitation(published.survey)
     if not may_be_used(get_store(), survey_hash, code, group):
-        raise Problem(403, "this invitation is unknown or spent; ask whoever sent it")
+        raise Problem(403, "this invitation is unknown or spent; ask the person who sent it")
     return _respond(Answer(204, b""))
 
 

@@ -62,7 +62,7 @@ def invite(survey_hash: str) -> Response:
     if not can_edit(user, survey_hash):
         raise Problem(403, f"this survey is not {user.name}'s; ask its owner")
     try:
-        number, name = _wanted()
+        number, name = _invitation_request()
         group = named_group(published.survey.groups, name)
         codes = invitations.invite(store, survey_hash, number, group)
     except HushpollError as error:
@@ -75,7 +75,7 @@ def invite(survey_hash: str) -> Response:
     )
 
 
-def _wanted() -> tuple[int, str | None]:
+def _invitation_request() -> tuple[int, str | None]:
     """Read `{"number": 500}`, and perhaps the group that the codes are for."""
     body = read_body(request.environ, "application/json", 1024, 65536)
     try:

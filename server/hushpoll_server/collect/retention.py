@@ -21,7 +21,7 @@ from hushpoll_server.store.surveys import Store, SurveyState, today, unknown_sur
 from hushpoll_server.store.workspace_schema import audit_log, keeping, mailings, server_state
 
 from .closing import close
-from .scrubbing import ADDRESSES, DELETED, INBOX, mark, tidy
+from .scrubbing import ADDRESSES, DELETED, INBOX, mark, scrub
 from .seal import seal_due
 
 __all__ = [
@@ -67,7 +67,9 @@ def keeping_of(store: Store, survey_hash: str) -> Keeping:
     return Keeping(*row)
 
 
-def _say(store: Store, survey_hash: str, actor: str, action: str, detail: Detail, **values: object) -> None:
+def _change_setting(
+    store: Store, survey_hash: str, actor: str, action: str, detail: Detail, **values: object
+) -> None:
     with store.write() as tx:
         if not tx.execute(update(keeping).where(keeping.c.hash == survey_hash).values(**values)).rowcount:
             tx.execute(insert(keeping).values(hash=survey_hash, **values))
@@ -84,12 +86,12 @@ def set_day(store: Store, survey_hash: str, day: datetime.date | None, actor: st
         detail = Detail("never")
     else:
         detail = Detail("on", day=day.isoformat())
-    _say(store, survey_hash, actor, "deletion planned", detail, delete_on=day)
+    _change_setting(store, survey_hash, actor, "deletion planned", detail, delete_on=day)
 
 
 def set_embeddable(store: Store, survey_hash: str, allowed: bool, actor: str) -> None:
     """Let other sites show the public results in a frame, or not."""
-    _say(
+    _change_setting(
         store, survey_hash, actor, "embedding", Detail("allowed" if allowed else "ended"), embeddable=allowed
     )
 
@@ -123,7 +125,7 @@ def delete_reports(store: Store, survey_hash: str, actor: str) -> int:
         for left in (INBOX, DELETED):
             mark(tx, left)
     store.database.truncate_wal()
-    tidy(store)
+    scrub(store)
     return reports
 
 

@@ -29,11 +29,11 @@ __all__ = [
     "COMPANIONS",
     "DELETED",
     "INBOX",
+    "has_open_readers",
     "is_left",
-    "is_read_by_somebody",
     "lock_inbox",
     "mark",
-    "tidy",
+    "scrub",
     "write_again",
 ]
 
@@ -85,7 +85,7 @@ def _left(store: Store) -> dict[str, str]:
         return {row.name: row.value for row in tx.execute(query)}
 
 
-def is_read_by_somebody(error: OperationalError) -> bool:
+def has_open_readers(error: OperationalError) -> bool:
     """Return whether a table could not be locked because another session, perhaps a dump, reads it for long."""
     return getattr(error.orig, "sqlstate", None) == _LOCK_NOT_AVAILABLE
 
@@ -106,7 +106,7 @@ def lock_inbox(store: Store, tx: Connection, wait: bool) -> bool:
     return True
 
 
-def tidy(store: Store) -> None:
+def scrub(store: Store) -> None:
     """Remove what sealing or deleting left behind: also what an earlier one, or another process, could not."""
     for what, value in _left(store).items():
         remove = _write_inbox_again
@@ -151,7 +151,7 @@ def _write_inbox_again(store: Store) -> bool:
             bits = [row._asdict() for row in tx.execute(select(spent).order_by(spent.c.survey))]
             write_again(tx, spent, bits)
     except OperationalError as error:
-        if is_read_by_somebody(error):
+        if has_open_readers(error):
             return False
         raise
     return True
@@ -207,7 +207,7 @@ def _remove_dead_rows(store: Store, tables: tuple[Table, ...]) -> bool:
             for table in tables:
                 tx.execute(text(f"VACUUM (FULL) {table.name}"))
         except OperationalError as error:
-            if not is_read_by_somebody(error):
+            if not has_open_readers(error):
                 # A full disk perhaps. What asked for this is done all the same, and it is tried again.
                 log.error("dead rows were not removed yet: %s", type(error.orig).__name__)
             return False

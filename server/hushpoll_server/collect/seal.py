@@ -21,7 +21,7 @@ from hushpoll_server.store.counts import add_counts
 from hushpoll_server.store.schema import PLACES, binary, inbox, sealed, spent, surveys, whole
 from hushpoll_server.store.surveys import SURVEY_STATE, Store, SurveyState, today
 
-from .scrubbing import COMPANIONS, INBOX, is_read_by_somebody, lock_inbox, mark, tidy, write_again
+from .scrubbing import COMPANIONS, INBOX, has_open_readers, lock_inbox, mark, scrub, write_again
 from .sealing_state import sealing_state
 from .spent_invitations import marked
 
@@ -65,7 +65,7 @@ def seal_due(store: Store, wait: bool = True, over: Event | None = None, by_day:
         return 0
     try:
         moved = _seal_all(store, wait, over or Event(), by_day)
-        tidy(store)
+        scrub(store)
         return moved
     finally:
         state.lock.release()
@@ -79,7 +79,7 @@ def _seal_all(store: Store, wait: bool, over: Event, by_day: bool) -> int:
         try:
             done = sum(_seal_parts(store, batches, wait, over))
         except OperationalError as error:
-            if not is_read_by_somebody(error):
+            if not has_open_readers(error):
                 raise
             sealing_state(store).retry_at = time.monotonic() + _PUT_OFF
             break

@@ -20,7 +20,7 @@ from hushpoll_server.fields import choices, sentence
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_words
 
-from . import accounts, identities, passkeys, resetting, second_factor, sessions, tokens
+from . import accounts, identities, passkeys, password_reset, second_factor, sessions, tokens
 from .access import current_user, login_required
 from .audit_log import now
 from .blueprint import bp
@@ -75,7 +75,7 @@ class EmailForm(FlaskForm):  # type: ignore[misc]
         later("E-mail address"),
         [Length(max=254)],
         description=later(
-            "Where a link to a new password goes, if this server sends mail. Empty it to remove it."
+            "Receives a link to set a new password, if this server sends mail. Leave it empty to remove it."
         ),
     )
     email_present = PasswordField(
@@ -109,7 +109,7 @@ class TokenForm(PresentForm):
     label = StringField(
         later("What it is for"),
         [InputRequired(later("Say what the token is for.")), Length(max=64)],
-        description=later("For yourself, to know it again: the program or the machine that will use it."),
+        description=later("A name by which you recognize it: the program or the computer that will use it."),
     )
     scopes = SelectMultipleField(
         later("What it may do"),
@@ -149,7 +149,7 @@ def change_email() -> Page:
     if form.validate_on_submit():
         try:
             if password_fits(store, name, form.email_present.data):
-                resetting.set_email(store, name, form.email.data or "", actor=name)
+                password_reset.set_email(store, name, form.email.data or "", actor=name)
                 flash(_("Your e-mail address is saved."), "done")
                 return redirect(url_for("accounts.account") + "#email")
             form.email_present.errors = [_("This is not your present password. Try again.")]
@@ -161,7 +161,7 @@ def change_email() -> Page:
 def _account_page(form: PasswordForm, email_form: EmailForm | None = None) -> str:
     store, name = get_store(), current_user.name
     if email_form is None:
-        email_form = EmailForm(formdata=None, email=resetting.email_of(store, name))
+        email_form = EmailForm(formdata=None, email=password_reset.email_of(store, name))
     return render_template(
         "accounts/account.html",
         form=form,
@@ -284,7 +284,7 @@ def revoke_token() -> Response:
     try:
         token_id = request.form.get("id", "")
         gone = tokens.revoke(get_store(), token_id, actor=current_user.name, name=current_user.name)
-        flash(_("The token “%(token)s” opens nothing any more.", token=gone.label), "done")
+        flash(_("The token “%(token)s” is revoked.", token=gone.label), "done")
     except AccountError as error:
         flash(sentence(error), "problem")
     return redirect(url_for("accounts.own_tokens"))

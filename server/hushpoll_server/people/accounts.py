@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import sessions, tries
+from . import sessions, sign_in_throttle
 from .audit_log import COMMAND_LINE, Detail, note, now
 from .errors import AccountError
 from .passwords import check_password, hash_of, new_password
@@ -100,7 +100,7 @@ def set_password(store: Store, name: str, password: str, *, actor: str, keep: st
             )
         sessions.end_others(tx, name, keep)
         # Whoever was locked out by somebody else's tries gets in with the new one.
-        tries.forget(tx, store, "sign-in", name)
+        sign_in_throttle.forget(tx, store, "sign-in", name)
         note(tx, actor, "password changed", name)
 
 

@@ -36,10 +36,10 @@ def account_for(store: Store, issuer: str, claims: Mapping[str, Any]) -> Row[Any
     subject = str(claims["sub"])
     role = _role(store.config, claims)
     try:
-        row = _found_or_made(store, issuer, subject, claims, role)
+        row = _find_or_create(store, issuer, subject, claims, role)
     except IntegrityError:
         # Somebody signed in twice at the same moment: the other one has made the account.
-        row = _found_or_made(store, issuer, subject, claims, role)
+        row = _find_or_create(store, issuer, subject, claims, role)
     if role == "":
         with store.write() as tx:
             sessions.end_others(tx, row.name, None)
@@ -51,7 +51,7 @@ def account_for(store: Store, issuer: str, claims: Mapping[str, Any]) -> Row[Any
     return row
 
 
-def _found_or_made(
+def _find_or_create(
     store: Store, issuer: str, subject: str, claims: Mapping[str, Any], role: str | None
 ) -> Row[Any]:
     with store.write() as tx:
@@ -136,7 +136,7 @@ def _readable(text: str) -> str:
 
 
 def _no_role() -> AccountError:
-    return AccountError("your institution gives you no role on this server", "ask whoever runs it for one")
+    return AccountError("your institution gives you no role on this server", "ask its operator for one")
 
 
 def connect(store: Store, name: str, issuer: str, subject: str) -> None:

@@ -110,7 +110,7 @@ def disconnect_institution() -> Page:
         return render_template("accounts/present.html", form=form, what="disconnect", **_named()), status
     try:
         identities.disconnect(get_store(), current_user.name, actor=current_user.name)
-        flash(_("From now on only your password signs you in."), "done")
+        flash(_("You now sign in with your password only."), "done")
     except AccountError as error:
         flash(in_words(error), "problem")
     return redirect(url_for("accounts.account"))
@@ -122,7 +122,7 @@ def _taken(journey: _Journey) -> Response:
     if "error" in request.args or "code" not in request.args:
         raise AccountError("the institution did not sign you in", "try again, or use a password")
     if _throttle.wait(""):
-        raise AccountError("too many people sign in right now", "try again in a minute")
+        raise AccountError("too many people are signing in right now", "try again in a minute")
     claims = provider.claims(request.args["code"], journey.attempt)
     if journey.name:
         if sessions.begun_at(store, journey.session, journey.name) is None:

@@ -100,7 +100,7 @@ class Provider:
             # Its text may hold what the provider sent.
             _log.error("a sign-in at the institution failed: %s", type(error).__name__)
             raise AccountError(
-                "the institution's answer cannot be used", "try again, or tell whoever runs this server"
+                "the institution's answer cannot be used", "try again, or tell the operator of this server"
             ) from None
         return claims
 

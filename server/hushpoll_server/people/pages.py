@@ -20,16 +20,16 @@ from . import (
     accounts,
     audit_log,
     devices,
-    forgotten,
     identities,
     institution,
     passkey_pages,
     passkeys,
+    password_reset,
+    password_reset_pages,
     passwords,
-    resetting,
     second_factor,
     sessions,
-    tries,
+    sign_in_throttle,
 )
 from . import sign_in as signing_in
 from .access import (
@@ -44,7 +44,7 @@ from .blueprint import bp
 from .errors import AccountError
 from .sign_in import HalfWay, SignedIn
 
-__all__ = ["account_pages", "bp", "forgotten", "institution", "passkey_pages"]
+__all__ = ["account_pages", "bp", "institution", "passkey_pages", "password_reset_pages"]
 
 ROLE_HELP = {
     "designer": later("designer: makes, publishes and closes surveys"),
@@ -118,7 +118,7 @@ def sign_in() -> str | Response | tuple[str, int]:
         form.name.errors = [sentence(error)]
         return _sign_in_page(form), 429
     if begun is None:
-        form.password.errors = [_("This name and password do not belong together. Try again.")]
+        form.password.errors = [_("Wrong name or password. Try again.")]
         return _sign_in_page(form), 422
     if isinstance(begun, HalfWay):
         session["half_way"] = [*begun, form.next.data]
@@ -163,7 +163,7 @@ def sign_in_code() -> str | Response | tuple[str, int]:
 def _refused(form: CodeForm) -> str:
     if form.credential.data:
         return _("This passkey is not one of the account's. Try again, or use another.")
-    return _("This code is not right, or was used before. Wait for the next one.")
+    return _("This code is wrong or was used before. Wait for the next one.")
 
 
 def _code_page(form: CodeForm, name: str) -> str:
@@ -228,10 +228,10 @@ def _add(name: str, form: AddAccountForm) -> str:
     """Make the account, and give its password."""
     email = (form.email.data or "").strip()
     if email:
-        resetting.check_email(email)
+        password_reset.check_email(email)
     password = accounts.add_user(get_store(), name, form.role.data, actor=current_user.name)
     if email:
-        resetting.set_email(get_store(), name, email, actor=current_user.name)
+        password_reset.set_email(get_store(), name, email, actor=current_user.name)
     return password
 
 
@@ -287,7 +287,7 @@ def audit_log_page() -> str:
     if before is not None:
         before = min(max(before, 0), 2**31 - 1)  # no entry has a number beyond, and no database takes any
     entries = audit_log.audit_entries(get_store(), 100, before)
-    unknown = tries.unknown_names(get_store())
+    unknown = sign_in_throttle.unknown_names(get_store())
     return render_template(
         "accounts/audit_log.html",
         entries=entries,

@@ -25,7 +25,7 @@ class PasskeyForm(PresentForm):
     label = StringField(
         later("Name"),
         [InputRequired(later("Write a name.")), Length(max=passkeys.LONGEST_LABEL)],
-        description=later("To know it again: the phone, the computer or the key it is on."),
+        description=later("A name by which you recognize it: the phone, the computer or the key it is on."),
     )
     credential = HiddenField()
 
@@ -76,7 +76,7 @@ def remove_passkey() -> Page:
         return render_template("accounts/present.html", **values), status
     try:
         label = passkeys.remove(get_store(), current_user.name, passkey_id)
-        flash(_("The passkey “%(label)s” signs nobody in any more.", label=label), "done")
+        flash(_("The passkey “%(label)s” is removed.", label=label), "done")
     except AccountError as error:
         flash(in_words(error), "problem")
     return redirect(url_for("accounts.account") + "#second-factor")

@@ -70,7 +70,7 @@ def turn(folder: Path) -> Iterator[None]:
     Each process has its line, and the processes of a machine take turns by a file in the data folder.
     """
     if not _line.acquire(blocking=False):
-        raise unavailable("too many people sign in right now; try again in a few seconds")
+        raise unavailable("too many people are signing in right now; try again in a few seconds")
     try:
         with _next, _only_process(folder / "passwords.turn"):
             yield

@@ -13,7 +13,7 @@ from sqlalchemy import Row, update
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import users
 
-from . import audit_log, devices, passkeys, passwords, second_factor, sessions, tries
+from . import audit_log, devices, passkeys, passwords, second_factor, sessions, sign_in_throttle
 from .accounts import User, user_row
 from .audit_log import Detail, now
 from .errors import AccountError
@@ -85,7 +85,7 @@ def _finish(
         audit_log.record(store, row.name, "sign-in failed", row.name, Detail("wrong code"))
         return None
     with store.write() as tx:
-        tries.forget(tx, store, purpose, row.name)
+        sign_in_throttle.forget(tx, store, purpose, row.name)
     return _begin(store, row, how)
 
 
@@ -124,14 +124,14 @@ def _right_password(store: Store, name: str, password: str, device: str | None) 
         passwords.even_out(begun)
         return None
     with store.write() as tx:
-        tries.forget(tx, store, purpose, name)
+        sign_in_throttle.forget(tx, store, purpose, name)
     return _rehashed(store, row, password)
 
 
 def _note_failure(store: Store, name: str, row: Row[Any] | None, fits: bool) -> None:
     if row is None:
         # The name is not written down, for it may be a password.
-        tries.tally_unknown(store)
+        sign_in_throttle.tally_unknown(store)
     else:
         audit_log.record(
             store, name, "sign-in failed", name, Detail("locked account" if fits else "wrong password")
@@ -139,7 +139,7 @@ def _note_failure(store: Store, name: str, row: Row[Any] | None, fits: bool) -> 
 
 
 def _count(store: Store, purpose: str, name: str, row: Row[Any] | None) -> None:
-    pause = tries.count(store, purpose, name)
+    pause = sign_in_throttle.count(store, purpose, name)
     if pause and row is not None:
         audit_log.record(store, name, "sign-in slowed down", name, Detail("pause", seconds=pause))
 
@@ -167,13 +167,13 @@ def password_fits(store: Store, name: str, password: str) -> bool:
     Counted separately from sign-ins, so that the holder of a stolen session cannot lock the owner out.
     """
     with passwords.turn(store.config.data):
-        tries.count(store, "present-password", name)
+        sign_in_throttle.count(store, "present-password", name)
         with store.read() as tx:
             row = user_row(tx, name)
         if row is None or not passwords.verify(row.password_hash, password):
             return False
     with store.write() as tx:
-        tries.forget(tx, store, "present-password", name)
+        sign_in_throttle.forget(tx, store, "present-password", name)
     return True
 
 

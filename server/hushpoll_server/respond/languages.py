@@ -75,7 +75,7 @@ _STRINGS = {
     # Before
     "lead": _(
         "Your answers are mixed with chance on this device before they are sent."
-        " From what is sent, nobody can tell for certain what you chose."
+        " From what is sent, no one can tell for certain what you chose."
     ),
     "lead_fair": _(
         "Your answers are mixed with chance on this device before they are sent."
@@ -86,8 +86,8 @@ _STRINGS = {
         "What is sent can be up to {n} times likelier from your answer than from another one. This protects little."
     ),
     "weak_total": _(
-        "Each answer is mixed with chance, but together they can change anybody’s odds about you up to {n}-fold."
-        " This protects little."
+        "Each answer is mixed with chance, but together they can change anyone’s odds about you by a factor of up to"
+        " {n}. This protects little."
     ),
     "lead_open": _(
         "Your answers are mixed on this device before they are sent. For some answers what is sent"
@@ -102,7 +102,8 @@ _STRINGS = {
     "odds_nearly_all": _("Of 100 people who choose {chosen}, more than 99 are recorded as {recorded}."),
     "odds_nearly_none": _("Of 100 people who choose {chosen}, fewer than 1 is recorded as {recorded}."),
     "odds_any": _(
-        "If 100 people choose the same option, it is recorded for about {n} of them. For the rest, one of the {others}"
+        "If 100 people choose the same option, it is recorded for about {n} of them. For the rest, one of"
+        " the {others}"
         " other options is recorded, each equally often."
     ),
     "odds_range": _(
@@ -112,7 +113,7 @@ _STRINGS = {
     "so_not": _("So a recorded {option} does not mean you chose {option}."),
     "so_any": _("So a recorded option does not mean you chose it."),
     "so_fair": _("So what is recorded can hint at your answer, but does not prove it."),
-    "so_weak": _("So what is recorded can change anybody’s odds about your answer up to {n}-fold."),
+    "so_weak": _("So what is recorded can change anyone’s odds about your answer by a factor of up to {n}."),
     "reveals": _("A {option} does reveal your {option}."),
     "reveals_other": _("A recorded {recorded} does reveal that you chose {options}."),
     "how_or": _(
@@ -133,8 +134,8 @@ _STRINGS = {
         "100 people who choose the same option: {n} recorded as that option, {rest} as another one."
     ),
     "ledger": _(
-        "Surveys answered here before this one: {n}. Total epsilon with this one: {epsilon}; odds change at most"
-        " {factor}-fold."
+        "Surveys answered here before this one: {n}. Total epsilon with this one: {epsilon}; odds change by"
+        " a factor of at most {factor}."
     ),
     "unbounded": _("unbounded"),
     "line_kept": _("About {n} in 100 answers are sent unchanged"),
@@ -152,18 +153,17 @@ _STRINGS = {
     ),
     # During
     "question_of": _("Question {n} of {total}"),
-    "second": _("Second question, for this device only"),
+    "second": _("A second question. Your answer to it never leaves this device."),
     "send": _("Send"),
     "send_note": _(
-        "None of your answers has left this device so far. When you press Send, your answers are mixed"
-        " once and"
-        " only the result is sent."
+        "Your answers have not left this device yet. When you press Send, they are mixed once, and only the"
+        " result is sent."
     ),
     "open_one": _("One answer is still missing:"),
     "open_many": _("{n} answers are still missing:"),
     "open_here": _("Please choose an answer."),
     "no_memory": _(
-        "This browser does not let the page keep anything. Stay on this page until it says that your"
+        "This browser does not let the page store anything. Stay on this page until it says that your"
         " answers are sent."
     ),
     # After
@@ -205,9 +205,8 @@ _STRINGS = {
         "The server already holds another report with the same number. Nothing was changed there."
     ),
     "was_refused": _(
-        "The server refused the report as invalid. This is a fault of the survey, not yours: please"
-        " tell whoever sent you"
-        " the link. The result is kept on this device."
+        "The server refused the report as invalid. This is an error in the survey, not yours: please tell"
+        " the person who sent you the link. The result is kept on this device."
     ),
     # Nothing to answer
     "fail_heading": _("This survey cannot be answered here"),
@@ -215,18 +214,17 @@ _STRINGS = {
     "fail_load": _("This could not be loaded. Check the connection, then try again."),
     "fail_gone": _("There is no survey at this address. Check the link."),
     "fail_changed": _(
-        "What this server sent does not match the fingerprint in the link. Someone may have changed"
-        " the survey:"
-        " tell whoever sent you the link."
+        "What this server sent does not match the fingerprint in the link. Someone may have changed the"
+        " survey: tell the person who sent you the link."
     ),
     "fail_cut": _("This link is incomplete. Copy the whole link, or ask for it again."),
     "fail_redirect": _(
-        "You were led here by a redirect, which could have put another survey in place of yours. Open the whole link"
+        "A redirect brought you here and could have replaced your survey with another one. Open the whole link"
         " from your invitation directly."
     ),
     "fail_refused": _("This page refuses the survey: {reason}"),
-    "fail_chance": _("This browser has no safe source of chance. Please use another browser."),
-    "fail_page": _("This is a fault of this page, not yours: please tell whoever sent you the link."),
+    "fail_chance": _("This browser has no secure random numbers. Please use another browser."),
+    "fail_page": _("This is an error in this page, not yours: please tell the person who sent you the link."),
     "closed": _("This survey is closed"),
     "results": _("See the results"),
 }
@@ -243,22 +241,22 @@ _RARE = {
     "how_pair": _(
         "Two questions, one result: chance on this device decides which of your two answers is sent,"
         " the first one in"
-        " about {n} of 100 cases. Nobody learns which one it was."
+        " about {n} of 100 cases. No one learns which one it was."
     ),
     "preview": _("This is a preview. Nothing can be sent from here."),
     "counted_with": _("Your answers will be counted with: {group}"),
     "deletion": _("All reports are deleted on {date}."),
-    "fail_group": _("This link names no group. Ask whoever sent it for the link of your group."),
-    "kiosk_text": _("This device has kept nothing of your answers. You can hand it on."),
+    "fail_group": _("This link names no group. Ask the person who sent it for the link of your group."),
+    "kiosk_text": _("This device has stored nothing of your answers. You can pass it on."),
     "next": _("Next person"),
 }
 
 # For surveys with more than short lists that everybody is asked.
 _KINDS = {
-    "no_code": _("This link carries no invitation. To answer, open the link from your own invitation."),
+    "no_code": _("This link contains no invitation. To answer, open the link from your own invitation."),
     "code_spent": _(
         "This invitation is unknown here, or it has been used. If you used it yourself, your answers have arrived."
-        " Otherwise ask whoever sent it."
+        " Otherwise ask the person who sent it."
     ),
     "skip": _(
         "“{skipped}” counts as one more option: people who are not asked this question send it, mixed with chance in"
@@ -312,7 +310,7 @@ _PRESENTATION = {
     "next_step": _("Next"),
     "review": _("Review before sending"),
     "change": _("Change"),
-    "help_heading": _("If you want to talk to somebody"),
+    "help_heading": _("If you want to talk to someone"),
     "exit": _("Leave this page"),
     "exit_key": _("Leave this page (Esc)"),
     "neutral": _("Page"),
@@ -327,7 +325,7 @@ _WHY = {
     "who_thief": _("Someone who breaks into the server"),
     "who_court": _("A court or an authority"),
     "who_decoy": _("Someone who knows your answer to a second question"),
-    "who_code": _("Someone who changes the code of this page; whoever runs the server could"),
+    "who_code": _("Someone who changes the code of this page; the operator of the server could"),
     "who_device": _("Someone who controls this device"),
     "only_mixed": _("Only the mixed answer"),
     "only_mixed_open": _("Only the mixed answer; see the exceptions above"),
@@ -341,11 +339,13 @@ _WHY = {
         "Not stored: what you chose, your name, the time, your network address, your browser. No cookies."
     ),
     "not_stored_weak": _(
-        "Not stored: your name, the time, your network address, your browser. No cookies. What is stored can show what"
+        "Not stored: your name, the time, your network address, your browser. No cookies. What is stored"
+        " can show what"
         " you chose."
     ),
     "stored_invitation": _(
-        "Your invitation code waits with your answers until they are shuffled with those of others. Then it is deleted"
+        "Your invitation code waits with your answers until they are shuffled with those of others. Then it"
+        " is deleted"
         " from them and counts as used."
     ),
     "know_heading": _("How we know"),
@@ -362,12 +362,9 @@ _WHY = {
     "question_word": _("Question"),
     "method": _("Method"),
     "epsilon": _("Epsilon"),
-    "conditional": _(
-        "unbounded; {epsilon} on condition that nobody knows your answer to the second question"
-    ),
+    "conditional": _("unbounded; {epsilon} if no one knows your answer to the second question"),
     "conditional_too": _(
-        "{epsilon} in any case; {conditional} on condition that nobody knows your answer to the second"
-        " question"
+        "{epsilon} in any case; {conditional} if no one knows your answer to the second question"
     ),
     "know_hash": _("Fingerprint of the survey (SHA-256), computed on this device from what it received:"),
     "know_link": _(
@@ -375,7 +372,7 @@ _WHY = {
         " characters with your invitation."
     ),
     "know_no_link": _(
-        "The fingerprint of this survey begins with {start}. Your link carries none; compare these 8 characters with"
+        "The fingerprint of this survey begins with {start}. Your link contains none; compare these 8 characters with"
         " your invitation."
     ),
     "know_scripts": _(
@@ -396,11 +393,11 @@ GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "presentation": _PRE
 # What a poster says, by how much what is sent may show.
 _POSTER = {
     "open": _(
-        "Your answers are mixed on your own device before they are sent. Which ones can still be told from what is sent"
-        " is explained before the first question."
+        "Your answers are mixed on your own device before they are sent. Some can still be recognized from"
+        " what is sent; the page says which before the first question."
     ),
     "strong": _(
-        "Your answers are mixed with chance on your own device before they are sent. From what is sent, nobody"
+        "Your answers are mixed with chance on your own device before they are sent. From what is sent, no one"
         " can tell for certain what you choose."
     ),
     "fair": _(
@@ -408,7 +405,8 @@ _POSTER = {
         " you choose."
     ),
     "weak": _(
-        "Your answers are mixed with chance on your own device before they are sent, but only a little: what we receive"
+        "Your answers are mixed with chance on your own device before they are sent, but only a little:"
+        " what we receive"
         " can give away what you choose."
     ),
 }

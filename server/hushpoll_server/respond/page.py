@@ -86,7 +86,7 @@ def page(survey_hash: str) -> BaseResponse:
     A redirect could name another survey's fingerprint, and the page would say that it fits.
     """
     if not is_hash(survey_hash):
-        survey_hash = g.survey_hash = _whole_hash(survey_hash)
+        survey_hash = g.survey_hash = _hash_of_prefix(survey_hash)
     survey = get_store().get_survey(survey_hash)
     state = get_store().state(survey_hash)
     if survey is None or state is None:
@@ -207,7 +207,7 @@ def _more_words(survey: Survey, rare: bool) -> Iterator[str]:
         yield "presentation"
 
 
-def _whole_hash(prefix: str) -> str:
+def _hash_of_prefix(prefix: str) -> str:
     """Find the hash whose first digits these are, if it is one only."""
     if not _SHORTEST_PREFIX <= len(prefix) < 64 or set(prefix) - set("0123456789abcdef"):
         raise Problem(404, "this is not an address of a survey; check the link")

@@ -54,7 +54,7 @@ _TWO_QUESTIONS = {
 
 _LEADS = {
     "strong": lazy_gettext(
-        "Here you mix the answers yourself, with coins or dice. From what you hand in, nobody can tell for"
+        "Here you mix the answers yourself, with coins or dice. From what you hand in, no one can tell for"
         " certain what is true for you."
     ),
     "fair": lazy_gettext(
@@ -78,7 +78,8 @@ def is_possible(survey: Survey) -> bool:
 
 
 def by_hand(question: Question) -> Instruction | None:
-    """Find coins or dice that make a question's odds; None where there are none, or where a number is rounded first."""
+    """Find coins or dice that make a question's odds; None where there are none, or where a number is"
+    " rounded first."""
     if question.answers.spacing:
         return None
     return question.mechanism.by_hand()
@@ -159,13 +160,16 @@ def warnings(question: Question, texts: Texts) -> list[str]:
         )
     bare = [labels[fact.report] for fact in mechanism.facts if fact.decoy is None and len(fact.leaves) == 1]
     if bare:
-        sentence = _("Nobody is told to choose this answer, so choosing it does reveal that it is true:")
+        sentence = _(
+            "The instructions tell no one to choose this answer, so choosing it does reveal that it is true:"
+        )
         lines.append(f"{sentence} {', '.join(map(isolated, bare))}")
     return lines
 
 
 def any_answer(question: Question) -> str | None:
-    """Return what a report that is not an answer means; None where reports are answers, or words about two answers."""
+    """Return what a report that is not an answer means; None where reports are answers, or words about two"
+    " answers."""
     mechanism, ratio = question.mechanism, question.channel.ratio
     if mechanism.reports_are_answers or mechanism.has_decoy or ratio is None:
         return None
@@ -214,8 +218,7 @@ def send(survey_hash: str) -> BaseResponse:
         return _render(published.survey, None, outcome.value, sent=True)
     problems = {
         Outcome.OTHER_CONTENT: _(
-            "This page was sent before with other answers. Nothing was changed. Load the page anew for"
-            " another person."
+            "This page was sent before with other answers. Nothing was changed. Reload the page for another person."
         ),
         Outcome.CLOSED: _("This survey is closed. Your answers were not stored."),
         Outcome.NOT_INVITED: _(
@@ -267,8 +270,8 @@ def rule(survey: Survey, question: Question, texts: Texts) -> str | None:
     )
     words = dict(zip(decider.options, _options(decider, texts), strict=True))
     sentence = _(
-        "This question is for those whose true answer to question {n} is: {answers}. For everybody else the true"
-        " answer here is “{skipped}”."
+        "This question is for those whose true answer to question {n} is: {answers}. For everyone else the"
+        " true answer here is “{skipped}”."
     )
     answers = ", ".join(isolated(words[answer]) for answer in question.after.answers)
     text = sentence.replace("{n}", str(number)).replace("{answers}", answers)

@@ -45,12 +45,12 @@ class CountsCache:
         Two questions that were not asked for before are counted by a scan. With `keep`, maintenance stores their counts
         soon afterwards, and sealing adds to them from then on.
         """
-        stored = _kept(store, survey, by)
+        stored = _stored_tally(store, survey, by)
         if stored is not None:
             return stored
         # One scan at a time: ten readers who arrive together wait for the first one's counts.
         with self._lock:
-            return _kept(store, survey, by) or self._scan(store, survey, by, keep)
+            return _stored_tally(store, survey, by) or self._scan(store, survey, by, keep)
 
     def _scan(self, store: Store, survey: Survey, by: str | None, keep: bool) -> Tally:
         from hushpoll_analysis.sample.files import tally
@@ -91,7 +91,7 @@ def _state(store: Store, survey: Survey) -> SurveyState:
     return state
 
 
-def _kept(store: Store, survey: Survey, by: str | None) -> Tally | None:
+def _stored_tally(store: Store, survey: Survey, by: str | None) -> Tally | None:
     """Make a tally of what is kept; None where these two questions are not, or where counts are missing."""
     from hushpoll_analysis.sample.stored_tally import tally_from_counts
 

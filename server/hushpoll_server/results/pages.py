@@ -34,24 +34,24 @@ from hushpoll_server.respond.languages import language
 
 from . import public, waves  # noqa: F401  (their pages belong to the same blueprint)
 from .minimum import refuse_small_export
-from .paging import shown_page
+from .paging import questions_on_page
 from .planned_margins import planned_margins
 from .shared import (
     FILE_NAME,
     Page,
+    access_refusal,
     as_download,
     body_of,
     bp,
     file_data,
     frame_of,
-    level_asked,
     picture_of,
     private,
-    question_asked,
+    requested_level,
+    requested_question,
     results_of,
     state_of,
     survey_of,
-    turned_away,
 )
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 def show(survey_hash: str) -> Page:
     """Show the report, for accounts that may read it; others are led to the public page or to sign in."""
     state = state_of(survey_hash)
-    away = turned_away(state)
+    away = access_refusal(state)
     if away is not None:
         return away
-    survey, level, by = survey_of(survey_hash), level_asked(), question_asked(survey_hash, "by")
-    page_questions = shown_page(survey)
+    survey, level, by = survey_of(survey_hash), requested_level(), requested_question(survey_hash, "by")
+    page_questions = questions_on_page(survey)
     planned = planned_margins(get_store(), survey)
     results = results_of(survey, by, level, questions=page_questions.ids, needed=planned)
     page = render_template(
@@ -87,11 +87,11 @@ def show(survey_hash: str) -> Page:
 def table(survey_hash: str) -> Page:
     """Two questions together: shares within groups, differences, cross-table, test."""
     state = state_of(survey_hash)
-    away = turned_away(state)
+    away = access_refusal(state)
     if away is not None:
         return away
-    survey, level = survey_of(survey_hash), level_asked()
-    outcome, by = question_asked(survey_hash, "outcome"), question_asked(survey_hash, "by")
+    survey, level = survey_of(survey_hash), requested_level()
+    outcome, by = requested_question(survey_hash, "outcome"), requested_question(survey_hash, "by")
     problem, results, body = "", None, ""
     if len(survey.questions) < 2 and not survey.groups:
         problem = _("This survey has one question only; a cross-table needs two.")
@@ -138,12 +138,12 @@ def _labels(survey: Survey, by: str | None, results: SurveyResults | None) -> Se
 def download(survey_hash: str, ending: str) -> Page:
     """Send the report as a file."""
     state = state_of(survey_hash)
-    away = turned_away(state)
+    away = access_refusal(state)
     if away is not None:
         return away
     survey = survey_of(survey_hash)
     planned = planned_margins(get_store(), survey)
-    results = results_of(survey, question_asked(survey_hash, "by"), level_asked(), needed=planned)
+    results = results_of(survey, requested_question(survey_hash, "by"), requested_level(), needed=planned)
     chosen = format_by_ending(ending)
     file = Response(file_data(results, chosen), content_type=chosen.media_type)
     return as_download(file, survey_hash, chosen)
@@ -152,17 +152,17 @@ def download(survey_hash: str, ending: str) -> Page:
 @bp.get("/surveys/<survey_hash>/report/<question>.svg")
 def picture(survey_hash: str, question: str) -> Page:
     """Send the picture of one question as a file."""
-    away = turned_away(state_of(survey_hash))
+    away = access_refusal(state_of(survey_hash))
     if away is not None:
         return away
-    return picture_of(survey_hash, question, level_asked())
+    return picture_of(survey_hash, question, requested_level())
 
 
 @bp.get("/surveys/<survey_hash>/export.zip")
 def export(survey_hash: str) -> Page:
     """Send the sealed reports, shuffled, with codebook, label scripts and a script that repeats the table."""
     state = state_of(survey_hash)
-    away = turned_away(state, public_counts=False)
+    away = access_refusal(state, public_counts=False)
     if away is not None:
         return away
     from hushpoll_analysis.results.export import zip_export
@@ -173,7 +173,7 @@ def export(survey_hash: str) -> Page:
     folder = tempfile.TemporaryDirectory(prefix="hushpoll-export-")
     target = Path(folder.name) / "export.zip"
     zip_export(
-        survey, records, target, level_asked(), state.display_threshold, state.min_distinguishable_batch
+        survey, records, target, requested_level(), state.display_threshold, state.min_distinguishable_batch
     )
     audit("exported", survey_hash, Detail("reports", count=store.sealed_count(survey_hash)))
     response = send_file(

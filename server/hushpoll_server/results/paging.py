@@ -9,14 +9,14 @@ from hushpoll_client import Survey
 
 from hushpoll_server.problems import Problem
 
-__all__ = ["MOST_ROWS", "Shown", "shown_page"]
+__all__ = ["MOST_ROWS", "PageOfQuestions", "questions_on_page"]
 
 MOST_ROWS = 1_000
 """Rows of tables on one page; a row weighs about a kilobyte. A question is never cut."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageOfQuestions:
     """The questions of one page of a report."""
 
     page: int
@@ -45,13 +45,13 @@ class Shown:
         return sum(map(len, self.pages))
 
 
-def shown_page(survey: Survey) -> Shown:
+def questions_on_page(survey: Survey) -> PageOfQuestions:
     """Find the page that the request asks for by `page`, the first one by default."""
     pages = _pages(survey)
     text = request.values.get("page") or "1"
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= len(pages):
         raise Problem(422, f"page: {text[:20]!r} is not one of 1 to {len(pages)}; choose one of these")
-    return Shown(int(text), pages)
+    return PageOfQuestions(int(text), pages)
 
 
 def _pages(survey: Survey) -> tuple[tuple[str, ...], ...]:

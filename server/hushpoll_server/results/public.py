@@ -23,7 +23,7 @@ from hushpoll_server.problems import Problem
 from hushpoll_server.respond.languages import LANGUAGES, language
 from hushpoll_server.store.surveys import SurveyState
 
-from .paging import shown_page
+from .paging import questions_on_page
 from .public_files import PublicFiles, file_answer
 from .shared import (
     FILE_NAME,
@@ -33,9 +33,9 @@ from .shared import (
     body_of,
     bp,
     file_data,
-    level_asked,
     picture_of,
-    question_asked,
+    requested_level,
+    requested_question,
     results_of,
     state_of,
     survey_of,
@@ -51,7 +51,7 @@ def public(survey_hash: str) -> Page:
     """Show the results to the public, where the owner has published them."""
     state = _public_state(survey_hash)
     survey = survey_of(survey_hash)
-    page_questions = shown_page(survey)
+    page_questions = questions_on_page(survey)
     results = results_of(survey, None, PUBLIC_LEVEL, questions=page_questions.ids)
     page = render_template(
         "results/public.html",
@@ -72,7 +72,7 @@ def embedded(survey_hash: str) -> Page:
     state = _public_state(survey_hash)
     if not keeping_of(get_store(), survey_hash).embeddable:
         abort(404, "the owner of this survey does not let other sites show its results")
-    page_questions = shown_page(survey_of(survey_hash))
+    page_questions = questions_on_page(survey_of(survey_hash))
     results = results_of(survey_of(survey_hash), None, PUBLIC_LEVEL, questions=page_questions.ids)
     g.csp = {"frame-ancestors": "*", "script-src": "'none'", "form-action": "'none'", "connect-src": "'none'"}
     body = body_of(results, "results.public_picture", language())
@@ -99,7 +99,7 @@ def public_download(survey_hash: str, ending: str) -> Page:
         return file_data(results_of(survey_of(survey_hash), None, PUBLIC_LEVEL), chosen)
 
     chosen = format_by_ending(ending)
-    return as_download(_made_once(survey_hash, chosen, PUBLIC_LEVEL, None, make), survey_hash, chosen)
+    return as_download(_cached_file(survey_hash, chosen, PUBLIC_LEVEL, None, make), survey_hash, chosen)
 
 
 @bp.get("/api/surveys/<survey_hash>/results")
@@ -112,7 +112,7 @@ def results(survey_hash: str) -> Response:
         raise Problem(
             403, "the results of this survey are not public; sign in with an account that may read them"
         )
-    by, level = question_asked(survey_hash, "by"), level_asked()
+    by, level = requested_question(survey_hash, "by"), requested_level()
 
     def make() -> bytes:
         return results_of(survey_of(survey_hash), by, level).to_json().encode()
@@ -120,7 +120,7 @@ def results(survey_hash: str) -> Response:
     if can_read_survey(signed_in(), survey_hash):
         response = Response(make(), content_type=JSON_OBJECT.media_type)
     else:
-        response = _made_once(survey_hash, JSON_OBJECT, level, by, make)
+        response = _cached_file(survey_hash, JSON_OBJECT, level, by, make)
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -134,7 +134,7 @@ def _public_state(survey_hash: str) -> SurveyState:
     return state
 
 
-def _made_once(
+def _cached_file(
     survey_hash: str, chosen: ResultsFormat, level: float, by: str | None, make: Callable[[], bytes]
 ) -> Response:
     """Send a file of public results to a stranger, for whom nothing is made twice."""

@@ -35,7 +35,7 @@ class PublicFiles:
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """Return a file, compressed: from memory, or made now, where not too many wait for one."""
-        file = self._kept(key)
+        file = self._cached(key)
         if file is not None:
             return file
         if not self._places.acquire(blocking=False):
@@ -46,11 +46,11 @@ class PublicFiles:
             )
         try:
             with self._making:
-                return self._kept(key) or self._make(key, make)
+                return self._cached(key) or self._make(key, make)
         finally:
             self._places.release()
 
-    def _kept(self, key: Hashable) -> bytes | None:
+    def _cached(self, key: Hashable) -> bytes | None:
         with self._lock:
             file: bytes | None = self._files.get(key)
             return file

@@ -67,7 +67,7 @@ def state_of(survey_hash: str) -> SurveyState:
     return state
 
 
-def turned_away(state: SurveyState, public_counts: bool = True) -> BaseResponse | None:
+def access_refusal(state: SurveyState, public_counts: bool = True) -> BaseResponse | None:
     """Return a redirect for a person who may not read the report; None for one who may."""
     user = signed_in()
     if can_read_survey(user, state.hash):
@@ -88,7 +88,7 @@ def survey_of(survey_hash: str) -> Survey:
     return survey
 
 
-def level_asked() -> float:
+def requested_level() -> float:
     """Return the level that is asked for, of those that are offered."""
     text = request.args.get("level") or "95"
     if text not in LEVELS:
@@ -96,7 +96,7 @@ def level_asked() -> float:
     return LEVELS[text]
 
 
-def question_asked(survey_hash: str, name: str) -> str | None:
+def requested_question(survey_hash: str, name: str) -> str | None:
     """Return the question that is asked for by this name, None where none is."""
     text, survey = request.args.get(name) or None, survey_of(survey_hash)
     choices = [question.id for question in survey.questions]

@@ -28,15 +28,15 @@ from hushpoll_server.store.surveys import SurveyState
 from .counts_cache import CountsCache
 from .shared import (
     Page,
+    access_refusal,
     as_svg,
     bp,
     frame_of,
-    level_asked,
     private,
+    requested_level,
     results_of,
     state_of,
     survey_of,
-    turned_away,
     words_for,
 )
 
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 def trend(survey_hash: str) -> Page:
     """All waves of a series that this account may read: estimates, and changes with their intervals."""
     state = state_of(survey_hash)
-    away = turned_away(state)
+    away = access_refusal(state)
     if away is not None:
         return away
-    level, listed = level_asked(), get_store().waves(survey_hash)
+    level, listed = requested_level(), get_store().waves(survey_hash)
     readable, surveys = _waves(survey_hash)
     group, names = _group_of(surveys.values())
-    results = _made(surveys, group, level)
+    results = _results_of_waves(surveys, group, level)
     page = render_template(
         "results/trend.html",
         **frame_of(state, survey_of(survey_hash)),
@@ -81,14 +81,14 @@ def trend(survey_hash: str) -> Page:
 @bp.get("/surveys/<survey_hash>/report/trend/<question>.svg")
 def trend_picture(survey_hash: str, question: str) -> Page:
     """Send the picture of one question over the waves as a file."""
-    away = turned_away(state_of(survey_hash))
+    away = access_refusal(state_of(survey_hash))
     if away is not None:
         return away
     from hushpoll_analysis.results.picture import waves_as_svg
 
-    level, (_readable, surveys) = level_asked(), _waves(survey_hash)
+    level, (_readable, surveys) = requested_level(), _waves(survey_hash)
     group, _names = _group_of(surveys.values())
-    results = _made(surveys, group, level)
+    results = _results_of_waves(surveys, group, level)
     followed = next((entry for entry in _followed(results) if entry.id == question and entry.rows), None)
     survey = survey_of(survey_hash)
     if all(entry.id != question for entry in survey.questions):
@@ -121,7 +121,9 @@ def _group_of(surveys: Iterable[Survey]) -> tuple[str | None, list[str]]:
     return group, names
 
 
-def _made(surveys: Mapping[int, Survey], group: str | None, level: float) -> dict[int, SurveyResults]:
+def _results_of_waves(
+    surveys: Mapping[int, Survey], group: str | None, level: float
+) -> dict[int, SurveyResults]:
     waves = ((number, _wave(wave, group, level)) for number, wave in surveys.items())
     return {number: wave for number, wave in waves if wave is not None}
 

@@ -1,4 +1,4 @@
-"""A client's connection: what has come of its next request, what is left of its answer, how long anybody waits."""
+"""A client's connection: the received part of its next request, the unsent part of its answer, and deadlines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAY_WAIT = BoundedSemaphore(max(1, Config.from_environment().threads // 4))
 
 
 class ClientSocket(socket.socket):
-    """A socket that never blocks; who has to wait for it says until when.
+    """A socket that never blocks; a caller that must wait gives a deadline.
 
     gunicorn switches between waiting and not waiting several times for each request. Here these are no system calls,
     and no thread hands the interpreter over for them.
@@ -57,11 +57,11 @@ class ClientSocket(socket.socket):
         """Send what the system takes at once and keep the rest for the poller; wait only where that is too much."""
         self._kept.append(memoryview(data))
         self.kept += len(data)
-        self.send_kept()
+        self.send_unsent()
         if self.kept > MOST_KEPT:
             self._wait_for_reader()
 
-    def send_kept(self) -> None:
+    def send_unsent(self) -> None:
         """Send as much of what was kept as the system takes."""
         while self._kept:
             try:
@@ -82,7 +82,7 @@ class ClientSocket(socket.socket):
         if _MAY_WAIT.acquire(blocking=False):
             try:
                 while self.kept > MOST_KEPT // 2 and self.wait(select.POLLOUT, deadline):
-                    self.send_kept()
+                    self.send_unsent()
             finally:
                 _MAY_WAIT.release()
         if self.kept > MOST_KEPT:

@@ -1,4 +1,4 @@
-"""What is answered to a request that the application never sees: our own words, our own headers, nothing repeated."""
+"""Answers to requests that never reach the application; they repeat nothing of the request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFUSALS: list[tuple[type[Exception], int, str]] = [
 
 
 def refusal_of(error: Exception) -> tuple[int, str]:
-    """Return the status and the words for an error outside the application."""
+    """Return the status and the detail for an error outside the application."""
     return next(
         ((status, detail) for kind, status, detail in _REFUSALS if isinstance(error, kind)),
         _FAILED,
@@ -30,7 +30,7 @@ def refusal_of(error: Exception) -> tuple[int, str]:
 
 
 def refusal(status: int, detail: str) -> bytes:
-    """Write a whole response: a problem document, then the connection ends."""
+    """Return a complete response with a problem document, which closes the connection."""
     body = problems.document(status, detail)
     headers = [
         ("Connection", "close"),

@@ -27,7 +27,7 @@ _DROP_NEW = (
 )
 
 
-def shut_for_new(listener: Any) -> None:
+def ignore_new_connections(listener: Any) -> None:
     """Accept no new connections; those that are open or on their way are not touched. Does nothing except on Linux."""
     if sys.platform != "linux":
         return
@@ -37,17 +37,17 @@ def shut_for_new(listener: Any) -> None:
         listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, pointer)
 
 
-def shut_when_told_to_stop(arbiter: Any) -> None:
+def ignore_new_connections_on_stop(arbiter: Any) -> None:
     """Make gunicorn's main process ignore new connections before it tells its workers to stop.
 
     Not if another process listens on the same socket: the successor after an upgrade, or systemd.
     """
     stop = arbiter.stop
 
-    def shut_and_stop(graceful: bool = True) -> None:
+    def ignore_and_stop(graceful: bool = True) -> None:
         if arbiter.reexec_pid == arbiter.master_pid == 0 and not arbiter.systemd:
             for listener in arbiter.LISTENERS:
-                shut_for_new(listener)
+                ignore_new_connections(listener)
         stop(graceful)
 
-    arbiter.stop = shut_and_stop
+    arbiter.stop = ignore_and_stop

@@ -20,7 +20,7 @@ from hushpoll_server.gunicorn_adapter import omit_default_headers
 from hushpoll_server.respond.releases import keep_release
 
 from . import metrics_process
-from .graceful_shutdown import shut_when_told_to_stop
+from .graceful_shutdown import ignore_new_connections_on_stop
 
 _config = Config.from_environment()
 # Before anything imports prometheus-client, which looks for the folder then.
@@ -70,7 +70,7 @@ limit_request_field_size = 8190
 
 def when_ready(server: Any) -> None:
     """Accept no connection that would not be answered, once the server is asked to stop."""
-    shut_when_told_to_stop(server)
+    ignore_new_connections_on_stop(server)
     _publisher.append(metrics_process.start(_config))
 
 

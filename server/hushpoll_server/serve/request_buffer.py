@@ -1,4 +1,4 @@
-"""Whether a request has arrived: asked for every piece that comes, before a thread is spent on it."""
+"""The buffer that collects a request and tells whether it is complete, before a thread handles it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Arrival(Enum):
 
 
 class Incoming:
-    """A connection's next request, as far as it has come.
+    """The received part of a connection's next request.
 
     A client may send single bytes, so no byte is examined twice: the end of the headers is searched only in new data,
     and the headers are read once.
@@ -39,16 +39,20 @@ class Incoming:
         self._whole = 0.0
 
     def add(self, data: bytes) -> Arrival:
-        """Take the next piece, or nothing; say how much of the request is there."""
+        """Add the next piece, which may be empty, and return how much of the request has arrived."""
         self.received += data
         if not self._whole and not self._read_head():
-            return Arrival.PART if len(self.received) < LARGEST_HEAD else Arrival.REFUSED
+            if len(self.received) < LARGEST_HEAD:
+                return Arrival.PART
+            return Arrival.REFUSED
         if len(self.received) >= self._whole:
             return Arrival.WHOLE
-        return Arrival.PART if self._whole <= LARGEST else Arrival.LONG
+        if self._whole <= LARGEST:
+            return Arrival.PART
+        return Arrival.LONG
 
     def take(self) -> bytes:
-        """Hand over what has come and begin anew."""
+        """Return what has arrived and start again."""
         data = bytes(self.received)
         self.received.clear()
         self._searched, self._whole = 0, 0.0
@@ -63,8 +67,10 @@ class Incoming:
 
 
 def body_length(head: bytes) -> float:
-    """Read from the headers how many bytes follow them; infinite where they do not tell."""
+    """Return how many bytes follow these headers; infinity if they do not say."""
     if _OPEN_ENDED.search(head):
         return math.inf
     length = _LENGTH.search(head)
-    return int(length[1]) if length else 0
+    if length:
+        return int(length[1])
+    return 0

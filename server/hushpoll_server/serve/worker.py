@@ -1,11 +1,11 @@
-"""gunicorn's thread worker, in which a slow client makes no other client wait.
+"""gunicorn's thread worker, changed so that a slow client delays no other client.
 
-A browser opens connections that it may never use, a phone loses its network in the middle of a request, and some do
-such things on purpose. gunicorn gives each of them a thread for seconds; a few dozen stop the server. Here a request is
-collected by the poller and gets a thread when all of it has come. It has one deadline, from its first byte to its last:
-a client that sends a byte now and then does not extend it. Bodies too long to be collected are read by threads of
-which there are only a few, so that they can stop each other and nothing else. What a client has not read of its answer
-the poller sends, as long as the client keeps reading.
+A browser opens connections that it may never use, a phone loses its network in the middle of a request, and some
+clients do such things on purpose. gunicorn gives each of them a thread for seconds; a few dozen stop the server. Here
+the poller collects a request and hands it to a thread when it is complete. A request has one deadline, from its first
+byte to its last: sending a byte now and then does not extend it. A few threads read bodies that are too long to
+collect, so that these delay only each other. The poller sends what a client has not read of its answer, as long as
+the client keeps reading.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TOO_LARGE = (431, f"the request has more than {LARGEST_HEAD:,} bytes of headers
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """Runs the application in threads, each of them for requests that are there."""
+    """Runs the application in threads, for complete requests."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -59,9 +59,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self.last_call = 0.0
 
     def enqueue_req(self, conn: Connection) -> None:
-        """Hand a request to a thread; questions about health have their own, for when all others wait for a database.
+        """Hand a request to a thread; health checks have their own threads, for when all others wait for a database.
 
-        Not those with a long body: two of them would hold both threads until it has come.
+        Not health checks with a long body: two of them would occupy both threads.
         """
         is_probe = not conn.is_long and conn.incoming.received.startswith(_PROBES)
         pool = self.probes if is_probe else self.tpool
@@ -69,7 +69,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
-        """Make the threads: those of the settings, and those that read long bodies."""
+        """Return a pool with the threads of the settings and those that read long bodies."""
         return ThreadPoolExecutor(max_workers=self.cfg.threads + self.long_threads)
 
     # The poller -------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._finish()
 
     def accept(self, listener: socket.socket) -> bool:
-        """Take a new connection, False where none waits; the one that waits longest makes room if there is none."""
+        """Accept a connection and return True if one waits; without room, drop the one that has waited longest."""
         try:
             client, address = listener.accept()
         except OSError as error:
@@ -102,7 +102,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def _collect(self, conn: Connection, left_over: bytes = b"") -> None:
-        """Wait for a connection's next request; what came along with the last one may be all of it."""
+        """Wait for a connection's next request, whose beginning may have come with the last one."""
         stage = conn.incoming.add(left_over)
         if stage is not Arrival.PART:
             self._begin(conn, stage)
@@ -130,7 +130,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.is_polled = False
 
     def _react(self, conn: Connection, client: socket.socket) -> None:
-        """Take what a client sent. While it is being answered that can wait, as can the news that it has gone."""
+        """Read what a client sent, unless its request is being answered: then that can wait."""
         if conn.is_busy:
             self._unpoll(conn)
             return
@@ -141,7 +141,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._read(conn, data)
 
     def _read(self, conn: Connection, data: bytes) -> None:
-        """Add to a request and see whether it is there."""
+        """Add to a request, and hand it to a thread if it is complete."""
         self.silent.pop(conn, None)
         stage = conn.incoming.add(data)
         if stage is Arrival.PART:
@@ -206,14 +206,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _watch_reading(self, conn: Connection) -> None:
         """Send the rest of an answer when there is room for it; the client's requests are not read meanwhile."""
         self._unpoll(conn)
-        self._poll(conn, selectors.EVENT_WRITE, self._send_kept)
+        self._poll(conn, selectors.EVENT_WRITE, self._send_unsent)
         self._give_time(conn)
         while sum(connection.sock.kept for connection in self.reading) > MOST_KEPT_BY_ALL:
             self._drop(next(iter(self.reading)))
 
-    def _send_kept(self, conn: Connection, client: ClientSocket) -> None:
+    def _send_unsent(self, conn: Connection, client: ClientSocket) -> None:
         try:
-            client.send_kept()
+            client.send_unsent()
         except OSError:
             self._drop(conn)
             return
@@ -302,28 +302,28 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._drop(min(longest, key=itemgetter(0))[1])
 
     def _finish(self) -> None:
-        """Answer every request that has begun or waits at the door, then end."""
+        """Answer every request that has begun or waits in a listener's queue, then end."""
         until = time.monotonic() + self.cfg.graceful_timeout
-        door = time.monotonic() + LAST_CALL_SECONDS
+        accept_until = time.monotonic() + LAST_CALL_SECONDS
         self.set_accept_enabled(True)
-        while time.monotonic() < door:
-            self._go_on()
-        self._close_door()
+        while time.monotonic() < accept_until:
+            self._handle_events()
+        self._close_listeners()
         while time.monotonic() < until and (
             self.nr_conns > len(self.silent) or time.monotonic() < self.last_call
         ):
-            self._go_on()
+            self._handle_events()
         self.tpool.shutdown(wait=False)
         self.probes.shutdown(wait=False)
         self.poller.close()
         self.method_queue.close()
 
-    def _go_on(self) -> None:
+    def _handle_events(self) -> None:
         self.notify()
         self.wait_for_and_dispatch_events(timeout=0.1)
         self._end_overdue()
 
-    def _close_door(self) -> None:
+    def _close_listeners(self) -> None:
         self.set_accept_enabled(False)
         for listener in self.sockets:
             listener.setblocking(False)

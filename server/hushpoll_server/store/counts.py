@@ -28,9 +28,9 @@ __all__ = [
     "add_counts",
     "forget_counts",
     "keep_pairs",
-    "kept_pairs",
     "read_counts",
     "sealed_parts",
+    "stored_pairs",
     "write_counts",
 ]
 
@@ -75,7 +75,7 @@ class Recount:
         for grp, mine in self._split(records, self._format.groups):
             self._add(grp, ALONE, 0, mine, None)
         for by, parts in self._by.items():
-            for code, some in self._told(by, records):
+            for code, some in self._answers_of(by, records):
                 self._add(0, by, code, some, parts)
 
     def _split(self, records: bytes, groups: int) -> Iterator[tuple[int, bytes]]:
@@ -94,7 +94,7 @@ class Recount:
         for value, group in groups.items():
             yield value, b"".join(group)
 
-    def _told(self, by: str, records: bytes) -> Iterator[tuple[int, bytes]]:
+    def _answers_of(self, by: str, records: bytes) -> Iterator[tuple[int, bytes]]:
         question = self.survey.question(by)
         block = self.survey.block_of(question)
         if block is None:
@@ -138,7 +138,7 @@ def keep_pairs(survey: Survey, by: str) -> list[tuple[str, str]]:
     return [(by, entry.id) for entry in listed]
 
 
-def kept_pairs(tx: Connection, number: int, survey: Survey) -> list[tuple[str, str]]:
+def stored_pairs(tx: Connection, number: int, survey: Survey) -> list[tuple[str, str]]:
     """Return the pairs whose counts are kept: those with the survey's anchor, and what was asked for."""
     query = select(counts.c.by, counts.c.part).where(counts.c.survey == number, counts.c.by != ALONE)
     stored = [(row.by, row.part) for row in tx.execute(query.distinct())]
@@ -150,7 +150,7 @@ def kept_pairs(tx: Connection, number: int, survey: Survey) -> list[tuple[str, s
 
 def add_counts(tx: Connection, number: int, survey: Survey, records: Iterable[bytes]) -> None:
     """Add reports that are sealed in this transaction to the counts of their survey."""
-    recount = Recount(survey, kept_pairs(tx, number, survey))
+    recount = Recount(survey, stored_pairs(tx, number, survey))
     recount.add(b"".join(records))
     before, _ = read_counts(tx, number)
     for key, cells in recount.cells.items():

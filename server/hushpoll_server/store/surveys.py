@@ -149,7 +149,7 @@ class Store:
     def writer(self) -> ReportWriter:
         """The one thread of this process that stores reports; started when first asked for, after a fork."""
         if self._make_writer is None:
-            raise HushpollError("this process takes no reports", "send them to the server")
+            raise HushpollError("this process accepts no reports", "send them to the server")
         return self._make_writer(self)
 
     def close(self) -> None:
@@ -235,7 +235,7 @@ class Store:
             raise SurveyError(
                 ("series",),
                 msg("a wave asks the same questions again, but {changed}", changed=changed),
-                "change it back, or publish it as a survey of its own, without a series",
+                "change it back, or publish it as a separate survey, without a series",
             )
 
     def waves(self, survey_hash: str) -> list[SurveyState]:

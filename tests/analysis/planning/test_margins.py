@@ -10,11 +10,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.margins import SLIDER_STOPS, curve, plan
 from hushpoll_analysis.planning.recommendation import recommend
+from hushpoll_analysis.planning.variance.spread import spread
 from hushpoll_client import mechanisms
 
 Z = NormalDist().inv_cdf(0.975)

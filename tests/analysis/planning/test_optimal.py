@@ -16,7 +16,6 @@ import clarabel
 import numpy as np
 import pytest
 from hushpoll_analysis import AnalysisError, design
-from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.planning import optimal
 from hushpoll_analysis.planning.margins import SLIDER_STOPS
 from hushpoll_analysis.planning.optimal import (
@@ -31,6 +30,7 @@ from hushpoll_analysis.planning.optimal.problem import Problem
 from hushpoll_analysis.planning.optimal.program import solve
 from hushpoll_analysis.planning.optimal.search import search_best, search_worst_case
 from hushpoll_analysis.planning.precision import best_channel
+from hushpoll_analysis.planning.variance.spread import spread
 from hushpoll_client import Channel, MechanismError, mechanisms
 from hushpoll_client.channel import SCALE
 from hushpoll_client.exact import exp_below, read_decimal

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hushpoll_analysis.channel.posterior import posterior
-from hushpoll_analysis.channel.variance import spread
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.power_analysis import answers_for_power, power, power_of_difference
 from hushpoll_analysis.planning.shuffle import shuffled_epsilon
+from hushpoll_analysis.planning.variance.spread import spread
 from hushpoll_client import mechanisms
 from scipy import stats
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hushpoll_analysis import AnalysisError, design, plan, recommend
-from hushpoll_analysis.channel.variance import TARGETS, MeanSpread, spread
 from hushpoll_analysis.channel.view import channel_view
+from hushpoll_analysis.planning.variance.spread import TARGETS, MeanSpread, spread
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import krr, padded, sampled, subset, warner
 from hushpoll_client.mechanism.padded import unit_variance as padded_variance

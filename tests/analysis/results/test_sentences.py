@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hushpoll_analysis import report
 from hushpoll_analysis.planning.draft_resolution import read_draft
-from hushpoll_analysis.planning.epsilon_search import margin_words
+from hushpoll_analysis.planning.margin_text import margin_words
 from hushpoll_analysis.results.group_findings import group_findings
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.results.texts import texts_of

@@ -96,8 +96,8 @@ def test_a_file_of_answers_is_sent_once_and_the_same_again(
     assert "cheated" not in err
     assert sent["reports"][2] == 1  # the OR of No and Yes
     record = server.store.record_format(survey.hash).pack(tuple(sent["reports"]))
-    kept = server.store.id_digest(survey.hash, bytes.fromhex(sent["id"]))
-    assert stored(server, survey) == {kept: record}
+    digest = server.store.id_digest(survey.hash, bytes.fromhex(sent["id"]))
+    assert stored(server, survey) == {digest: record}
     # Whatever is answered the second time, the first draw is what counts.
     (tmp_path / "answers.json").write_text(json.dumps({**ANSWERS, "tax": "No"}))
     status, out, err = run(url, "--answers", file, "--json")
@@ -106,8 +106,8 @@ def test_a_file_of_answers_is_sent_once_and_the_same_again(
     assert json.loads(out) == {**sent, "status": 200, "new": False}
     assert run(url)[:2] == (0, "The report has arrived, and is not kept here any more; it counts once.\n")
     assert "nothing is drawn anew" in err
-    kept = server.store.id_digest(survey.hash, bytes.fromhex(sent["id"]))
-    assert stored(server, survey) == {kept: record}
+    digest = server.store.id_digest(survey.hash, bytes.fromhex(sent["id"]))
+    assert stored(server, survey) == {digest: record}
     status, out, _ = run(url, "--clear")
     assert (status, out) == (0, "This machine is cleared.\n")
     assert list((tmp_path / "state" / "hushpoll").iterdir()) == []
@@ -127,15 +127,15 @@ def test_a_server_that_is_down_keeps_the_report_for_the_next_time(
     status, _, err = run(url, "--answers", file)
     assert status == 2
     assert "run the same command again" in err.splitlines()[-1]
-    (kept,) = (tmp_path / "state" / "hushpoll").iterdir()
-    waiting = json.loads(kept.read_bytes())
+    (state_file,) = (tmp_path / "state" / "hushpoll").iterdir()
+    waiting = json.loads(state_file.read_bytes())
     assert waiting["state"] == "waiting"
     monkeypatch.undo()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     server.start()
     status, out, _ = run(url, "--json")
     assert (status, json.loads(out)["id"]) == (0, waiting["id"])
-    assert json.loads(kept.read_bytes()) == {"id": waiting["id"], "state": "sent"}
+    assert json.loads(state_file.read_bytes()) == {"id": waiting["id"], "state": "sent"}
     assert len(stored(server, survey)) == 1
 
 
@@ -165,7 +165,7 @@ def test_the_terminal_asks_every_question_and_the_decoy(
     assert list(typed) == []
 
 
-def test_an_invitation_is_taken_from_the_link_and_a_kiosk_keeps_nothing(
+def test_an_invitation_is_read_from_the_link_and_a_kiosk_stores_nothing(
     server: Server, run: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
     survey = make_survey(kiosk=True, invitation=True)
@@ -180,7 +180,7 @@ def test_an_invitation_is_taken_from_the_link_and_a_kiosk_keeps_nothing(
     assert len(stored(server, survey)) == 1
 
 
-def test_an_unknown_invitation_is_told_before_anything_is_asked(
+def test_an_unknown_invitation_is_refused_before_any_question(
     server: Server,
     run: Callable[..., tuple[int, str, str]],
     tmp_path: Path,
@@ -258,13 +258,17 @@ def test_a_bad_link_ends_in_one_line(run: Callable[..., tuple[int, str, str]], a
         ({"name": "crosswise", "decoy": "?", "decoy_share": "0.4"}, []),
     ],
 )
-def test_the_one_sided_truth_is_told(mechanism: dict[str, object], lines: list[str]) -> None:
+def test_one_sided_protection_is_explained(mechanism: dict[str, object], lines: list[str]) -> None:
     draft = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": mechanism}
     question = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [draft]}).questions[0]
-    told = one_sided_truths(question)
-    assert told[: len(lines)] == lines
-    known = ["Someone who knows your answer to the second question can learn more, up to your own answer."]
-    assert told[len(lines) :] == (known if question.decoy and question.mechanism.device.ratio is None else [])
+    sentences = one_sided_truths(question)
+    assert sentences[: len(lines)] == lines
+    decoy_sentence = [
+        "Someone who knows your answer to the second question can learn more, up to your own answer."
+    ]
+    assert sentences[len(lines) :] == (
+        decoy_sentence if question.decoy and question.mechanism.device.ratio is None else []
+    )
 
 
 def around(server: Server, **look: object) -> str:
@@ -307,13 +311,13 @@ def test_the_terminal_asks_in_the_surveys_language(
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     status, out, err = run(url, "--language", "fr")
     assert status == 0, err
-    for told in ("Consent fr", "A fr", "x fr", "One fr", "Two fr", "Text fr", "Decoy fr"):
-        assert told in err, told
+    for text in ("Consent fr", "A fr", "x fr", "One fr", "Two fr", "Text fr", "Decoy fr"):
+        assert text in err, text
     assert err.index("Consent fr") < err.index("A fr")
     assert "Sent." in out
 
 
-def test_without_consent_nothing_is_asked(
+def test_without_consent_no_question_is_asked(
     server: Server, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
@@ -338,20 +342,20 @@ def test_a_survey_with_a_quick_exit_is_not_listed(
     file = tmp_path / "given.json"
     file.write_text(json.dumps(GIVEN))
     assert run(url, "--answers", str(file), "--consent")[0] == 0
-    ledgers = [one for one in (tmp_path / "state" / "hushpoll").iterdir() if "ledger" in one.name]
+    ledgers = [path for path in (tmp_path / "state" / "hushpoll").iterdir() if "ledger" in path.name]
     assert bool(ledgers) != quick
 
 
 @pytest.mark.parametrize("options", [["No", "Yes"], ["a", "b", "c"]])
-def test_the_terminal_calls_a_chance_neither_all_nor_none(options: list[str]) -> None:
+def test_the_terminal_rounds_no_chance_to_all_or_none(options: list[str]) -> None:
     """At epsilon 8 "about 100 are recorded as Yes" and "about 0" stood where the page says more than 99."""
     kind = {"kind": "yes_no"} if len(options) == 2 else {"kind": "choice", "options": options}
     question = {"id": "q", "text": "Q?", **kind, "mechanism": {"name": "krr", "epsilon": "8"}}
     survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [question]})
-    told = odds(survey.questions[0])
-    assert "more than 99 are recorded" in told
-    assert ("fewer than 1 are recorded" in told) == (len(options) == 2)
-    assert "about" not in told
+    sentence = odds(survey.questions[0])
+    assert "more than 99 are recorded" in sentence
+    assert ("fewer than 1 are recorded" in sentence) == (len(options) == 2)
+    assert "about" not in sentence
 
 
 @pytest.mark.parametrize(
@@ -360,18 +364,18 @@ def test_the_terminal_calls_a_chance_neither_all_nor_none(options: list[str]) ->
     ids=lambda vector: vector["name"],
 )
 def test_the_terminal_promises_what_the_odds_allow(vector: dict[str, Any]) -> None:
-    said = lead(Survey.from_published(vector["document"].encode()))
+    sentence = lead(Survey.from_published(vector["document"].encode()))
     tier, one_sided = vector["tier"], vector["one_sided"]
-    assert ("nobody can tell for certain" in said) == (tier == "strong" and not one_sided)
-    assert ("can hint at" in said) == (tier == "fair" and not one_sided)
-    assert ("still shows what you chose" in said) == one_sided
-    assert ("This protects little." in said) == (tier == "weak")
+    assert ("no one can tell for certain" in sentence) == (tier == "strong" and not one_sided)
+    assert ("can hint at" in sentence) == (tier == "fair" and not one_sided)
+    assert ("still shows what you chose" in sentence) == one_sided
+    assert ("This protects little." in sentence) == (tier == "weak")
     if tier != "weak":
         return
     if vector["kept"] is not None:
-        assert f"at least {vector['kept']} of 100" in said
+        assert f"at least {vector['kept']} of 100" in sentence
         return
-    number = re.search(r"up to ([\d.,]+)", said)
+    number = re.search(r"up to ([\d.,]+)", sentence)
     assert number
     factor = Fraction(*map(int, vector["factor"]))
     assert factor <= Fraction(number[1].replace(",", "")) <= factor * Fraction(102, 100)

@@ -91,7 +91,7 @@ class FakeData:
         row = mechanisms.krr(options=self.options, epsilon=self.epsilon).device.row
         fake = Fraction(1, self.options ** (self.questions - 1))
         return {
-            report: sum(Fraction(row(truth)[told], 2**53) for truth, told in zip(answer, report, strict=True))
+            report: sum(Fraction(row(truth)[code], 2**53) for truth, code in zip(answer, report, strict=True))
             * fake
             / self.questions
             for report in itertools.product(range(self.options), repeat=self.questions)
@@ -103,18 +103,20 @@ def test_sampling_with_fake_data_is_caught(questions: int, options: int) -> None
     """Each value by itself keeps epsilon 1; the whole report does not: ln(d (e - 1) + 1), 2.26 for five questions."""
     more = math.log(questions * (math.e - 1) + 1)
     planted = FakeData(questions, options, f"{more:.15f}")
-    one = [
+    first_value = [
         {
-            told: sum(chance for report, chance in planted.chances(truth).items() if report[0] == told)
-            for told in (0, 1)
+            code: sum(chance for report, chance in planted.chances(truth).items() if report[0] == code)
+            for code in (0, 1)
         }
         for truth in ((0,) * questions, (1,) + (0,) * (questions - 1))
     ]
-    assert math.log(one[0][0] / one[1][0]) < 1.0 + 1e-9, "question by question nothing is seen"
+    assert math.log(first_value[0][0] / first_value[1][0]) < 1.0 + 1e-9, (
+        "question by question nothing is seen"
+    )
     claimed = mechanisms.krr(options=options, epsilon="1").device.ratio
-    found = audit_person([planted], [claimed])
-    assert found.passed is False
-    assert found.epsilon == pytest.approx(more, abs=1e-9)
+    audit = audit_person([planted], [claimed])
+    assert audit.passed is False
+    assert audit.epsilon == pytest.approx(more, abs=1e-9)
     honest = mechanisms.sampled([options] * questions, "1", 1).device
     same = audit_person(parts_of_channels(honest), [honest.ratio])
     assert same.passed
@@ -153,14 +155,14 @@ EVERY = {
 
 def test_the_whole_person_costs_exactly_the_sum() -> None:
     survey = read_draft(EVERY)
-    found = audit_person(parts_of(survey), [question.channel.ratio for question in survey.questions])
-    assert found.passed
-    assert found.cases <= MOST_CASES
-    assert found.epsilon == pytest.approx(survey.epsilon_total, abs=1e-12)
+    audit = audit_person(parts_of(survey), [question.channel.ratio for question in survey.questions])
+    assert audit.passed
+    assert audit.cases <= MOST_CASES
+    assert audit.epsilon == pytest.approx(survey.epsilon_total, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    "made",
+    "design",
     [
         mechanisms.subset(options=5, epsilon="1", size=2),
         mechanisms.padded(4, "1", 2),
@@ -170,24 +172,24 @@ def test_the_whole_person_costs_exactly_the_sum() -> None:
     ],
     ids=lambda one: one.name,
 )
-def test_every_form_is_enumerated_as_its_integers_say(made: Any) -> None:
-    found = audit_person(parts_of_channels(made.device), [made.device.ratio])
-    assert found.passed
-    assert found.epsilon == pytest.approx(made.epsilon, abs=1e-12)
-    less = audit_person(parts_of_channels(made.device), [made.device.ratio * Fraction(999, 1000)])
+def test_every_form_is_enumerated_as_its_integers_say(design: Any) -> None:
+    audit = audit_person(parts_of_channels(design.device), [design.device.ratio])
+    assert audit.passed
+    assert audit.epsilon == pytest.approx(design.epsilon, abs=1e-12)
+    less = audit_person(parts_of_channels(design.device), [design.device.ratio * Fraction(999, 1000)])
     assert less.passed is False
 
 
 def test_a_report_that_excludes_an_answer_has_no_finite_epsilon() -> None:
     poll = mechanisms.or_poll(decoy_share="0.4").device
-    found = audit_person(parts_of_channels(poll), [poll.ratio])
-    assert found.epsilon == math.inf
-    assert found.passed
+    audit = audit_person(parts_of_channels(poll), [poll.ratio])
+    assert audit.epsilon == math.inf
+    assert audit.passed
     claimed = audit_person(parts_of_channels(poll), [Fraction(3)])
     assert claimed.passed is False
 
 
-def test_what_is_too_much_to_list_is_said(
+def test_a_survey_too_large_to_enumerate_is_sampled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seeded_coins: None
 ) -> None:
     question = EVERY["questions"][2]  # type: ignore[index]
@@ -204,46 +206,48 @@ def test_what_is_too_much_to_list_is_said(
         assert (person["bound"] is None) is (name == "few")
         with pytest.raises(SystemExit):
             main(["audit", str(file), "--draws", "1000"])
-        said = capsys.readouterr().out
-        wanted = (
+        output = capsys.readouterr().out
+        expected = (
             "claimed 1.5, exactly 1.5, 36 cases enumerated: holds"
             if name == "few"
             else "cases being too many to list: holds"
         )
-        assert wanted in said
+        assert expected in output
 
 
 def many_coins(count: int, epsilon: str) -> Survey:
-    """So many yes/no questions that nobody can list a person's reports."""
-    asked = [
-        {"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?", "mechanism": {"epsilon": epsilon}}
-        for one in range(count)
+    """Return a draft with too many yes/no questions to list a person's reports."""
+    questions = [
+        {"id": f"q{number}", "kind": "yes_no", "text": f"Number {number}?", "mechanism": {"epsilon": epsilon}}
+        for number in range(count)
     ]
-    return read_draft({"hushpoll": 1, "title": "Many", "questions": asked})
+    return read_draft({"hushpoll": 1, "title": "Many", "questions": questions})
 
 
-def drawn_bound(survey: Survey, draws: int, seed: int, drawn: Any = draw_whole) -> Any:
+def drawn_bound(survey: Survey, draws: int, seed: int, draw: Any = draw_whole) -> Any:
     person = audit_person(parts_of(survey), [entry.channel.ratio for entry in survey.entries])
     assert person.passed is None, "too many to list"
-    return audit_drawn(survey, person, draws, coins(seed), draw=drawn)
+    return audit_drawn(survey, person, draws, coins(seed), draw=draw)
 
 
 def test_whole_reports_that_are_drawn_hold_and_come_near_the_claim() -> None:
-    found = drawn_bound(many_coins(12, "0.1"), 4000, 4)
-    assert found.passed
-    assert 0.1 < found.bound <= found.claimed
+    audit = drawn_bound(many_coins(12, "0.1"), 4000, 4)
+    assert audit.passed
+    assert 0.1 < audit.bound <= audit.claimed
     every = {**EVERY, "questions": [*EVERY["questions"], *EVERY["questions"]]}  # type: ignore[misc]
-    every["questions"] = [{**one, "id": f"q{place}"} for place, one in enumerate(every["questions"])]  # type: ignore[arg-type]
-    found = drawn_bound(read_draft(every), 600, 5)
-    assert found.passed
-    assert found.bound > 0.5
-    singles = [{**EVERY["questions"][0], "id": f"s{one}"} for one in range(8)]  # type: ignore[index,dict-item]
-    inside = [{"id": f"b{one}", "kind": "yes_no", "text": "B?"} for one in range(6)]
-    block = {"questions": [one["id"] for one in inside], "ask": 2, "epsilon": "2"}
-    asked = {"hushpoll": 1, "title": "B", "questions": [*inside, *singles], "blocks": [block]}
-    found = drawn_bound(read_draft(asked), 600, 6)
-    assert found.passed
-    assert found.bound > 0.5
+    every["questions"] = [
+        {**question, "id": f"q{index}"} for index, question in enumerate(every["questions"])
+    ]  # type: ignore[arg-type]
+    audit = drawn_bound(read_draft(every), 600, 5)
+    assert audit.passed
+    assert audit.bound > 0.5
+    singles = [{**EVERY["questions"][0], "id": f"s{number}"} for number in range(8)]  # type: ignore[index,dict-item]
+    inside = [{"id": f"b{number}", "kind": "yes_no", "text": "B?"} for number in range(6)]
+    block = {"questions": [question["id"] for question in inside], "ask": 2, "epsilon": "2"}
+    document = {"hushpoll": 1, "title": "B", "questions": [*inside, *singles], "blocks": [block]}
+    audit = drawn_bound(read_draft(document), 600, 6)
+    assert audit.passed
+    assert audit.bound > 0.5
 
 
 def one_coin(survey: Survey, answers: list[Any], source: Any) -> Any:
@@ -251,26 +255,28 @@ def one_coin(survey: Survey, answers: list[Any], source: Any) -> Any:
     shared = source(7 * 4)
 
     def again() -> Any:
-        place = 0
+        position = 0
 
-        def read(count: int) -> bytes:
-            nonlocal place
-            place += count
-            return shared[place - count : place] if place <= len(shared) else source(count)
+        def draw(count: int) -> bytes:
+            nonlocal position
+            position += count
+            return shared[position - count : position] if position <= len(shared) else source(count)
 
-        return read
+        return draw
 
     return [
-        Report.new(one, [answer], again()).reports[0]
-        for one, answer in zip(singles(survey), answers, strict=True)
+        Report.new(single, [answer], again()).reports[0]
+        for single, answer in zip(singles(survey), answers, strict=True)
     ]
 
 
 def singles(survey: Survey) -> list[Survey]:
     if survey.hash not in SINGLE:
         SINGLE[survey.hash] = [
-            Survey.from_draft({"hushpoll": 1, "title": "One", "questions": [one.document(published=False)]})
-            for one in survey.questions
+            Survey.from_draft(
+                {"hushpoll": 1, "title": "One", "questions": [question.document(published=False)]}
+            )
+            for question in survey.questions
         ]
     return SINGLE[survey.hash]
 
@@ -281,9 +287,9 @@ SINGLE: dict[str, list[Survey]] = {}
 def test_coins_that_questions_share_are_caught() -> None:
     """Each question by itself keeps its epsilon of .1; all with one coin tell two people apart for certain."""
     survey = many_coins(12, "0.1")
-    found = drawn_bound(survey, 1000, 7, one_coin)
-    assert found.passed is False
-    assert found.bound > 2 > found.claimed
+    audit = drawn_bound(survey, 1000, 7, one_coin)
+    assert audit.passed is False
+    assert audit.bound > 2 > audit.claimed
     counts = [[0, 0], [0, 0]]
     for answer in (0, 1):
         for _ in range(500):
@@ -291,11 +297,11 @@ def test_coins_that_questions_share_are_caught() -> None:
     assert lower_bound(counts) <= 0.1, "question by question nothing is seen"
 
 
-def test_a_device_that_tells_the_truth_more_often_is_caught() -> None:
+def test_a_device_that_sends_the_true_answer_too_often_is_caught() -> None:
     survey, stronger = many_coins(12, "0.1"), many_coins(12, "0.4")
-    found = drawn_bound(survey, 4000, 8, lambda _, answers, source: draw_whole(stronger, answers, source))
-    assert found.passed is False
-    assert found.bound > found.claimed
+    audit = drawn_bound(survey, 4000, 8, lambda _, answers, source: draw_whole(stronger, answers, source))
+    assert audit.passed is False
+    assert audit.bound > audit.claimed
 
 
 coins_left = coins(9)
@@ -303,5 +309,5 @@ coins_left = coins(9)
 
 def test_a_survey_that_was_read_is_enumerated_from_its_published_integers() -> None:
     survey = Survey.parse(read_draft(EVERY).canonical)
-    found = audit_person(parts_of(survey), [question.channel.ratio for question in survey.questions])
-    assert found.passed
+    audit = audit_person(parts_of(survey), [question.channel.ratio for question in survey.questions])
+    assert audit.passed

@@ -63,7 +63,9 @@ def test_check_prints_text_for_people(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "cheated" in out
 
 
-def test_check_says_what_shows_careless_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_names_the_anchor_for_careless_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     anchored = {**exam(), "anchor": {"question": "reason", "share": 1, "answer": "Fear"}}
     _, out, _ = run_command(capsys, "survey", "check", write(tmp_path, anchored))
     assert "shows careless answers: the true share of “Fear” to reason is 1" in out
@@ -148,8 +150,8 @@ def test_wrong_use_gives_status_2_and_one_line(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("args", [[], ["survey"], ["user"], ["user", "token"]])
-def test_a_command_that_is_left_out_is_asked_for(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
-    """The whole help on one line, which it was, is read by nobody."""
+def test_a_missing_subcommand_is_named(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+    """The command names what is missing in a line; it used to print its whole help on one."""
     status, out, err = run_command(capsys, *args)
     name = " ".join(["hushpoll", *args])
     assert (status, out, err.count("\n")) == (2, "", 1)

@@ -12,23 +12,23 @@ from tests.command import run_command
 @pytest.mark.parametrize(
     ("typed", "meant"), [("surveys", "survey"), ("estimates", "estimate"), ("reprot", "report")]
 )
-def test_an_unknown_command_gets_the_nearest_one_suggested(
+def test_for_an_unknown_command_the_nearest_is_suggested(
     capsys: pytest.CaptureFixture[str], typed: str, meant: str
 ) -> None:
-    status, _, told = run_command(capsys, typed)
+    status, _, err = run_command(capsys, typed)
     assert status == 2
-    assert told == f"hushpoll: no command '{typed}'; did you mean '{meant}'?\n"
+    assert err == f"hushpoll: no command '{typed}'; did you mean '{meant}'?\n"
 
 
-def test_an_unknown_command_that_is_near_to_none_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    status, _, told = run_command(capsys, "xyzzy")
+def test_an_unknown_command_without_a_near_one_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run_command(capsys, "xyzzy")
     assert status == 2
-    assert "xyzzy" in told
-    assert "did you mean" not in told
+    assert "xyzzy" in err
+    assert "did you mean" not in err
 
 
 @pytest.mark.parametrize("counts", [["580,420"], ["580", "420"], ["--counts", "580,420"]])
-def test_counts_stand_after_their_flag_or_alone(
+def test_counts_follow_their_flag_or_come_alone(
     capsys: pytest.CaptureFixture[str], counts: list[str]
 ) -> None:
     status, out, _ = run_command(
@@ -45,6 +45,6 @@ def test_counts_stand_after_their_flag_or_alone(
 def test_missing_and_doubled_counts_are_named(
     capsys: pytest.CaptureFixture[str], counts: list[str], problem: str
 ) -> None:
-    status, _, told = run_command(capsys, "estimate", *counts, "--mechanism", "warner", "--truth", "3/4")
+    status, _, err = run_command(capsys, "estimate", *counts, "--mechanism", "warner", "--truth", "3/4")
     assert status == 2
-    assert problem in told
+    assert problem in err

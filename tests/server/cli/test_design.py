@@ -28,7 +28,7 @@ def test_a_design_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         capsys, "design", "--options", "5", "--epsilon", "1", "--target", "cumulative", "--json"
     )
     assert (status, err) == (0, "")
-    made = json.loads(out)
+    design = json.loads(out)
     assert {
         "options",
         "epsilon",
@@ -38,24 +38,24 @@ def test_a_design_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "outcomes",
         "candidates",
         "channel",
-    } <= set(made)
-    assert made["n_variance"] == pytest.approx(10.4452, rel=1e-5)
-    assert made["bound"] <= made["n_variance"]
-    assert made["epsilon"] <= 1
-    assert made["channel"]["form"] == "columns"
-    assert Channel.from_json(made["channel"]).outcomes == made["outcomes"] <= 64
-    assert made["candidates"][0]["respondents"] == 1.0
-    assert [sorted(one) for one in made["candidates"]] == [["mechanism", "n_variance", "respondents"]] * len(
-        made["candidates"]
-    )
+    } <= set(design)
+    assert design["n_variance"] == pytest.approx(10.4452, rel=1e-5)
+    assert design["bound"] <= design["n_variance"]
+    assert design["epsilon"] <= 1
+    assert design["channel"]["form"] == "columns"
+    assert Channel.from_json(design["channel"]).outcomes == design["outcomes"] <= 64
+    assert design["candidates"][0]["respondents"] == 1.0
+    assert [sorted(candidate) for candidate in design["candidates"]] == [
+        ["mechanism", "n_variance", "respondents"]
+    ] * len(design["candidates"])
 
 
 def test_the_worst_case_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--options", "21", "--epsilon", "1", "--target", "mean", "--worst", "--json")
     _, out, _ = run_command(capsys, "design", *arguments)
-    made = json.loads(out)
-    assert made["channel"]["form"] == "matrix"
-    assert 3.98 < made["bound"] <= made["n_variance"] < 1.01 * 3.991
+    design = json.loads(out)
+    assert design["channel"]["form"] == "matrix"
+    assert 3.98 < design["bound"] <= design["n_variance"] < 1.01 * 3.991
 
 
 def test_a_design_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +68,7 @@ def test_a_design_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--options", "1", "--epsilon", "1", "--target", "mean"), "options is 1"),
         (("--options", "2000", "--epsilon", "1", "--target", "mean"), "options is 2000"),
@@ -79,10 +79,10 @@ def test_a_design_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         (("--options", "5", "--epsilon", "1"), "--target"),
     ],
 )
-def test_bad_requests(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
+def test_bad_requests(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str) -> None:
     status, out, err = run_command(capsys, "design", *arguments)
     assert (status, out) == (2, "")
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 
@@ -92,23 +92,23 @@ def on_a_terminal(folder: Path, *arguments: str) -> tuple[dict[str, Any], bytes]
     there, here = pty.openpty()
     termios.tcsetwinsize(here, (24, 80))  # in a terminal without a width nothing can be shown
     # Nothing is kept in a fresh folder, so that there is something to wait for.
-    fresh = os.environ | {"XDG_CACHE_HOME": str(folder), "DATA": str(folder)}
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=here, check=True, env=fresh)
+    environment = os.environ | {"XDG_CACHE_HOME": str(folder), "DATA": str(folder)}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=here, check=True, env=environment)
     os.set_blocking(there, False)
     try:
-        shown = os.read(there, 10_000)
+        progress = os.read(there, 10_000)
     except BlockingIOError:
-        shown = b""
+        progress = b""
     os.close(here)
     os.close(there)
-    return json.loads(done.stdout), shown
+    return json.loads(done.stdout), progress
 
 
 def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
     arguments = ("design", "--options", "9", "--epsilon", "0.77", "--target", "cumulative", "--json")
-    made, shown = on_a_terminal(tmp_path, *arguments)
-    assert made["options"] == 9
-    assert b"Closing the gap" in shown
+    design, progress = on_a_terminal(tmp_path, *arguments)
+    assert design["options"] == 9
+    assert b"Closing the gap" in progress
 
 
 def test_the_plan_of_a_survey_shows_that_it_searches(
@@ -116,18 +116,18 @@ def test_the_plan_of_a_survey_shows_that_it_searches(
 ) -> None:
     """An epsilon between the slider's stops has no channel at hand; with twenty bins the search takes half a minute."""
     age = {"id": "age", "kind": "number", "text": "Age?", "min": 0, "max": 99, "step": 1}
-    asked = age | {"mechanism": {"epsilon": "0.77", "target": "distribution", "bins": 9}}
+    question = age | {"mechanism": {"epsilon": "0.77", "target": "distribution", "bins": 9}}
     file = tmp_path / "ages.json"
-    file.write_text(json.dumps({"hushpoll": 1, "title": "Ages", "questions": [asked]}))
+    file.write_text(json.dumps({"hushpoll": 1, "title": "Ages", "questions": [question]}))
     arguments = ("plan", "--survey", str(file), "--n", "1000", "--json")
-    made, shown = on_a_terminal(tmp_path / "fresh", *arguments)
-    assert made["questions"][0]["id"] == "age"
-    assert b"Closing the gap" in shown
+    plan, progress = on_a_terminal(tmp_path / "fresh", *arguments)
+    assert plan["questions"][0]["id"] == "age"
+    assert b"Closing the gap" in progress
     # What was found before is at hand: there is nothing to wait for, and nothing to show.
-    assert on_a_terminal(tmp_path / "fresh", *arguments) == (made, b"")
+    assert on_a_terminal(tmp_path / "fresh", *arguments) == (plan, b"")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     status, out, err = run_command(capsys, *arguments)
-    assert (status, json.loads(out), err) == (0, made, "")
+    assert (status, json.loads(out), err) == (0, plan, "")
 
 
 def test_profiles_are_printed_on_request(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ DRIPPED = {"body": HEAD + b"Content-Length: 99999\r\n\r\n", "head": HEAD + b"X: 
 
 
 class Hostile:
-    """Answers everybody alike; what follows the answer comes until the other side has gone."""
+    """Sends every client the same answer, and then more until the client closes the connection."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -68,10 +68,10 @@ def hostile() -> Iterator[Hostile]:
 
 
 @pytest.fixture
-def said(
+def error_line(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Callable[[str], str]:
-    """Runs a command on the hostile link: it must end with status 2 and one printable line, which is given."""
+    """Return a function that runs a command on the hostile link, expects status 2, and returns its one line."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def run(command: str) -> str:
@@ -84,39 +84,43 @@ def said(
 
 @pytest.mark.parametrize("command", ["verify", "answer"])
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_that_is_none_is_told_in_one_line(
-    hostile: Hostile, said: Callable[[str], str], command: str, answer: bytes
+def test_an_invalid_response_is_one_line_on_stderr(
+    hostile: Hostile, error_line: Callable[[str], str], command: str, answer: bytes
 ) -> None:
     hostile.answer = answer
-    assert said(command).startswith("hushpoll: ")
+    assert error_line(command).startswith("hushpoll: ")
 
 
 @pytest.mark.parametrize("command", ["verify", "answer"])
 def test_an_endless_answer_is_not_read_to_its_end(
-    hostile: Hostile, said: Callable[[str], str], command: str
+    hostile: Hostile, error_line: Callable[[str], str], command: str
 ) -> None:
     hostile.answer, hostile.more = ENDLESS, b"x" * (1 << 20)
-    said(command)
+    error_line(command)
     assert hostile.sent < 64 << 20
 
 
 @pytest.mark.parametrize("command", ["verify", "answer"])
 @pytest.mark.parametrize("answer", DRIPPED.values(), ids=DRIPPED)
 def test_an_answer_has_one_deadline_however_often_a_byte_comes(
-    hostile: Hostile, said: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, command: str, answer: bytes
+    hostile: Hostile,
+    error_line: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    answer: bytes,
 ) -> None:
     hostile.answer, hostile.more, hostile.pause = answer, b"{", 0.05
     monkeypatch.setattr(verify, "_SECONDS", 1.0)
     monkeypatch.setattr(send.fetch_survey, "__defaults__", (send.CAP, 1.0))
-    assert "not finished in 1 seconds" in said(command)
+    assert "not finished in 1 seconds" in error_line(command)
 
 
 def test_all_answers_together_have_a_deadline(
-    hostile: Hostile, said: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+    hostile: Hostile, error_line: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile.answer, hostile.more, hostile.pause = DRIPPED["body"], b"{", 0.05
     monkeypatch.setattr(verify, "_SECONDS_IN_ALL", 0.0)
-    assert "not finished in 0 seconds" in said("verify")
+    assert "not finished in 0 seconds" in error_line("verify")
 
 
 def test_what_goes_wrong_in_time_is_raised_as_it_is() -> None:

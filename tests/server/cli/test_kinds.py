@@ -83,8 +83,8 @@ def test_the_terminal_asks_every_kind(
     survey: Survey, typing: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     left = typing("2", "ace 1", "Place 17", "4", "12.5", "1, coffee")
-    given = ask(survey)
-    assert given == {
+    answers = ask(survey)
+    assert answers == {
         "drank": "Yes",
         "where": "Place 17",
         "mood": "4",
@@ -92,15 +92,15 @@ def test_the_terminal_asks_every_kind(
         "used": ["tea", "coffee"],
     }
     assert left == []
-    assert read_answers(survey, given) == [1, 16, 3, 25, (0, 1)]
-    out, said = capsys.readouterr()
+    assert read_answers(survey, answers) == [1, 16, 3, 25, (0, 1)]
+    out, prompts = capsys.readouterr()
     assert out == "", "only the result goes to stdout"
-    assert "40 options: type a part of yours." in said
-    assert "11 options hold that, 1 are not shown; type more of yours." in said
-    assert "0 to 80 hours, in steps of 0.5" in said
-    assert "1 (Bad)" in said
-    assert "Tick at most 2" in said
-    assert "What is sent could come from any answer; it is at most 2.72 times likelier from yours." in said
+    assert "40 options: type a part of yours." in prompts
+    assert "11 options hold that, 1 are not shown; type more of yours." in prompts
+    assert "0 to 80 hours, in steps of 0.5" in prompts
+    assert "1 (Bad)" in prompts
+    assert "Tick at most 2" in prompts
+    assert "What is sent could come from any answer; it is at most 2.72 times likelier from yours." in prompts
 
 
 @pytest.mark.parametrize("typed", ["Yes", "yes", "y", "Y", " 2 ", "YES"])
@@ -123,19 +123,19 @@ def test_options_that_are_numbers_go_by_their_own_names(
     cars = parse_survey(json.dumps({**DOCUMENT, "questions": [question]}).encode())
     typing("4", "1")
     assert ask(cars) == {"n": "1"}
-    said = capsys.readouterr().err
-    assert "'4' is not an option; type one of those" in said
-    assert "1  0" not in said, "a number beside a number would be read as either"
+    prompts = capsys.readouterr().err
+    assert "'4' is not an option; type one of those" in prompts
+    assert "1  0" not in prompts, "a number beside a number would be read as either"
 
 
 def test_a_question_that_does_not_apply_is_not_asked(
     survey: Survey, typing: Callable[..., list[str]]
 ) -> None:
     left = typing("1", "3", "0", "")
-    given = ask(survey)
-    assert set(given) == {"drank", "mood", "hours", "used"}
+    typed_answers = ask(survey)
+    assert set(typed_answers) == {"drank", "mood", "hours", "used"}
     assert left == []
-    answers = read_answers(survey, given)
+    answers = read_answers(survey, typed_answers)
     assert answers == [0, len(PLACES), 2, 0, ()]
     assert len(Report.new(survey, answers).reports) == 5, "the report has the same shape"
 
@@ -153,7 +153,7 @@ def test_a_question_that_does_not_apply_is_not_asked(
         (["2", "nowhere", "Place 40", "3", "7", ""], "no option holds that"),
     ],
 )
-def test_what_cannot_be_read_is_said_and_asked_again(
+def test_unreadable_input_is_explained_and_asked_again(
     survey: Survey,
     typing: Callable[..., list[str]],
     capsys: pytest.CaptureFixture[str],
@@ -169,17 +169,17 @@ def test_what_cannot_be_read_is_said_and_asked_again(
 def test_a_check_prints_kinds_targets_rules_and_every_epsilon(tmp_path: Path, survey: Survey) -> None:
     file = tmp_path / "survey.json"
     file.write_text(json.dumps(DOCUMENT))
-    said = CliRunner().invoke(hushpoll, ["survey", "check", str(file)]).output
-    assert f"hash   {survey.hash}" in said
-    assert "asked only after Yes to drank" in said
-    lines = {line.split()[0]: line.split() for line in said.splitlines() if line}
+    printed = CliRunner().invoke(hushpoll, ["survey", "check", str(file)]).output
+    assert f"hash   {survey.hash}" in printed
+    assert "asked only after Yes to drank" in printed
+    lines = {line.split()[0]: line.split() for line in printed.splitlines() if line}
     assert lines["mood"] == ["mood", "scale", "designed", "5", "cumulative", "1"]
     assert lines["hours"] == ["hours", "number", "designed", "8", "distribution", "1"]
     assert lines["used"][1:4] == ["multiple", survey.questions[4].mechanism.name, "3"]
-    made = json.loads(CliRunner().invoke(hushpoll, ["survey", "check", str(file), "--json"]).output)
-    assert made["hash"] == survey.hash
-    assert made["epsilon_total"] == pytest.approx(6, abs=1e-6)
-    shapes = {one["id"]: one for one in made["questions"]}
+    checked = json.loads(CliRunner().invoke(hushpoll, ["survey", "check", str(file), "--json"]).output)
+    assert checked["hash"] == survey.hash
+    assert checked["epsilon_total"] == pytest.approx(6, abs=1e-6)
+    shapes = {question["id"]: question for question in checked["questions"]}
     assert shapes["where"]["after"] == {"question": "drank", "answers": ["Yes"]}
     assert (shapes["mood"]["target"], shapes["mood"]["points"]) == ("cumulative", 5)
     assert (shapes["hours"]["target"], shapes["hours"]["bins"], shapes["hours"]["unit"]) == (
@@ -188,18 +188,18 @@ def test_a_check_prints_kinds_targets_rules_and_every_epsilon(tmp_path: Path, su
         "hours",
     )
     assert shapes["used"]["at_most"] == 2
-    assert all(one["epsilon"] <= 2 for one in shapes.values())
+    assert all(question["epsilon"] <= 2 for question in shapes.values())
 
 
 def test_checking_what_was_resolved_gives_the_same_hash(tmp_path: Path, survey: Survey) -> None:
     file = tmp_path / "published.json"
     file.write_bytes(survey.canonical)
-    made = json.loads(CliRunner().invoke(hushpoll, ["survey", "check", str(file), "--json"]).output)
-    assert made["hash"] == survey.hash
+    checked = json.loads(CliRunner().invoke(hushpoll, ["survey", "check", str(file), "--json"]).output)
+    assert checked["hash"] == survey.hash
 
 
 @pytest.mark.parametrize(
-    ("arguments", "wanted"),
+    ("arguments", "planned"),
     [
         (["--mechanism", "subset", "--options", "1000"], {"mechanism": "subset", "options": 1000}),
         (
@@ -224,13 +224,13 @@ def test_checking_what_was_resolved_gives_the_same_hash(tmp_path: Path, survey: 
         ),
     ],
 )
-def test_plans_of_the_command_line_are_the_planner_s(arguments: list[str], wanted: dict[str, Any]) -> None:
-    made = CliRunner().invoke(hushpoll, ["plan", *arguments, "--epsilon", "1", "--n", "1000", "--json"])
-    expected = plan(**wanted, epsilon=1, n=1000)
-    assert json.loads(made.output) == expected.to_dict()
-    said = CliRunner().invoke(hushpoll, ["plan", *arguments, "--epsilon", "1", "--n", "1000"]).output
-    unit = "% of the range" if wanted.get("target") == "mean" else "points"
-    assert f"±{100 * expected.margin:.1f} {unit}" in said
+def test_plans_of_the_command_line_are_the_planner_s(arguments: list[str], planned: dict[str, Any]) -> None:
+    result = CliRunner().invoke(hushpoll, ["plan", *arguments, "--epsilon", "1", "--n", "1000", "--json"])
+    expected = plan(**planned, epsilon=1, n=1000)
+    assert json.loads(result.output) == expected.to_dict()
+    printed = CliRunner().invoke(hushpoll, ["plan", *arguments, "--epsilon", "1", "--n", "1000"]).output
+    unit = "% of the range" if planned.get("target") == "mean" else "points"
+    assert f"±{100 * expected.margin:.1f} {unit}" in printed
 
 
 @pytest.mark.parametrize(
@@ -255,9 +255,9 @@ def test_a_plan_that_makes_no_sense_ends_in_one_line(
     with pytest.raises(SystemExit) as end:
         main(["plan", *arguments, "--epsilon", "1", "--n", "1000"])
     assert end.value.code == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert "Traceback" not in said
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
 
 
 def test_simulated_numbers_and_sets_have_shares_of_their_own(tmp_path: Path, survey: Survey) -> None:
@@ -284,10 +284,10 @@ def test_simulated_numbers_and_sets_have_shares_of_their_own(tmp_path: Path, sur
 def test_a_target_that_the_reports_cannot_tell_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], question: str, target: str | None
 ) -> None:
-    asked = next(one for one in QUESTIONS if one["id"] == question)
+    selected = next(entry for entry in QUESTIONS if entry["id"] == question)
     mechanism = {"name": "one_bit", "epsilon": 1} | ({} if target is None else {"target": target})
     file = tmp_path / "survey.json"
-    file.write_text(json.dumps(DOCUMENT | {"questions": [asked | {"mechanism": mechanism}]}))
+    file.write_text(json.dumps(DOCUMENT | {"questions": [selected | {"mechanism": mechanism}]}))
     with pytest.raises(SystemExit) as stopped:
         main(["survey", "check", str(file)])
     assert stopped.value.code == 2
@@ -298,7 +298,7 @@ def test_a_target_that_the_reports_cannot_tell_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("typed", "unit", "read"),
+    ("typed", "unit", "value"),
     [
         ("1,5", "", "1.5"),
         ("40 hours", "hours", "40"),
@@ -311,17 +311,17 @@ def test_a_target_that_the_reports_cannot_tell_is_refused(
         ("forty", "hours", "forty"),
     ],
 )
-def test_numbers_are_typed_as_people_write_them(typed: str, unit: str, read: str) -> None:
-    assert as_number(typed, unit) == read
+def test_numbers_are_typed_as_people_write_them(typed: str, unit: str, value: str) -> None:
+    assert as_number(typed, unit) == value
 
 
-def test_a_comma_that_could_be_of_thousands_is_asked_about() -> None:
+def test_an_ambiguous_comma_is_asked_about() -> None:
     with pytest.raises(HushpollError, match=r"'1,000' can be read in two ways; type 1000, or 1\.000"):
         as_number("1,000")
 
 
 @pytest.mark.parametrize(
-    ("typed", "read"),
+    ("typed", "options"),
     [
         ("1,2", ["1", "2"]),
         ("1 2  3", ["1", "2", "3"]),
@@ -332,12 +332,12 @@ def test_a_comma_that_could_be_of_thousands_is_asked_about() -> None:
         (" , ;", []),
     ],
 )
-def test_ticks_are_typed_as_people_write_them(typed: str, read: list[str]) -> None:
-    assert as_list(typed, ("Beer, or wine", "Tea", "Route 66")) == read
+def test_ticks_are_typed_as_people_write_them(typed: str, options: list[str]) -> None:
+    assert as_list(typed, ("Beer, or wine", "Tea", "Route 66")) == options
 
 
 def test_the_ends_of_a_scale_are_named_by_their_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    mood = next(one for one in QUESTIONS if one["id"] == "mood")
+    mood = next(question for question in QUESTIONS if question["id"] == "mood")
     survey = parse_survey(json.dumps({"hushpoll": 1, "title": "Moods", "questions": [mood]}))
     monkeypatch.setattr("click.prompt", lambda *_, **__: "good")
     assert ask(survey) == {"mood": "5 (Good)"}

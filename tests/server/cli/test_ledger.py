@@ -15,20 +15,20 @@ from hushpoll_client import Survey
 from hushpoll_client.delivery.ledger import Ledger
 from hushpoll_server.collect.invitations import invite
 
-from tests.server import test_cli_answer
+from tests.server.cli import test_answer
 from tests.server.cli.test_answer import Server, stored
 from tests.vectors.surveys import survey, yes_no
 
-backend, server, run = test_cli_answer.backend, test_cli_answer.server, test_cli_answer.run
+backend, server, run = test_answer.backend, test_answer.server, test_answer.run
 Run = Callable[..., tuple[int, str, str]]
 WARNER = {"name": "warner", "truth": "3/4"}
 
 
 def made(server: Server, title: str, **more: Any) -> Survey:
     mechanism = more.pop("mechanism", WARNER)
-    found = Survey.from_draft(survey(yes_no("cheated", mechanism), title=title) | more)
-    server.store.publish(found)
-    return found
+    published = Survey.from_draft(survey(yes_no("cheated", mechanism), title=title) | more)
+    server.store.publish(published)
+    return published
 
 
 def link(server: Server, survey: Survey, tail: str = "") -> str:

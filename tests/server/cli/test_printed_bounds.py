@@ -59,40 +59,40 @@ def test_commands_round_the_odds_up(
 ) -> None:
     reports = tmp_path / "reports.csv"
     reports.write_text("cheated_reported\n" + "0\n1\n" * 200)
-    said = run(capsys, *arguments.format(survey=survey, reports=reports).split())
+    printed = run(capsys, *arguments.format(survey=survey, reports=reports).split())
     if "json" in arguments:
-        assert json.loads(said)["questions"][0]["epsilon"] <= 1.1
+        assert json.loads(printed)["questions"][0]["epsilon"] <= 1.1
         return
-    assert "3.01" in said
-    assert not BELOW.search(said)
+    assert "3.01" in printed
+    assert not BELOW.search(printed)
 
 
 def test_the_planner_s_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    found: dict[str, Any] = json.loads(
+    planned: dict[str, Any] = json.loads(
         run(capsys, *["plan", "--mechanism", "warner", "--epsilon", "1.1", "--n", "1000", "--json"])
     )
-    assert 3.004 < found["odds_factor"] < 3.01
+    assert 3.004 < planned["odds_factor"] < 3.01
 
 
 def test_the_privacy_screen_rounds_the_odds_up(tmp_path: Path) -> None:
-    with open_place(tmp_path) as place:
-        owner = signed_in(*place, "owner")
-        page = f"/drafts/{make_draft(place[1], 'owner', QUESTION).id}/privacy"
+    with open_place(tmp_path) as site:
+        owner = signed_in(*site, "owner")
+        page = f"/drafts/{make_draft(site[1], 'owner', QUESTION).id}/privacy"
         submit(owner, page, expected_n="500", margin="10", epsilon="1", lock_0="1.1", solve="yes")
         text = html.unescape(owner.get(page).text)
     # What may be typed as a lock is not a bound.
-    said = re.sub(r"<[^>]+>", "", text).replace("such as 3-fold", "")
-    assert "× 3.01" in said
-    assert not BELOW.search(said)
+    page_text = re.sub(r"<[^>]+>", "", text).replace("such as 3-fold", "")
+    assert "× 3.01" in page_text
+    assert not BELOW.search(page_text)
 
 
 def test_the_pattern_finds_what_is_too_low() -> None:
-    for said in (
+    for sentence in (
         "at most 3-fold",
         "a factor of at most 3.",
         "3.00 times likelier",
         "by a factor of 3 at most",
     ):
-        assert BELOW.search(said), said
-    for said in ("at most 3.01-fold", "a factor of at most 3.01", "13 times", "3.01 times likelier"):
-        assert not BELOW.search(said), said
+        assert BELOW.search(sentence), sentence
+    for sentence in ("at most 3.01-fold", "a factor of at most 3.01", "13 times", "3.01 times likelier"):
+        assert not BELOW.search(sentence), sentence

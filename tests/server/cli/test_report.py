@@ -57,10 +57,10 @@ def test_from_a_simulation_to_a_report(folder: Path, capsys: pytest.CaptureFixtu
     assert (status, err) == (0, "")
     value = json.loads(out)
     assert value["hash"] == Survey.from_draft(DRAFT).hash
-    found = {question["id"]: question["estimates"][-1] for question in value["questions"]}
+    last_estimates = {question["id"]: question["estimates"][-1] for question in value["questions"]}
     for name, shares in TRUTH.items():
         # 6 standard errors: one run in a hundred million fails by chance.
-        assert abs(found[name]["estimate"] - shares[-1]) < 6 * found[name]["se"]
+        assert abs(last_estimates[name]["estimate"] - shares[-1]) < 6 * last_estimates[name]["se"]
 
 
 def test_every_form_by_flag_or_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,14 +90,14 @@ def test_reports_of_the_store(
 ) -> None:
     fill(client, survey, 300)
     closing.close(store, survey.hash)
-    whole = json.loads(run_command(capsys, "report", survey.hash, "--json")[1])
-    assert whole["n"] == 300
+    from_store = json.loads(run_command(capsys, "report", survey.hash, "--json")[1])
+    assert from_store["n"] == 300
     assert (
         json.loads(run_command(capsys, "report", survey.hash[:8], "--json", "--by", "reason")[1])["by"]
         == "reason"
     )
     (folder / "published.json").write_bytes(survey.canonical)
-    assert json.loads(run_command(capsys, "report", "published.json", "--json")[1]) == whole
+    assert json.loads(run_command(capsys, "report", "published.json", "--json")[1]) == from_store
     status, out, _ = run_command(capsys, "export", survey.hash[:10], "--out", "export", "--json")
     assert status == 0
     value = json.loads(out)
@@ -109,7 +109,7 @@ def test_reports_of_the_store(
     again = json.loads(
         run_command(capsys, "report", "export/survey.json", "--data", "export/reports.csv", "--json")[1]
     )
-    assert again == whole
+    assert again == from_store
 
 
 def test_parts_give_the_same_report_and_an_export_goes_on(
@@ -117,22 +117,24 @@ def test_parts_give_the_same_report_and_an_export_goes_on(
 ) -> None:
     fill(client, survey, 300)
     closing.close(store, survey.hash)
-    whole = json.loads(run_command(capsys, "report", survey.hash, "--json", "--by", "reason")[1])
+    from_store = json.loads(run_command(capsys, "report", survey.hash, "--json", "--by", "reason")[1])
     exported = ["export", survey.hash[:10], "--out", "large", "--parts", "120", "--json"]
     status, out, _ = run_command(capsys, *exported)
     assert (status, json.loads(out)["n"]) == (0, 300)
     parts = sorted((folder / "large" / "parts").iterdir())
-    assert [len(pd.read_parquet(part)) for part in parts] == [120, 120, 60]
-    before = [part.read_bytes() for part in parts]
+    assert [len(pd.read_parquet(file)) for file in parts] == [120, 120, 60]
+    before = [file.read_bytes() for file in parts]
     parts[1].unlink()
     assert run_command(capsys, *exported)[0] == 0
-    assert [part.read_bytes() for part in parts][::2] == before[::2]
+    assert [file.read_bytes() for file in parts][::2] == before[::2]
     assert not (folder / "large" / "reproduce.R").exists()  # it would read one file
     for data in ("large/parts/*.parquet", "large/parts"):
-        made = run_command(capsys, "report", "large/survey.json", "--data", data, "--by", "reason", "--json")
-        assert json.loads(made[1]) == whole
-    asked = ["report", survey.hash, "--data", "large/parts/*.parquet", "--engine", "duckdb", "--json"]
-    assert json.loads(run_command(capsys, *asked)[1])["n"] == 300
+        result = run_command(
+            capsys, "report", "large/survey.json", "--data", data, "--by", "reason", "--json"
+        )
+        assert json.loads(result[1]) == from_store
+    command = ["report", survey.hash, "--data", "large/parts/*.parquet", "--engine", "duckdb", "--json"]
+    assert json.loads(run_command(capsys, *command)[1])["n"] == 300
 
 
 def test_what_was_needed_is_compared_and_pictures_are_written(
@@ -140,10 +142,10 @@ def test_what_was_needed_is_compared_and_pictures_are_written(
 ) -> None:
     fill(client, survey, 300)
     closing.close(store, survey.hash)
-    made = run_command(
+    result = run_command(
         capsys, "report", survey.hash, "--json", "--needed", "cheated=0.01", "--figures", "pictures"
     )
-    first, second = json.loads(made[1])["questions"][:2]
+    first, second = json.loads(result[1])["questions"][:2]
     assert first["margin"]["more"] > 0
     assert "margin" not in second
     assert {path.name for path in (folder / "pictures").iterdir()} == {
@@ -151,16 +153,16 @@ def test_what_was_needed_is_compared_and_pictures_are_written(
     }
 
 
-def test_reports_that_wait_are_told_beside_the_report(
+def test_the_number_of_waiting_reports_goes_to_stderr(
     folder: Path, client: FlaskClient, survey: Survey, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(client, survey, 3)
-    status, out, said = run_command(capsys, "report", survey.hash, "--json")
+    status, out, err = run_command(capsys, "report", survey.hash, "--json")
     assert (status, json.loads(out)["n"]) == (0, 0)
-    assert said.startswith("3 more waiting to be counted")
+    assert err.startswith("3 more waiting to be counted")
     fill(client, survey, 110)
-    status, out, said = run_command(capsys, "report", survey.hash, "--json")
-    assert (json.loads(out)["n"], said.startswith("50 more waiting")) == (63, True)
+    status, out, err = run_command(capsys, "report", survey.hash, "--json")
+    assert (json.loads(out)["n"], err.startswith("50 more waiting")) == (63, True)
     assert run_command(capsys, "survey", "close", survey.hash)[0] == 0
     assert run_command(capsys, "report", survey.hash, "--json")[2] == ""
 
@@ -238,12 +240,12 @@ def test_bad_input_is_one_line_and_status_2(
     (folder / "codes.csv").write_text("cheated_reported,reason_reported,tax_reported\n0,1,0\n1,7,1\n")
     (folder / "column.csv").write_text("cheated_reported,reason_reported\n0,1\n")
     (folder / "other.csv").write_text("cheated_reported,reason_reported,tax_reported,age_reported\n0,1,0,0\n")
-    arguments, said = BAD[name]
+    arguments, message = BAD[name]
     status, out, err = run_command(capsys, *arguments)
     assert status == 2
     assert out == ""
     assert re.fullmatch(r"[^\n]+\n", err), err
-    assert said in err
+    assert message in err
 
 
 @pytest.mark.parametrize("closed", [False, True], ids=["open", "closed"])
@@ -292,11 +294,11 @@ def test_a_large_export_of_groups_blocks_and_bitmaps_is_reported_from_its_parts(
     closing.close(store, every.hash)
     assert run_command(capsys, "export", every.hash, "--out", "out", "--parts", "200")[0] == 0
     assert len(list((folder / "out" / "parts").iterdir())) == 4
-    made = []
+    reports = []
     for source in ([], ["--data", "out/parts/*.parquet"]):
         status, out, _ = run_command(capsys, "report", every.hash, "--json", *by, *source)
         assert status == 0
-        made.append(json.loads(out))
-    assert made[1]["n"] == 700
-    assert made[1]["questions"] == made[0]["questions"]
-    assert made[1].get("groups") == made[0].get("groups")
+        reports.append(json.loads(out))
+    assert reports[1]["n"] == 700
+    assert reports[1]["questions"] == reports[0]["questions"]
+    assert reports[1].get("groups") == reports[0].get("groups")

@@ -62,7 +62,7 @@ SURVEYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def survey_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two surveys with their reports in one file and in three, and columns of a sample design."""
     folder = tmp_path_factory.mktemp("parts")
     rng = np.random.default_rng(4)
@@ -70,7 +70,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         survey = Survey.from_draft(draft)
         (folder / f"{name}.json").write_bytes(survey.canonical)
         frame = pd.DataFrame(
-            {f"{one}_reported": codes for one, codes in simulate_survey(survey, N, truth, seed=8)}
+            {
+                f"{question_id}_reported": codes
+                for question_id, codes in simulate_survey(survey, N, truth, seed=8)
+            }
         )
         if survey.groups:
             frame["group"] = rng.choice(["Science", "Arts", "Law"], N)
@@ -84,8 +87,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         frame.to_parquet(folder / f"{name}.parquet", index=False)
         (folder / name).mkdir()
         for start in range(0, N, 250):
-            part = folder / name / f"part-{start:05d}.parquet"
-            frame[start : start + 250].to_parquet(part, index=False)
+            file = folder / name / f"part-{start:05d}.parquet"
+            frame[start : start + 250].to_parquet(file, index=False)
     return folder
 
 
@@ -108,59 +111,59 @@ MORE_CASES = {
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
-    [(name, asked) for name, cases in CASES.items() for asked in cases]
+    ("name", "options"),
+    [(name, options) for name, cases in CASES.items() for options in cases]
     + [
-        pytest.param(name, asked, marks=pytest.mark.long)
+        pytest.param(name, options, marks=pytest.mark.long)
         for name, cases in MORE_CASES.items()
-        for asked in cases
+        for options in cases
     ],
     ids=str,
 )
 def test_parts_give_what_one_file_gives(
-    place: Path,
+    survey_files: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     name: str,
-    asked: str,
+    options: str,
 ) -> None:
-    monkeypatch.chdir(place)
-    made = []
-    for source in (f"{name}.parquet", name if "--by" in asked else f"{name}/part-*.parquet"):
-        command = ["report", f"{name}.json", "--data", source, "--json", *asked.split()]
+    monkeypatch.chdir(survey_files)
+    reports = []
+    for source in (f"{name}.parquet", name if "--by" in options else f"{name}/part-*.parquet"):
+        command = ["report", f"{name}.json", "--data", source, "--json", *options.split()]
         status, out, err = run_command(capsys, *command)
         assert status == 0, err
-        made.append(json.loads(out))
-    assert made[0]["n"] == N - (6 if "gap" in asked else 0)
-    assert made[1] == made[0]
+        reports.append(json.loads(out))
+    assert reports[0]["n"] == N - (6 if "gap" in options else 0)
+    assert reports[1] == reports[0]
 
 
 def test_replicate_weights_of_more_than_memory_should_hold_are_refused_with_a_way_out(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    survey_files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(place)
+    monkeypatch.chdir(survey_files)
     monkeypatch.setattr("hushpoll_analysis.results.respondents.MOST_READ", 500)
-    asked = ["report", "kinds.json", "--data", "kinds", "--weights", "w"]
-    assert run_command(capsys, *asked)[0] == 0
-    status, _, err = run_command(capsys, *asked, "--replicates", "rep")
+    command = ["report", "kinds.json", "--data", "kinds", "--weights", "w"]
+    assert run_command(capsys, *command)[0] == 0
+    status, _, err = run_command(capsys, *command, "--replicates", "rep")
     assert status == 2
     assert "replicate weights need a row for each respondent" in err
     assert "at most 1,000,000 reports" in err
-    status, _, err = run_command(capsys, *asked, "--replicates", "rep", "--engine", "spark")
+    status, _, err = run_command(capsys, *command, "--replicates", "rep", "--engine", "spark")
     assert status == 2
     assert "--replicates needs a row for each respondent" in err
 
 
-@pytest.mark.parametrize("asked", ["--weights w --strata site", "--weights gap --na-action omit --by used"])
+@pytest.mark.parametrize("options", ["--weights w --strata site", "--weights gap --na-action omit --by used"])
 def test_one_large_file_is_not_read_as_one_table_either(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], asked: str
+    survey_files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: str
 ) -> None:
-    monkeypatch.chdir(place)
-    command = ["report", "kinds.json", "--data", "kinds.parquet", "--format", "csv", *asked.split()]
+    monkeypatch.chdir(survey_files)
+    command = ["report", "kinds.json", "--data", "kinds.parquet", "--format", "csv", *options.split()]
     _, expected, _ = run_command(capsys, *command)
     monkeypatch.setattr("hushpoll_analysis.results.respondents.MOST_READ", 500)
     monkeypatch.setattr("pandas.read_parquet", None)
     status, out, err = run_command(capsys, *command)
     assert status == 0, err
-    mine, theirs = (pd.read_csv(StringIO(one)) for one in (out, expected))
+    mine, theirs = (pd.read_csv(StringIO(text)) for text in (out, expected))
     pd.testing.assert_frame_equal(mine, theirs, rtol=1e-9)

@@ -44,8 +44,8 @@ def test_too_few_reports_are_not_read(store: Store, client: FlaskClient, survey:
 def test_a_database_that_is_not_there_is_named(
     survey: Survey, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    place = tmp_path_factory.mktemp("none") / "hushpoll.sqlite3"
+    path = tmp_path_factory.mktemp("none") / "hushpoll.sqlite3"
     with pytest.raises(HushpollError, match="there is no database"):
-        Study(survey, f"sqlite:///{place}")
+        Study(survey, f"sqlite:///{path}")
     with pytest.raises(HushpollError, match="not the URL"):
         Study(survey, "://")

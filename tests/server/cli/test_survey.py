@@ -65,7 +65,7 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
     for _ in range(2):
         assert json.loads(run("survey", "reopen", survey.hash, "--json")[1])["state"] == "open"
     store = open_store(config)
-    said = [(entry.actor, entry.action, entry.title) for entry in audit_entries(store)]
+    logged = [(entry.actor, entry.action, entry.title) for entry in audit_entries(store)]
     store.close()
     actions = [
         "reopened",
@@ -76,7 +76,7 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
         "invitations made",
         "published",
     ]
-    assert said == [("command line", action, survey.title) for action in actions]
+    assert logged == [("command line", action, survey.title) for action in actions]
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def _get(address: str) -> bytes:
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_a_port_in_use_is_one_line(config: Config, run, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        monkeypatch.setenv("PORT", str(taken.getsockname()[1]))
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        monkeypatch.setenv("PORT", str(listener.getsockname()[1]))
         monkeypatch.setenv("HOST", "127.0.0.1")
         before = os.umask(0)
         os.umask(before)

@@ -49,19 +49,19 @@ class Tampered:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         change = self.change.get(environ["PATH_INFO"], lambda body: body)
-        kept: list[Any] = []
-        body = b"".join(self.app(environ, lambda status, headers, *_: kept.extend([status, headers])))
+        original: list[Any] = []
+        body = b"".join(self.app(environ, lambda status, headers, *_: original.extend([status, headers])))
         changed = change(body)
-        own = self.headers.get(environ["PATH_INFO"], {})
-        headers = [(name, value) for name, value in kept[1] if name not in {"Content-Length", *own}]
-        headers += [(name, value) for name, value in own.items() if value is not None]
-        start_response(kept[0], [*headers, ("Content-Length", str(len(changed)))])
+        replaced = self.headers.get(environ["PATH_INFO"], {})
+        headers = [(name, value) for name, value in original[1] if name not in {"Content-Length", *replaced}]
+        headers += [(name, value) for name, value in replaced.items() if value is not None]
+        start_response(original[0], [*headers, ("Content-Length", str(len(changed)))])
         return [changed]
 
 
 @pytest.fixture
 def served(app: Flask) -> Iterator[tuple[Tampered, str]]:
-    """The application on a port, with somebody in between."""
+    """The application on a port, behind a proxy that tampers with its answers."""
     between = Tampered(app)
     server = make_server("127.0.0.1", 0, between, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
@@ -84,10 +84,10 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
     between, origin = served
     link = survey_link(origin, survey.hash)
     assert run(capsys, origin)[0] == 0
-    status, said = run(capsys, link)
-    assert (status, "all as in this release" in said) == (0, True)
-    told = json.loads(run(capsys, link, "--json")[1])
-    assert (told["url"], told["different"], told["says"]) == (link, [], [])
+    status, printed = run(capsys, link)
+    assert (status, "all as in this release" in printed) == (0, True)
+    verdict = json.loads(run(capsys, link, "--json")[1])
+    assert (verdict["url"], verdict["different"], verdict["says"]) == (link, [], [])
     close(store, survey.hash)
     assert run(capsys, link)[0] == 0
     page = f"/s/{survey.hash}"
@@ -97,16 +97,16 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
         page: lambda body: body.replace(b"</title>", b".</title>", 1),
     }.items():
         between.change = {path: change}
-        status, said = run(capsys, link)
-        assert (status, f"DIFFERENT  {origin}{path}" in said) == (1, True), said
-        status, said = run(capsys, link, "--json")
-        told = json.loads(said)
-        assert (status, {one.partition("?")[0] for one in told["different"]}) == (1, {f"{origin}{path}"})
-        assert told["compared"] > 10
+        status, printed = run(capsys, link)
+        assert (status, f"DIFFERENT  {origin}{path}" in printed) == (1, True), printed
+        status, printed = run(capsys, link, "--json")
+        verdict = json.loads(printed)
+        assert (status, {url.partition("?")[0] for url in verdict["different"]}) == (1, {f"{origin}{path}"})
+        assert verdict["compared"] > 10
     # A changed sentence, in one language, with every module intact.
     between.change = {page: lambda body: body.replace(b"Senden", b"Sende!")}
-    status, said = run(capsys, link)
-    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{page}?lang=de")
+    status, printed = run(capsys, link)
+    assert (status, printed.splitlines()[0]) == (1, f"DIFFERENT  {origin}{page}?lang=de")
     between.change = {f"/api/surveys/{survey.hash}": lambda body: body.replace(b"Exam", b"Ezam")}
     assert run(capsys, link)[0] == 2
 
@@ -115,7 +115,7 @@ def test_what_a_server_serves_is_compared_byte_for_byte(
 def test_the_address_in_the_link_and_its_headers_are_compared(
     served: tuple[Tampered, str], survey: Survey, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """People open the short address; a script before the page, a way to another one, or no policy, is told."""
+    """People open the short address: an added script, a redirect or a missing policy there is reported."""
     between, origin = served
     link = survey_link(origin, survey.hash)
     short, module = f"/s/{survey.hash[:12]}", f"/static/{release()}/respond/page.js"
@@ -146,9 +146,12 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
         (short, {"X-Content-Type-Options": ""}),
     ):
         between.headers = {path: headers}
-        status, said = run(capsys, link)
+        status, printed = run(capsys, link)
         (name,) = headers
-        assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{path}  (headers: {name.lower()})")
+        assert (status, printed.splitlines()[0]) == (
+            1,
+            f"DIFFERENT  {origin}{path}  (headers: {name.lower()})",
+        )
     assert json.loads(run(capsys, link, "--json")[1])["headers"] == {f"{origin}{short}": [name.lower()]}
     # What servers and proxies say of themselves is no alarm.
     between.headers = {
@@ -188,8 +191,8 @@ def test_the_page_at_the_link_is_compared_also_below_a_path(
 
     app, between.app = between.app, evil
     link = survey_link(f"{origin}/x", survey.hash)
-    status, said = run(capsys, link)
-    assert (status, f"DIFFERENT  {origin}/x/s/{survey.hash[:12]}" in said.splitlines()) == (1, True)
+    status, printed = run(capsys, link)
+    assert (status, f"DIFFERENT  {origin}/x/s/{survey.hash[:12]}" in printed.splitlines()) == (1, True)
     assert run(capsys, survey_link(origin, survey.hash))[0] == 0
     assert run(capsys, f"{origin}/")[0] == 0
 
@@ -198,7 +201,7 @@ def test_the_page_at_the_link_is_compared_also_below_a_path(
 def test_what_another_address_serves_is_not_compared(
     served: tuple[Tampered, str], survey: Survey, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A server that leads on to an honest one is no honest one."""
+    """A server that redirects to an honest one is not honest."""
     _, honest = served
 
     def lead_on(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -210,17 +213,17 @@ def test_what_another_address_serves_is_not_compared(
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        status, said = run(capsys, survey_link(f"http://127.0.0.1:{server.server_port}", survey.hash))
+        status, printed = run(capsys, survey_link(f"http://127.0.0.1:{server.server_port}", survey.hash))
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert (status, said.count("\n")) == (2, 1)
-    assert f"leads on to {honest}/" in said
+    assert (status, printed.count("\n")) == (2, 1)
+    assert f"leads on to {honest}/" in printed
 
 
 @ONE
-def test_what_the_operator_says_is_printed_and_compared_around(
+def test_the_operators_texts_are_printed_and_left_out_of_the_comparison(
     served: tuple[Tampered, str], app: Flask, store: Store, survey: Survey, capsys: pytest.CaptureFixture[str]
 ) -> None:
     between, origin = served
@@ -229,16 +232,16 @@ def test_what_the_operator_says_is_printed_and_compared_around(
     app.config["HUSHPOLL"] = replace(
         config, imprint='The <Office> & "Co"', imprint_url="https://example.org/i"
     )
-    status, said = run(capsys, link)
-    assert (status, 'The <Office> & "Co" https://example.org/i' in said) == (0, True), said
+    status, printed = run(capsys, link)
+    assert (status, 'The <Office> & "Co" https://example.org/i' in printed) == (0, True), printed
     app.config["HUSHPOLL"] = replace(config, imprint_url="https://example.org/i")
     assert run(capsys, link)[0] == 0
     store.set_results_public(survey.hash, True, True)
     assert run(capsys, link)[0] == 0
     day = today() + datetime.timedelta(days=30)
     set_day(store, survey.hash, day, "test")
-    status, said = run(capsys, link)
-    assert (status, f"all reports are deleted on {day}" in said) == (0, True), said
+    status, printed = run(capsys, link)
+    assert (status, f"all reports are deleted on {day}" in printed) == (0, True), printed
     # Nothing but text and an address can hide in it.
     for inside in (b"<b>x</b>", b'" onclick="x'):
         between.change = {
@@ -263,8 +266,8 @@ def test_a_survey_with_public_results_is_no_false_alarm(
         for survey_hash, link in links.items():
             if is_closed:
                 close(store, survey_hash)
-            status, said = run(capsys, link)
-            assert status == 0, said
+            status, printed = run(capsys, link)
+            assert status == 0, printed
             served_now = urllib.request.urlopen(f"{origin}/s/{survey_hash}").read()
             state = store.state(survey_hash)
             assert state is not None
@@ -275,8 +278,8 @@ def test_a_survey_with_public_results_is_no_false_alarm(
     assert run(capsys, links[live.hash])[0] == 1
     words = f"/static/{release()}/words/fr.json"
     between.change = {words: lambda body: body + b" "}
-    status, said = run(capsys, links[live.hash])
-    assert (status, said.splitlines()[0]) == (1, f"DIFFERENT  {origin}{words}")
+    status, printed = run(capsys, links[live.hash])
+    assert (status, printed.splitlines()[0]) == (1, f"DIFFERENT  {origin}{words}")
 
 
 @ONE
@@ -289,10 +292,10 @@ def test_bad_addresses_are_refused(capsys: pytest.CaptureFixture[str], survey: S
         f"http://{'a' * 64}.org/",
         "http://:80/",
     ):
-        status, said = run(capsys, address)
-        assert (status, said.count("\n"), "is not an address" in said) == (2, 1, True), said
-    status, said = run(capsys, "http://127.0.0.1:9/")
-    assert (status, "no answer" in said) == (2, True)
+        status, printed = run(capsys, address)
+        assert (status, printed.count("\n"), "is not an address" in printed) == (2, 1, True), printed
+    status, printed = run(capsys, "http://127.0.0.1:9/")
+    assert (status, "no answer" in printed) == (2, True)
 
 
 def test_a_changed_or_added_file_stops_the_start(tmp_path: Path) -> None:
@@ -319,10 +322,10 @@ ROOT = Path(hushpoll_server.__file__).parents[2]
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """The packages as a wheel would install them, with the hashes that are pinned at build."""
-    place = tmp_path / "installed"
+    packages = tmp_path / "installed"
     for folder in ("server/hushpoll_server", "client/hushpoll_client", "analysis/hushpoll_analysis"):
         shutil.copytree(
-            ROOT / folder, place / Path(folder).name, ignore=shutil.ignore_patterns("__pycache__")
+            ROOT / folder, packages / Path(folder).name, ignore=shutil.ignore_patterns("__pycache__")
         )
     hook = BuildHook(str(ROOT), {}, None, None, str(tmp_path), "wheel")
     build: dict[str, Any] = {"force_include": {}}
@@ -330,9 +333,9 @@ def installed(tmp_path: Path) -> Path:
     (pinned,) = (
         Path(path) for path, name in build["force_include"].items() if name.endswith("assets.sha256")
     )
-    shutil.copy(pinned, place / "hushpoll_server" / "assets.sha256")
+    shutil.copy(pinned, packages / "hushpoll_server" / "assets.sha256")
     hook.folder.cleanup()
-    return place
+    return packages
 
 
 def serve(installed: Path, data: Path) -> subprocess.Popen[str]:
@@ -347,7 +350,7 @@ def serve(installed: Path, data: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_serve_refuses_a_changed_file_and_tells_of_an_open_folder(installed: Path, tmp_path: Path) -> None:
+def test_serve_refuses_a_changed_file_and_warns_of_an_open_folder(installed: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o755)
     data.chmod(0o755)
@@ -356,14 +359,14 @@ def test_serve_refuses_a_changed_file_and_tells_of_an_open_folder(installed: Pat
         assert process.stdout.readline().startswith("Respondents: http://127.0.0.1:")
         # It has said all that it says; whether gunicorn runs by now does not matter.
         process.terminate()
-        _, told = process.communicate(timeout=LONGEST)
+        _, err = process.communicate(timeout=LONGEST)
     warning = f"Warning: {data}: other users of this machine can look into it (mode 0755); chmod 700 {data}"
-    assert warning in told.splitlines()
+    assert warning in err.splitlines()
     changed = installed / "hushpoll_client" / "js" / "report.js"
     changed.write_bytes(changed.read_bytes() + b"\n")
     with serve(installed, data) as process:
-        out, told = process.communicate(timeout=LONGEST)
+        out, err = process.communicate(timeout=LONGEST)
     assert (process.returncode, out) == (2, "")
-    assert told.splitlines() == [
+    assert err.splitlines() == [
         f"hushpoll: {changed}: is not the file of this release; install the release again"
     ]

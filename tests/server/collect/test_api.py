@@ -159,7 +159,7 @@ def test_compressed_bodies_are_415(client: FlaskClient, survey: Survey) -> None:
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"'])
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_utf8_may_be_said(client: FlaskClient, survey: Survey, kind: str) -> None:
+def test_the_content_type_may_name_utf8(client: FlaskClient, survey: Survey, kind: str) -> None:
     assert post(client, survey, new_report(survey).to_bytes(), content_type=kind).status_code == 201
 
 
@@ -175,7 +175,7 @@ def test_the_longest_report_of_the_largest_survey_fits() -> None:
     choice = {"kind": "choice", "text": "?", "options": [str(option) for option in range(MAX_OPTIONS)]}
     mechanism = {"name": "subset", "epsilon": "0.1", "size": 400}
     questions = [{"id": f"q{n}", **choice, "mechanism": mechanism} for n in range(MAX_QUESTIONS)]
-    groups = [f"Group {place}" for place in range(MAX_GROUPS)]
+    groups = [f"Group {number}" for number in range(MAX_GROUPS)]
     largest = Survey.from_draft({"hushpoll": 1, "title": "Large", "questions": questions, "groups": groups})
     report = Report("0" * 32, ("0" * (MAX_OPTIONS // 4),) * MAX_QUESTIONS, group=0)
     assert MAX_QUESTIONS * MAX_OPTIONS // 4 < len(report.to_body(largest, "c" * 64)) <= LARGEST_REPORT
@@ -230,12 +230,12 @@ def test_a_batch_is_stored_as_a_whole(client: FlaskClient, survey: Survey, store
 
 
 def test_a_batch_with_one_bad_line_stores_nothing(client: FlaskClient, survey: Survey, store: Store) -> None:
-    known = new_report(survey)
-    assert post(client, survey, known.to_bytes()).status_code == 201
+    stored_report = new_report(survey)
+    assert post(client, survey, stored_report.to_bytes()).status_code == 201
     lines = [new_report(survey).to_bytes() for _ in range(5)]
     assert problem(batch(client, survey, [*lines, b"{}"]), 422)["line"] == 6
     assert problem(batch(client, survey, [lines[0], b"", lines[1]]), 422)["line"] == 2
-    assert problem(batch(client, survey, [*lines, other_content(known)]), 409)["line"] == 6
+    assert problem(batch(client, survey, [*lines, other_content(stored_report)]), 409)["line"] == 6
     assert store.count(survey.hash) == 1
     # The same lines are still new: nothing of the refused batches was kept, in memory neither.
     assert batch(client, survey, lines).get_json() == {"received": 5, "new": 5}
@@ -244,8 +244,8 @@ def test_a_batch_with_one_bad_line_stores_nothing(client: FlaskClient, survey: S
 def test_an_id_twice_in_one_batch(client: FlaskClient, survey: Survey, store: Store) -> None:
     report = new_report(survey)
     assert batch(client, survey, [report.to_bytes()] * 2).get_json() == {"received": 2, "new": 1}
-    fresh = new_report(survey)
-    problem(batch(client, survey, [fresh.to_bytes(), other_content(fresh)]), 409)
+    doubled = new_report(survey)
+    problem(batch(client, survey, [doubled.to_bytes(), other_content(doubled)]), 409)
     assert store.count(survey.hash) == 1
 
 
@@ -271,7 +271,7 @@ def test_batches_spend_invitations_as_a_whole(client: FlaskClient, store: Store)
     assert used_codes(store, survey.hash) == (3, 3)
 
 
-def test_reports_are_limited_only_where_asked(config: Config, store: Store, survey: Survey) -> None:
+def test_reports_are_rate_limited_only_if_configured(config: Config, store: Store, survey: Survey) -> None:
     from dataclasses import replace
 
     limited = create_app(replace(config, reports_per_minute=3))

@@ -30,8 +30,8 @@ TRUTH = {
     "d": [0.6, 0.4], "e": [0.9, 0.1], "last": [0.8, 0.2],
 }  # fmt: skip
 ASKED = [
-    {"id": f"q{one}", "kind": "yes_no", "text": f"Question {one}?", "mechanism": {"epsilon": "1"}}
-    for one in "123456"
+    {"id": f"q{number}", "kind": "yes_no", "text": f"Question {number}?", "mechanism": {"epsilon": "1"}}
+    for number in "123456"
 ]
 
 
@@ -54,12 +54,12 @@ def test_from_devices_to_results(place: tuple[Flask, Store], owner: FlaskClient,
     answers = read_answers(
         survey, {"first": "Yes", "a": "No", "b": "y", "c": 5, "d": "No", "e": "Yes", "last": "No"}
     )
-    one = Report.new(survey, answers).to_bytes()
-    assert owner.post(address, data=one, content_type="application/json").status_code == 201
+    body = Report.new(survey, answers).to_bytes()
+    assert owner.post(address, data=body, content_type="application/json").status_code == 201
     seal_due(shop)
-    found = owner.get(f"/api/surveys/{survey.hash}/results").json
-    assert [part["id"] for part in found["questions"]] == list(TRUTH)
-    assert found["questions"][1]["n"] < found["n"]
+    results = owner.get(f"/api/surveys/{survey.hash}/results").json
+    assert [question["id"] for question in results["questions"]] == list(TRUTH)
+    assert results["questions"][1]["n"] < results["n"]
     page = owner.get(f"/surveys/{survey.hash}/report")
     assert page.status_code == 200
     assert "people were asked this" in page.text
@@ -70,7 +70,7 @@ def test_from_devices_to_results(place: tuple[Flask, Store], owner: FlaskClient,
     assert "ask two or more questions of the block" in html.unescape(apart.text)
 
 
-def test_paper_says_that_a_block_needs_a_device(place: tuple[Flask, Store]) -> None:
+def test_the_paper_page_explains_that_a_block_needs_a_device(place: tuple[Flask, Store]) -> None:
     survey = Survey.from_draft(blocks_draft() | {"title": "On paper"})
     place[1].publish(survey, "owner")
     page = place[0].test_client().get(f"/s/{survey.hash}/paper")
@@ -111,14 +111,14 @@ def test_check_simulate_report_and_audit(
         capsys, "report", "survey.json", "--data", "reports.csv", "--format", "json"
     )
     assert status == 0, err
-    for part in json.loads(out)["questions"]:
-        for entry, true in zip(part["estimates"][-1:], TRUTH[part["id"]][-1:], strict=True):
+    for question in json.loads(out)["questions"]:
+        for entry, true in zip(question["estimates"][-1:], TRUTH[question["id"]][-1:], strict=True):
             assert abs(entry["estimate"] - true) < 4.5 * entry["se"]
     status, out, err = run_command(capsys, "report", "survey.json", "--data", "reports.csv", "--by", "a")
     assert status == 0, err
     status, out, err = run_command(capsys, "audit", "survey.json", "--draws", "1000", "--json")
     assert status == 0, err
-    assert {"block1", "block2"} <= {one["id"] for one in json.loads(out)["questions"]}
+    assert {"block1", "block2"} <= {audited["id"] for audited in json.loads(out)["questions"]}
 
 
 def test_a_broken_block_ends_with_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,15 +142,17 @@ def test_the_terminal_asks_what_was_drawn(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(command, "fetch_survey", lambda link: survey)
     monkeypatch.setattr(command, "submit", lambda link, survey, report: sent.append(report) or 201)
     ranks = Memory().ranks(survey)
-    asked = [question for question in survey.questions if question.block is None]
-    drawn = [name for block in survey.blocks for name in block.questions_at(ranks[block.number])]
+    single_questions = [question for question in survey.questions if question.block is None]
+    drawn_ids = [name for block in survey.blocks for name in block.questions_at(ranks[block.number])]
     url = f"http://127.0.0.1/s/{survey.hash}#{survey.hash}"
-    found = CliRunner().invoke(hushpoll, ["answer", url], input="1\n" * (len(asked) + len(drawn)))
-    assert found.exit_code == 0, found.output
-    assert "Question 5 of 5." in found.output
-    assert "This machine draws 2 of 3 questions by chance" in found.output
+    result = CliRunner().invoke(
+        hushpoll, ["answer", url], input="1\n" * (len(single_questions) + len(drawn_ids))
+    )
+    assert result.exit_code == 0, result.output
+    assert "Question 5 of 5." in result.output
+    assert "This machine draws 2 of 3 questions by chance" in result.output
     for question in survey.questions:
-        assert (question.text in found.output) == (question in asked or question.id in drawn)
+        assert (question.text in result.output) == (question in single_questions or question.id in drawn_ids)
     channel: Any = survey.blocks[0].channel
     assert sent[0].reports[1] // channel.largest == ranks[0]
 
@@ -166,7 +168,7 @@ def test_the_terminal_numbers_weak_questions_as_it_asks_them() -> None:
 # The editor -----------------------------------------------------------------------------------------------------
 
 
-def test_a_block_is_made_compared_changed_and_taken_apart(owner: FlaskClient, shop: Store) -> None:
+def test_a_block_is_created_compared_changed_and_dissolved(owner: FlaskClient, shop: Store) -> None:
     draft = make_draft(shop, "owner", *ASKED)
     path = f"/drafts/{draft.id}/blocks/new"
     chosen = ["q2", "q3", "q4", "q5", "q6"]
@@ -203,11 +205,11 @@ def test_a_block_is_made_compared_changed_and_taken_apart(owner: FlaskClient, sh
     assert "Each person is asked 2 of questions 2 to 6" in owner.get(f"/drafts/{draft.id}/publish").text
     submit(owner, f"{change}/dissolve", page=change)
     assert "blocks" not in again(shop, draft).document
-    assert all(one["mechanism"] == {"epsilon": "1"} for one in again(shop, draft).questions)
+    assert all(question["mechanism"] == {"epsilon": "1"} for question in again(shop, draft).questions)
 
 
 @pytest.mark.parametrize(
-    ("fields", "field", "said"),
+    ("fields", "field", "message"),
     [
         ({"questions": ["q1"], "ask": "1"}, "questions", "A block needs at least two questions, has 1"),
         ({"questions": ["q1", "q2"], "ask": "3"}, "ask", "3 is not a number of its 2 questions"),
@@ -218,17 +220,17 @@ def test_a_block_is_made_compared_changed_and_taken_apart(owner: FlaskClient, sh
         ({"questions": ["q1", "q2"], "ask": "1", "epsilon": "much"}, "epsilon", "Must be a number"),
     ],
 )
-def test_what_a_block_cannot_hold_is_said_beside_the_field(
-    owner: FlaskClient, shop: Store, fields: dict[str, Any], field: str, said: str
+def test_what_a_block_cannot_hold_is_an_error_of_the_field(
+    owner: FlaskClient, shop: Store, fields: dict[str, Any], field: str, message: str
 ) -> None:
     draft = make_draft(shop, "owner", *ASKED, OR_POLL)
     refused = submit(owner, f"/drafts/{draft.id}/blocks/new", **{"epsilon": "2", **fields})
     assert refused.status_code == 422
-    assert said.lower() in shown_error(refused.text, field).lower()
+    assert message.lower() in shown_error(refused.text, field).lower()
     assert "blocks" not in again(shop, draft).document
 
 
-def test_a_question_stands_in_one_block_only(owner: FlaskClient, shop: Store) -> None:
+def test_a_question_belongs_to_one_block_only(owner: FlaskClient, shop: Store) -> None:
     draft = make_draft(shop, "owner", *ASKED)
     path = f"/drafts/{draft.id}/blocks/new"
     assert submit(owner, path, questions=["q1", "q2"], epsilon="1", ask="1").status_code == 302
@@ -243,7 +245,7 @@ def test_questions_of_a_block_are_edited_moved_copied_and_deleted(owner: FlaskCl
     submit(owner, f"{home}/blocks/new", questions=["q2", "q3", "q4"], epsilon="1", ask="3")
 
     def order() -> list[str]:
-        return [one["id"] for one in again(shop, draft).questions]
+        return [question["id"] for question in again(shop, draft).questions]
 
     def block() -> dict[str, Any]:
         return dict(again(shop, draft).document["blocks"][0])
@@ -252,8 +254,8 @@ def test_questions_of_a_block_are_edited_moved_copied_and_deleted(owner: FlaskCl
     assert submit(owner, f"{home}/questions/q2", **edited).status_code == 302
     assert block()["questions"] == ["second", "q3", "q4"]
     assert "mechanism" not in again(shop, draft).questions[1]
-    own = submit(owner, f"{home}/questions/second", **edited | {"mechanism": "warner", "epsilon": "1"})
-    assert "has none of its own" in shown_error(own.text, "mechanism")
+    refused = submit(owner, f"{home}/questions/second", **edited | {"mechanism": "warner", "epsilon": "1"})
+    assert "has none of its own" in shown_error(refused.text, "mechanism")
     other = {"kind": "multiple", "text": "Which?", "options": "a\nb", "id": "second", "mechanism": ""}
     assert "cannot be in a block" in shown_error(
         submit(owner, f"{home}/questions/second", **other).text, "kind"

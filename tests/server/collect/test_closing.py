@@ -110,18 +110,18 @@ def test_a_batch_beyond_the_number_is_refused_as_a_whole(
     assert [send(client, survey) for _ in range(4)] == [201, 201, 201, 410]
 
 
-def test_a_day_and_a_number_can_be_taken_back_while_open(store: Store, survey: Survey) -> None:
+def test_a_closing_day_and_number_can_be_withdrawn_while_open(store: Store, survey: Survey) -> None:
     closing.close(store, survey.hash, on=today(), at=10)
     closing.plan(store, survey.hash)
     state = store.state(survey.hash)
     assert state is not None
     assert (state.closes_on, state.closes_at, state.is_open) == (None, None, True)
     closing.close(store, survey.hash)
-    with pytest.raises(HushpollError, match="only whoever runs the server can open it again"):
+    with pytest.raises(HushpollError, match="only the operator of the server can open it again"):
         closing.plan(store, survey.hash)
 
 
-def test_what_cannot_be_closed_is_said(store: Store, survey: Survey) -> None:
+def test_closing_with_wrong_arguments_is_an_error(store: Store, survey: Survey) -> None:
     with pytest.raises(HushpollError, match="not known"):
         closing.close(store, "0" * 64)
     with pytest.raises(HushpollError, match="whole number from 1"):
@@ -184,14 +184,14 @@ def test_nothing_is_closed_by_its_date_for_an_hour_after_the_clock_jumped(
 
 
 def shift(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
-    """Let the server's clock be so many days ahead."""
+    """Set the server's clock this many days ahead."""
     then = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=days)
     for module in list(sys.modules.values()):
         if module.__name__.startswith("hushpoll_server.") and hasattr(module, "today"):
             monkeypatch.setattr(module, "today", lambda: then)
 
 
-def test_whoever_opens_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
+def test_opening_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
     app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stranger's look sealed all 60, each one at another glitch released one more, and the owner's closed it."""
@@ -272,7 +272,7 @@ def test_closing_in_the_workspace_does_not_wait_for_a_backup(
         page = f"/surveys/{owned.hash}"
         assert submit(ada, f"{page}/close").status_code == 302
         assert "the last reports will be counted in a moment" in ada.get(page).text
-        assert [one.action for one in audit_log.audit_entries(store) if one.subject == owned.hash] == [
+        assert [entry.action for entry in audit_log.audit_entries(store) if entry.subject == owned.hash] == [
             "closed"
         ]
         assert (store.count(owned.hash), store.sealed_count(owned.hash)) == (60, 0)
@@ -282,10 +282,10 @@ def test_closing_in_the_workspace_does_not_wait_for_a_backup(
 
 def incoming(store: Store, survey: Survey) -> Incoming:
     """Make a report that was checked."""
-    known, report = store.published(survey.hash), new_report(survey)
-    assert known is not None
+    published, report = store.published(survey.hash), new_report(survey)
+    assert published is not None
     digest = store.id_digest(survey.hash, bytes.fromhex(report.id))
-    return Incoming(known.number, digest, known.format.pack(report.values), None)
+    return Incoming(published.number, digest, published.format.pack(report.values), None)
 
 
 def wait_until(true: Callable[[], bool]) -> None:

@@ -40,11 +40,11 @@ def arrive(client: FlaskClient, group: int, n: int, survey: Survey = GROUPED) ->
 
 def sealed_in(store: Store, survey: Survey = GROUPED) -> dict[int, int]:
     """How many sealed reports each group has."""
-    known = store.published(survey.hash)
-    assert known is not None
+    published = store.published(survey.hash)
+    assert published is not None
     with store.read() as tx:
-        rows = tx.execute(select(sealed.c.record).where(sealed.c.survey == known.number)).scalars()
-        return dict(sorted(Counter(known.format.unpack(bytes(row))[0] for row in rows).items()))
+        rows = tx.execute(select(sealed.c.record).where(sealed.c.survey == published.number)).scalars()
+        return dict(sorted(Counter(published.format.unpack(bytes(row))[0] for row in rows).items()))
 
 
 # Taken and refused ----------------------------------------------------------------------------------------------
@@ -80,7 +80,9 @@ def test_a_wrong_group_is_named(client: FlaskClient, store: Store, group: object
     assert store.count(GROUPED.hash) == 0
 
 
-def test_a_group_where_there_are_none(client: FlaskClient, store: Store, survey: Survey) -> None:
+def test_a_group_of_a_survey_without_groups_is_refused(
+    client: FlaskClient, store: Store, survey: Survey
+) -> None:
     value = {"id": "0" * 32, "reports": [0, 0, 0], "group": 0}
     answer = post(client, survey, json.dumps(value).encode())
     assert (answer.status_code, answer.json["item"]) == (422, "group")
@@ -109,14 +111,14 @@ def test_a_code_belongs_to_its_group(client: FlaskClient, store: Store) -> None:
     assert used_codes(store, INVITED.hash) == (1, 1)
 
 
-def test_no_column_says_which_group_a_code_is_for(client: FlaskClient, store: Store) -> None:
+def test_no_column_holds_the_group_of_a_code(client: FlaskClient, store: Store) -> None:
     store.publish(INVITED)
     codes = {group: invitations.invite(store, INVITED.hash, 5, group) for group in (0, 1)}
     with store.read() as tx:
         columns = tx.execute(text("SELECT * FROM invitations")).keys()
     assert set(columns) == {"survey", "digest", "place"}
-    kept = {invitations.digest(INVITED.hash, code, group) for group in codes for code in codes[group]}
-    assert len(kept) == 10
+    digests = {invitations.digest(INVITED.hash, code, group) for group in codes for code in codes[group]}
+    assert len(digests) == 10
 
 
 # Sealing --------------------------------------------------------------------------------------------------------
@@ -156,12 +158,12 @@ def test_every_release_of_a_group_has_at_least_the_minimum(
         came[group] += n
         seal_due(store)
         now = Counter(sealed_in(store))
-        for one in range(3):
-            grown = now[one] - before[one]
+        for group in range(3):
+            grown = now[group] - before[group]
             assert grown == 0 or grown >= least
-            waits = came[one] - now[one]
+            waits = came[group] - now[group]
             assert waits < 2 * least
-            assert waits >= least or now[one] == 0
+            assert waits >= least or now[group] == 0
         before = now
     closing.close(store, GROUPED.hash)
     assert sealed_in(store) == dict(sorted(came.items()))
@@ -184,8 +186,8 @@ def test_the_last_few_of_a_group_hide_among_its_own(client: FlaskClient, store: 
         if backend == "postgresql":
             sizes = tx.execute(text("SELECT count(*) FROM sealed GROUP BY xmin::text")).scalars().all()
             assert sorted(sizes) == [50, 75]
-    fresh = [group for key, group in rows.items() if key not in before]
-    assert fresh == [1] * 50
+    new_groups = [group for key, group in rows.items() if key not in before]
+    assert new_groups == [1] * 50
     assert sealed_in(store) == {0: 60, 1: 65}
 
 
@@ -200,21 +202,21 @@ def test_check_publish_and_invite(run, tmp_path: Path) -> None:  # type: ignore[
     published = json.loads(run("survey", "publish", str(path), "--json")[1])
     start = f"http://127.0.0.1:8123/s/{INVITED.hash[:12]}#{INVITED.hash}"
     assert published["url"] == start
-    assert published["links"] == {name: f"{start}.g{place}" for place, name in enumerate(NAMES)}
+    assert published["links"] == {name: f"{start}.g{index}" for index, name in enumerate(NAMES)}
     assert f"{start}.g1  for Arts" in run("survey", "publish", str(path))[1]
     invited = ("survey", "invite", INVITED.hash[:12], "-n", "2")
     status, out, _ = run(*invited, "--group", "Arts")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert status == 0
     assert [row["url"] for row in rows] == [f"{start}.g1.{row['code']}" for row in rows]
-    made = json.loads(run(*invited, "--group", "Law", "--json")[1])
-    assert made["group"] == "Law"
-    for more, said in (
+    invited_group = json.loads(run(*invited, "--group", "Law", "--json")[1])
+    assert invited_group["group"] == "Law"
+    for more, message in (
         ((), "--group: which group is not said; name one of Science, Arts, Law"),
         (("--group", "Medicine"), '--group: "Medicine" is none of them; name one of Science, Arts, Law'),
     ):
         status, _, err = run(*invited, *more)
-        assert (status, said in err) == (2, True), err
+        assert (status, message in err) == (2, True), err
 
 
 def test_a_group_for_a_survey_without_groups(run, store: Store) -> None:  # type: ignore[no-untyped-def]
@@ -233,16 +235,16 @@ def test_the_paper_form_asks_for_the_group_and_sends_it(client: FlaskClient, sto
     survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [coins], "groups": ["A & B", "C"]})
     store.publish(survey)
     address = f"/s/{survey.hash}/paper"
-    asked = client.get(address).text
-    assert "Which group do your answers belong to?" in asked
-    assert '<a href="?group=0&amp;lang=en">A &amp; B</a>' in asked
-    assert "<form" not in asked
+    group_page = client.get(address).text
+    assert "Which group do your answers belong to?" in group_page
+    assert '<a href="?group=0&amp;lang=en">A &amp; B</a>' in group_page
+    assert "<form" not in group_page
     for wrong in ("?group=2", "?group=x", "?group=-1", "?group=0000001"):
         assert "<form" not in client.get(address + wrong).text
-    shown = client.get(f"{address}?group=1&lang=fr").text
-    assert "Vos réponses seront comptées avec" in shown
-    assert "?lang=de&amp;group=1" in shown
-    name = re.search('name="id" value="([0-9a-f]{32})"', shown)
+    form_page = client.get(f"{address}?group=1&lang=fr").text
+    assert "Vos réponses seront comptées avec" in form_page
+    assert "?lang=de&amp;group=1" in form_page
+    name = re.search('name="id" value="([0-9a-f]{32})"', form_page)
     assert name is not None
     form = {"id": name[1], "q0": "1", "mixed": "y"}
     assert client.post(address, data=form).status_code == 422
@@ -258,9 +260,11 @@ def test_the_api_makes_codes_for_a_group(app: Flask, store: Store) -> None:
     store.publish(INVITED, "maker")
     client, headers = app.test_client(), {"Authorization": f"Bearer {token}"}
     address = f"/api/surveys/{INVITED.hash}/invitations"
-    made = client.post(address, json={"number": 2, "group": "Arts"}, headers=headers)
-    assert made.status_code == 201
-    assert all(f".g1.{one['code']}" in one["url"] for one in made.json["invitations"])
+    response = client.post(address, json={"number": 2, "group": "Arts"}, headers=headers)
+    assert response.status_code == 201
+    assert all(
+        f".g1.{invitation['code']}" in invitation["url"] for invitation in response.json["invitations"]
+    )
     for body in (
         {"number": 2},
         {"number": 2, "group": "x"},

@@ -1,4 +1,4 @@
-"""Whether a server can store: told soon and truly with a full disk, a frozen database, and every thread waiting."""
+"""Health reports soon whether a server can store: full disk, frozen database, every thread waiting."""
 
 from __future__ import annotations
 

@@ -76,11 +76,11 @@ class Hostile:
     def bent(self, body: bytes) -> bytes:
         """Cut, doubled, flipped, padded: now and then."""
         luck = self.dice.random()
-        place = int(self.dice.integers(len(body)))
+        position = int(self.dice.integers(len(body)))
         if luck < 0.06:
-            return body[:place]
+            return body[:position]
         if luck < 0.12:
-            return body[:place] + bytes([int(self.dice.integers(256))]) + body[place + 1 :]
+            return body[:position] + bytes([int(self.dice.integers(256))]) + body[position + 1 :]
         if luck < 0.15:
             return body * 2
         if luck < 0.18:
@@ -131,9 +131,9 @@ def test_hostile_requests(client: FlaskClient, store: Store, requests: int) -> N
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("part", range(4))
-def test_a_hundred_thousand_hostile_requests(client: FlaskClient, store: Store, part: int) -> None:
-    _attack(client, store, 15_000, SEED + 1 + part)
+@pytest.mark.parametrize("run", range(4))
+def test_a_hundred_thousand_hostile_requests(client: FlaskClient, store: Store, run: int) -> None:
+    _attack(client, store, 15_000, SEED + 1 + run)
 
 
 # fmt: off
@@ -168,11 +168,11 @@ def test_odd_methods_and_paths(client: FlaskClient, survey: Survey, method: str)
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_the_quick_reading_agrees_with_the_strict_one(store: Store, survey: Survey) -> None:
+def test_the_quick_parser_agrees_with_the_strict_one(store: Store, survey: Survey) -> None:
     """What our own clients send is read without a JSON parser: accepted must be the same, with the same result."""
     intake = Intake(store.config, store, lambda *_: [])
-    known = store.published(survey.hash)
-    assert known is not None
+    published = store.published(survey.hash)
+    assert published is not None
     hostile = Hostile(survey, SEED)
     good = [new_report(survey).to_bytes() for _ in range(300)]
     agreed = Counter[bool]()
@@ -182,7 +182,7 @@ def test_the_quick_reading_agrees_with_the_strict_one(store: Store, survey: Surv
         except ReportError:
             strict = None
         try:
-            read = intake._read(known, body)
+            quick = intake._read(published, body)
         except Problem:
             # An invitation that nobody asked for is refused by the server alone.
             assert strict is None or b"invitation" in body, body
@@ -190,7 +190,7 @@ def test_the_quick_reading_agrees_with_the_strict_one(store: Store, survey: Surv
             continue
         assert strict is not None, body
         digest = store.id_digest(survey.hash, bytes.fromhex(strict.id))
-        assert (read.digest, known.format.unpack(read.record)) == (digest, strict.reports)
+        assert (quick.digest, published.format.unpack(quick.record)) == (digest, strict.reports)
         agreed[True] += 1
     assert agreed[True] > 500
     assert agreed[False] > 500

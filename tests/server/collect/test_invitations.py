@@ -27,13 +27,13 @@ def invited(store: Store) -> Survey:
     return survey
 
 
-def test_codes_are_kept_only_as_hashes(store: Store, invited: Survey, backend: str) -> None:
+def test_codes_are_stored_only_as_hashes(store: Store, invited: Survey, backend: str) -> None:
     codes = invitations.invite(store, invited.hash, 200)
     assert len(set(codes)) == 200
     assert all(len(code) == 20 and code.isalnum() for code in codes)
     with store.read() as tx:
-        kept = {bytes(row.digest) for row in tx.execute(select(table))}
-    assert kept == {invitations.digest(invited.hash, code) for code in codes}
+        digests = {bytes(row.digest) for row in tx.execute(select(table))}
+    assert digests == {invitations.digest(invited.hash, code) for code in codes}
     if backend == "sqlite":
         files = b"".join(path.read_bytes() for path in Path(store.config.data).iterdir())
         assert not [code for code in codes if code.encode() in files]
@@ -94,18 +94,18 @@ def test_two_nodes_and_one_code(store: Store, invited: Survey) -> None:
 def _incoming(store: Store, survey: Survey, code: str):  # type: ignore[no-untyped-def]
     from hushpoll_server.collect.accept import Incoming
 
-    known = store.published(survey.hash)
-    assert known is not None
+    published = store.published(survey.hash)
+    assert published is not None
     report = new_report(survey)
     return Incoming(
-        known.number,
+        published.number,
         store.id_digest(survey.hash, bytes.fromhex(report.id)),
-        known.format.pack(report.reports),
+        published.format.pack(report.reports),
         invitations.digest(survey.hash, code),
     )
 
 
-def _both(one: Store, two: Store, incoming: list) -> list[int]:  # type: ignore[type-arg]
+def _both(first: Store, second: Store, incoming: list) -> list[int]:  # type: ignore[type-arg]
     results: list[int] = []
     start = threading.Barrier(2)
 
@@ -113,7 +113,9 @@ def _both(one: Store, two: Store, incoming: list) -> list[int]:  # type: ignore[
         start.wait()
         results.append(store.writer.submit([report])[0].value)
 
-    threads = [threading.Thread(target=send, args=pair) for pair in zip((one, two), incoming, strict=True)]
+    threads = [
+        threading.Thread(target=send, args=pair) for pair in zip((first, second), incoming, strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -121,7 +123,7 @@ def _both(one: Store, two: Store, incoming: list) -> list[int]:  # type: ignore[
     return results
 
 
-def test_what_cannot_be_invited_to_is_said(store: Store, invited: Survey) -> None:
+def test_inviting_with_wrong_arguments_is_an_error(store: Store, invited: Survey) -> None:
     plain = make_survey("No invitations")
     store.publish(plain)
     with pytest.raises(HushpollError, match="asks for no invitation"):
@@ -133,7 +135,7 @@ def test_what_cannot_be_invited_to_is_said(store: Store, invited: Survey) -> Non
             invitations.invite(store, invited.hash, n)
 
 
-def test_the_code_stands_in_the_fragment() -> None:
+def test_the_code_is_in_the_fragment_of_the_link() -> None:
     link = survey_link("https://example.org", "ab" * 32, "code")
     assert link == f"https://example.org/s/{'ab' * 6}#{'ab' * 32}.code"
 
@@ -165,7 +167,7 @@ def test_a_code_can_be_looked_up_before_anything_is_typed(
     assert unknown.status_code == 404
 
 
-def test_a_code_in_an_address_is_refused_and_told_where_to_go(
+def test_a_code_in_the_path_is_refused_with_the_address_to_use(
     client: FlaskClient, store: Store, invited: Survey
 ) -> None:
     """Addresses end up in histories and in the logs of proxies."""

@@ -1,4 +1,4 @@
-"""Whoever has all files of the database, at any moment, links no invitation to a report (see tests/linkage.py)."""
+"""All files of the database, at any moment, link no invitation to a report (see tests/linkage.py)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def pretended(seed: int, leak: float) -> Callable[..., dict[str, linkage.Evidenc
     dice = np.random.default_rng(seed)
 
     def order(n: int) -> list[int]:
-        drawn = np.where(dice.random(n) < leak, np.arange(n), dice.random(n) * n)
-        return [int(one) for one in np.argsort(drawn)]
+        scores = np.where(dice.random(n) < leak, np.arange(n), dice.random(n) * n)
+        return [int(person) for person in np.argsort(scores)]
 
     def live(_: Any, n: int, moments: Sequence[str], signed: Any) -> dict[str, linkage.Evidence]:
         return {
@@ -77,7 +77,7 @@ def test_chance_is_no_leak_and_a_slight_one_is(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(linkage, "live_through", pretended(2, 0.5))
     for _ in range(5):
         looks = linkage.attack(made, 160)
-        assert all(linkage.ARRIVAL in {one.reports for one in look.leaks} for look in looks.values())
+        assert all(linkage.ARRIVAL in {leak.reports for leak in look.leaks} for look in looks.values())
 
 
 @pytest.mark.parametrize("backend", ON_ONE_DATABASE)
@@ -112,8 +112,8 @@ def test_the_order_of_taking_part_is_attacked_too(make: Callable[[], Any], backe
         looks = linkage.attack(make, 80, linkage.looked_for(leak))
     assert set(looks) == {"while all wait", "after closing"}
     for look in looks.values():
-        assert {one.reports for one in look.leaks} == {linkage.ARRIVAL}
-        assert max(one.hits for one in look.leaks) > 70
+        assert {match.reports for match in look.leaks} == {linkage.ARRIVAL}
+        assert max(match.hits for match in look.leaks) > 70
 
 
 def test_what_the_threat_model_admits_is_so(make: Callable[[], Any]) -> None:
@@ -130,13 +130,13 @@ def test_what_the_threat_model_admits_is_so(make: Callable[[], Any]) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-def test_the_wal_tells_the_release_and_not_the_person(make: Callable[[], Any]) -> None:
+def test_the_wal_shows_the_release_and_not_the_person(make: Callable[[], Any]) -> None:
     """The order of the releases shows by z of about 6, at times less than 3 on one survey and never on six."""
-    releases, found = 0, None
-    while found is None or (found.z < 3 and found.surveys < 6):
+    releases, pooled = 0, None
+    while pooled is None or (pooled.z < 3 and pooled.surveys < 6):
         with make() as app:
-            more, one = linkage.with_wal(app, 160)
-        assert one.people > 90
-        releases, found = releases + more, one if found is None else found.and_on(one)
-    assert found.z > 3  # this is what the threat model says
-    assert linkage.at_chance(found.hits, releases)
+            more, match = linkage.with_wal(app, 160)
+        assert match.people > 90
+        releases, pooled = releases + more, match if pooled is None else pooled.and_on(match)
+    assert pooled.z > 3  # this is what the threat model says
+    assert linkage.at_chance(pooled.hits, releases)

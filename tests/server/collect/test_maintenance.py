@@ -74,11 +74,11 @@ def ahead(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
         monkeypatch.setattr(module, "today", lambda: then)
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("has_last_clock", [True, False])
 def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_and_closes_nothing_for_a_day(
     store: Store,
     survey: Survey,
-    kept: bool,
+    has_last_clock: bool,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -93,7 +93,7 @@ def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_and_closes_noth
         assert state is not None
         return state.was_closed
 
-    if kept:  # otherwise an older version ran here
+    if has_last_clock:  # otherwise an older version ran here
         assert retention.is_day_believed(store, 0)
     ahead(monkeypatch, 400)
     passes: list[bool] = []

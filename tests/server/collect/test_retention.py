@@ -41,8 +41,8 @@ class Sealed:
             if number % 20 == 19:
                 assert seal_due(store)
 
-    def found(self) -> int:
-        """How many of the reports stand in any file."""
+    def count_in_files(self) -> int:
+        """Return how many of the reports are in any file."""
         form = self.store.record_format(self.survey.hash)
         contents = [content for _, content in files_of(self.store)]
         packed = [form.pack(report.reports) for report in self.reports]
@@ -50,30 +50,30 @@ class Sealed:
 
 
 def test_no_deleted_report_is_left_in_any_file(client: FlaskClient, store: Store) -> None:
-    place = Sealed(client, store)
+    sealed = Sealed(client, store)
     # The same search finds those that are sealed; the others wait, locked.
-    assert place.found() == store.sealed_count(place.survey.hash) == 50
-    assert delete_reports(store, place.survey.hash, "test") == 60
+    assert sealed.count_in_files() == store.sealed_count(sealed.survey.hash) == 50
+    assert delete_reports(store, sealed.survey.hash, "test") == 60
     seal_due(store)  # as the keeper does every second; there is nothing to seal
-    assert place.found() == 0
-    assert store.count(place.other.hash) == 60
+    assert sealed.count_in_files() == 0
+    assert store.count(sealed.other.hash) == 60
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-def test_no_deleted_report_stays_however_long_somebody_read(client: FlaskClient, store: Store) -> None:
+def test_no_deleted_report_survives_a_long_reader(client: FlaskClient, store: Store) -> None:
     """PostgreSQL keeps what an older reader may look at, also in a table that is written anew: it is done again."""
-    place = Sealed(client, store)
+    sealed = Sealed(client, store)
     with store.engine.connect().execution_options(isolation_level="REPEATABLE READ") as reader:
         reader.execute(select(func.count()).select_from(surveys)).scalar_one()
-        assert delete_reports(store, place.survey.hash, "test") == 60
-        assert place.found() == 60
+        assert delete_reports(store, sealed.survey.hash, "test") == 60
+        assert sealed.count_in_files() == 60
         assert is_left(store, DELETED)
     sealing_state(store).scrub_at.clear()  # as after the pause
     seal_due(store)
     assert not is_left(store, DELETED)
-    assert place.found() == 0
-    assert store.count(place.other.hash) == 60
+    assert sealed.count_in_files() == 0
+    assert store.count(sealed.other.hash) == 60
 
 
 @pytest.mark.postgres
@@ -82,34 +82,34 @@ def test_a_full_disk_puts_the_removal_off(
     client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Writing a table anew takes as much room again; the reports are deleted, and their bytes a minute later."""
-    place = Sealed(client, store)
+    sealed = Sealed(client, store)
 
     def full(*_: object) -> None:
         raise OperationalError("VACUUM", {}, DiskFull("no space left"))
 
     with monkeypatch.context() as patch:
         patch.setattr(scrubbing, "_dead_rows", full)
-        assert delete_reports(store, place.survey.hash, "test") == 60
+        assert delete_reports(store, sealed.survey.hash, "test") == 60
     assert "dead rows were not removed yet: DiskFull" in caplog.text
     assert is_left(store, DELETED)
     sealing_state(store).scrub_at.clear()
     seal_due(store)
-    assert place.found() == 0
+    assert sealed.count_in_files() == 0
 
 
 def test_no_box_of_addresses_is_left_in_any_file_after_closing(store: Store) -> None:
     survey = signed_survey("By mail", invitation=True)
     store.publish(survey)
     boxes = []
-    for part in range(3):  # the box is written anew each time
-        mailing.add(store, survey.hash, [f"{part}-{number}@example.org" for number in range(40)])
+    for batch in range(3):  # the box is written anew each time
+        mailing.add(store, survey.hash, [f"{batch}-{number}@example.org" for number in range(40)])
         with store.read() as tx:
             boxes.append(bytes(tx.execute(select(mailings.c.box)).scalar_one()))
 
     def found() -> list[bool]:
         contents = [content for _, content in files_of(store)]
         # Both databases cut long values into pieces.
-        pieces = [[box[place : place + 32] for place in range(0, len(box), 512)] for box in boxes]
+        pieces = [[box[start : start + 32] for start in range(0, len(box), 512)] for box in boxes]
         return [any(piece in content for piece in mine for content in contents) for mine in pieces]
 
     assert found()[-1]
@@ -120,7 +120,7 @@ def test_no_box_of_addresses_is_left_in_any_file_after_closing(store: Store) -> 
 
 
 def remove_dead_rows(store: Store, what: str) -> None:
-    """Do what the keeper does until nothing is left.
+    """Remove dead rows, as maintenance does, until nothing is left.
 
     PostgreSQL counts dead rows a little late, and its own vacuum may hold the table for a moment: what could not be
     removed then stays marked, and is removed at one of the next looks.
@@ -137,7 +137,7 @@ def remove_dead_rows(store: Store, what: str) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-def test_addresses_that_an_autovacuum_kept_are_removed_soon_after_it(store: Store) -> None:
+def test_addresses_left_by_an_autovacuum_are_removed_soon_after_it(store: Store) -> None:
     """This is what a whole run next to other work met: the removal was put off by a minute."""
     survey = signed_survey("By mail, vacuumed", invitation=True)
     store.publish(survey)

@@ -1,4 +1,4 @@
-"""Sealing: whoever has the whole database afterwards cannot tell which report came when or from which invitation."""
+"""Sealing: afterwards the whole database does not show when a report came or from which invitation."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def rank_correlation(order: list[int]) -> float:
     """Spearman's correlation between places and numbers: 1 where the order of arrival shows."""
     n = len(order)
     ranks = {number: rank for rank, number in enumerate(sorted(order))}
-    squares = sum((place - ranks[number]) ** 2 for place, number in enumerate(order))
+    squares = sum((rank - ranks[number]) ** 2 for rank, number in enumerate(order))
     return 1 - 6 * squares / (n * (n * n - 1))
 
 
@@ -95,7 +95,7 @@ def test_the_order_of_arrival_is_gone(client: FlaskClient, store: Store, backend
         with store.read() as tx:
             rows = tx.execute(text("SELECT survey, digest, box FROM inbox ORDER BY ctid")).all()
         opened = [store.waiting.open(row[0], bytes(row[1]), bytes(row[2])) for row in rows]
-        assert rank_correlation([number_of(one[0]) for one in opened if one]) > 0.99
+        assert rank_correlation([number_of(record[0]) for record in opened if record]) > 0.99
     closing.close(store, MARKED.hash)
     with store.read() as tx:
         by_key = [number_of(bytes(row.record)) for row in tx.execute(select(sealed).order_by(sealed.c.key))]
@@ -112,7 +112,7 @@ def test_the_order_of_arrival_is_gone(client: FlaskClient, store: Store, backend
             assert tx.execute(text("SELECT count(DISTINCT xmin::text) FROM sealed")).scalar() == 1
 
 
-def test_what_waits_is_locked_and_nobody_throws_away_what_does_not_open(
+def test_waiting_reports_are_encrypted_and_unreadable_ones_are_preserved(
     client: FlaskClient, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A row that was altered, or put in another's place, is not counted; it stays, and the others are sealed."""
@@ -137,15 +137,15 @@ def test_what_waits_is_locked_and_nobody_throws_away_what_does_not_open(
 def test_a_record_that_does_not_fit_its_survey_stops_no_sealing(
     client: FlaskClient, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """None can come from outside; one of another version or a fault must not hold up everybody's."""
+    """Clients cannot send one; one of another version or a fault must not stop the sealing of the others."""
     survey = make_survey()
     store.publish(survey)
     reports = [new_report(survey) for _ in range(52)]
     for report in reports:
         assert post(client, survey, report.to_bytes()).status_code == 201
-    known = store.published(survey.hash)
-    assert known is not None
-    for report, record in zip(reports, (b"\xff" * known.format.size, b""), strict=False):
+    published = store.published(survey.hash)
+    assert published is not None
+    for report, record in zip(reports, (b"\xff" * published.format.size, b""), strict=False):
         digest = store.id_digest(survey.hash, bytes.fromhex(report.id))
         with store.write() as tx:
             number = tx.execute(select(inbox.c.survey).where(inbox.c.digest == digest)).scalar_one()
@@ -157,7 +157,7 @@ def test_a_record_that_does_not_fit_its_survey_stops_no_sealing(
     with store.read() as tx:
         cells, n = read_counts(tx, number)
     assert n == 50
-    assert {sum(found) for found in cells.values()} == {50}
+    assert {sum(cell_counts) for cell_counts in cells.values()} == {50}
 
 
 def test_the_same_report_is_locked_differently_each_time(store: Store) -> None:
@@ -179,13 +179,15 @@ def test_neither_ids_nor_invitations_lead_to_reports(client: FlaskClient, store:
     code_of = {invitations.digest(MARKED.hash, code): i for i, code in enumerate(codes)}
     order = "" if backend == "sqlite" else " ORDER BY ctid"
     with store.read() as tx:
-        known = [digest_of[bytes(row[0])] for row in tx.execute(text(f"SELECT digest FROM seen{order}"))]
-        spent = [code_of[bytes(row[0])] for row in tx.execute(text(f"SELECT digest FROM invitations{order}"))]
+        id_order = [digest_of[bytes(row[0])] for row in tx.execute(text(f"SELECT digest FROM seen{order}"))]
+        code_order = [
+            code_of[bytes(row[0])] for row in tx.execute(text(f"SELECT digest FROM invitations{order}"))
+        ]
         rows = [number_of(bytes(row[0])) for row in tx.execute(text(f"SELECT record FROM sealed{order}"))]
-    assert sorted(known) == sorted(spent) == sorted(rows) == list(range(100))
-    place_of_row = {number: place for place, number in enumerate(rows)}
+    assert sorted(id_order) == sorted(code_order) == sorted(rows) == list(range(100))
+    place_of_row = {number: position for position, number in enumerate(rows)}
     # Matching by place: the n-th id or invitation with the n-th report.
-    for guesses in (known, spent):
+    for guesses in (id_order, code_order):
         assert at_chance([place_of_row[number] for number in guesses])
         assert sum(a == b for a, b in zip(guesses, rows, strict=True)) < 10
 
@@ -244,9 +246,9 @@ def test_the_last_few_hide_among_sealed_reports(client: FlaskClient, store: Stor
     with store.read() as tx:
         rows = {bytes(row.key): number_of(bytes(row.record)) for row in tx.execute(select(sealed))}
         assert sorted(rows.values()) == list(range(65))
-        fresh = [number for key, number in rows.items() if key not in before]
-        assert len(fresh) == 50
-        assert set(range(60, 65)) <= set(fresh)
+        new_numbers = [number for key, number in rows.items() if key not in before]
+        assert len(new_numbers) == 50
+        assert set(range(60, 65)) <= set(new_numbers)
         if backend == "postgresql":
             sizes = tx.execute(text("SELECT count(*) FROM sealed GROUP BY xmin::text")).scalars().all()
             assert sorted(sizes) == [15, 50]
@@ -254,7 +256,7 @@ def test_the_last_few_hide_among_sealed_reports(client: FlaskClient, store: Stor
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-def test_no_dead_companion_stays_however_long_somebody_read(client: FlaskClient, store: Store) -> None:
+def test_no_dead_companion_survives_a_long_reader(client: FlaskClient, store: Store) -> None:
     """PostgreSQL keeps what an older reader may look at; a vacuum at that time does not help, one later does."""
     store.publish(MARKED)
     arrive(client, store, invitations.invite(store, MARKED.hash, 60))
@@ -280,14 +282,14 @@ def test_no_dead_companion_stays_however_long_somebody_read(client: FlaskClient,
 def dead_rows(store: Store) -> int:
     """How many old rows are still in the file, as PostgreSQL counts them."""
     with store.read() as tx:
-        found: int = tx.execute(text("SELECT pg_stat_get_dead_tuples('sealed'::regclass)")).scalar_one()
-    return found
+        dead: int = tx.execute(text("SELECT pg_stat_get_dead_tuples('sealed'::regclass)")).scalar_one()
+    return dead
 
 
 def test_a_release_leaves_the_minimum_behind_and_closing_has_as_many(
     client: FlaskClient, store: Store
 ) -> None:
-    """Nobody isolates one report by surrounding it with 49 of his own: which ones are counted is chance."""
+    """Sending 49 reports around another one isolates nothing: which reports are counted is random."""
     survey = make_survey()
     store.publish(survey)
     for _ in range(99):
@@ -354,7 +356,7 @@ def test_sealing_loses_nothing_while_reports_arrive(client: FlaskClient, store: 
     closing.close(store, survey.hash)
     form = store.record_format(survey.hash)
     records = sealed_records(store, survey.hash)
-    stored = sorted(records[place : place + form.size] for place in range(0, len(records), form.size))
+    stored = sorted(records[start : start + form.size] for start in range(0, len(records), form.size))
     assert len(sent) == 240
     assert stored == sorted(form.pack(report.reports) for report in sent)
     assert store.count(survey.hash) == 240
@@ -407,8 +409,8 @@ def test_a_report_that_waits_for_a_sealing_sees_what_it_sealed(
     for _ in range(warm):
         assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
     report = new_report(survey)
-    known = store.published(survey.hash)
-    assert known is not None
+    published = store.published(survey.hash)
+    assert published is not None
     statuses: list[int] = []
 
     def resend() -> None:
@@ -422,7 +424,7 @@ def test_a_report_that_waits_for_a_sealing_sees_what_it_sealed(
         while not tx.execute(waiting).scalar():
             time.sleep(0.01)
         digest = store.id_digest(survey.hash, bytes.fromhex(report.id))
-        tx.execute(insert(seen).values(survey=known.number, digest=digest))
+        tx.execute(insert(seen).values(survey=published.number, digest=digest))
         tx.execute(text("TRUNCATE TABLE inbox"))
     thread.join()
     assert statuses == [200]

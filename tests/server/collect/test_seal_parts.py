@@ -1,7 +1,8 @@
-"""Sealing in parts: whoever sends a report waits for one part only, and every part keeps all that sealing promises."""
+"""Sealing in parts: a client waits for one part only, and every part has all properties of sealing."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -31,16 +32,16 @@ def test_no_part_has_fewer_than_the_minimum_nor_of_a_group_unless_that_is_all(
     sizes: list[int], minimum: int
 ) -> None:
     reports = [
-        [seal._Opened(b"%d %d" % (group, place), b"", group) for place in range(size)]
+        [seal._Opened(b"%d %d" % (group, number), b"", group) for number in range(size)]
         for group, size in enumerate(sizes)
     ]
     parts = seal._in_parts(reports, minimum)
-    assert sorted(one for part in parts for one in part) == sorted(one for group in reports for one in group)
-    for part in parts:
-        assert part
-        assert len(parts) == 1 or len(part) >= minimum
-        assert len(part) < 4 * max(seal._LARGEST_PART, minimum)
-        for group, n in Counter(one.position for one in part).items():
+    assert sorted(itertools.chain(*parts)) == sorted(itertools.chain(*reports))
+    for batch in parts:
+        assert batch
+        assert len(parts) == 1 or len(batch) >= minimum
+        assert len(batch) < 4 * max(seal._LARGEST_PART, minimum)
+        for group, n in Counter(opened.position for opened in batch).items():
             assert group is not None
             assert n >= min(minimum, sizes[group])
 
@@ -50,9 +51,9 @@ def survey(store: Store, monkeypatch: pytest.MonkeyPatch) -> Survey:
     """A survey whose reports are sealed 20 at a time, without a pause."""
     monkeypatch.setattr(seal, "_LARGEST_PART", 20)
     monkeypatch.setattr(seal, "_PAUSE", 0)
-    made = make_survey(invitation=True)
-    store.publish(made, minimum_batch=10)
-    return made
+    invitation_survey = make_survey(invitation=True)
+    store.publish(invitation_survey, minimum_batch=10)
+    return invitation_survey
 
 
 def arrive(client: FlaskClient, store: Store, survey: Survey, n: int) -> list[Report]:
@@ -67,7 +68,7 @@ def check_all_sealed(store: Store, survey: Survey, reports: list[Report]) -> Non
     """Every report is sealed once, counted once, and its invitation is spent."""
     form = store.record_format(survey.hash)
     records = sealed_records(store, survey.hash)
-    stored = sorted(records[place : place + form.size] for place in range(0, len(records), form.size))
+    stored = sorted(records[start : start + form.size] for start in range(0, len(records), form.size))
     assert stored == sorted(form.pack(report.reports) for report in reports)
     recount = Recount(survey)
     recount.add(records)
@@ -75,8 +76,8 @@ def check_all_sealed(store: Store, survey: Survey, reports: list[Report]) -> Non
         state = store.state(survey.hash)
         assert state is not None
         assert read_counts(tx, state.number) == (recount.cells, len(reports))
-    made, spent = used_codes(store, survey.hash)
-    assert made == spent == len(reports)
+    invited, spent_codes = used_codes(store, survey.hash)
+    assert invited == spent_codes == len(reports)
 
 
 def test_each_part_is_a_transaction_of_its_own(
@@ -176,7 +177,7 @@ def test_a_process_that_died_between_two_parts_leaves_no_trace_of_the_order(
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-def test_a_dump_that_reads_the_inbox_stops_nobody_who_reads_results(
+def test_a_dump_that_reads_the_inbox_does_not_block_reading_results(
     client: FlaskClient, store: Store, survey: Survey
 ) -> None:
     arrive(client, store, survey, 5)
@@ -196,7 +197,7 @@ def test_a_dump_that_reads_the_inbox_stops_nobody_who_reads_results(
 def test_readers_of_results_do_not_stop_those_who_send_while_a_dump_runs(
     client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each attempt to lock the inbox stops everybody who sends for its length: one is enough for ten seconds."""
+    """Each attempt to lock the inbox blocks all clients that send: one is enough for ten seconds."""
     reports = arrive(client, store, survey, 75)
     attempts = []
 
@@ -256,9 +257,9 @@ def test_what_is_left_behind_meanwhile_stays_marked(
     meanwhile(store)
     with monkeypatch.context() as patch:
         patch.setattr(scrubbing, "_write_inbox_again", meanwhile)
-        scrubbing.tidy(store)
+        scrubbing.scrub(store)
     assert is_left(store, INBOX)
-    scrubbing.tidy(store)
+    scrubbing.scrub(store)
     assert not is_left(store, INBOX)
 
 
@@ -266,9 +267,9 @@ def test_many_readers_open_what_waits_once(
     client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrive(client, store, survey, 75)
-    opened, whole = [], store.waiting.open_all
+    opened, open_all = [], store.waiting.open_all
     monkeypatch.setattr(
-        store.waiting, "open_all", lambda number, boxes: opened.append(len(boxes)) or whole(number, boxes)
+        store.waiting, "open_all", lambda number, boxes: opened.append(len(boxes)) or open_all(number, boxes)
     )
     with ThreadPoolExecutor(8) as pool:
         moved = list(pool.map(lambda _: seal.seal_due(store, wait=False), range(8)))

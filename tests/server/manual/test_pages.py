@@ -15,7 +15,7 @@ from hushpoll_server.store.surveys import Store
 from tests.server.accounts_kit import QUESTION, make_draft, make_published, signed_in
 
 
-def test_every_page_of_the_documentation_is_served_to_everybody(place: tuple[Flask, Store]) -> None:
+def test_every_page_of_the_documentation_is_public(place: tuple[Flask, Store]) -> None:
     client = place[0].test_client()
     written = {path.stem for path in FOLDER.glob("*.md")} - {"architecture", "release"}  # for contributors
     assert set(PAGES) == written
@@ -27,9 +27,9 @@ def test_every_page_of_the_documentation_is_served_to_everybody(place: tuple[Fla
         assert "```" not in article, f"{name}: a block of code is not recognised"
         assert not re.search(r'(src|href)="(?!/|#|https?:|mailto:|images/|[\w-]+(#|"))', article), name
         for target, anchor in re.findall(r'href="([\w-]*)(#[^"]*)?"', article):
-            known = rendered(target or name).anchors if (target or name) in PAGES else None
-            assert known is not None, f"{name} leads to {target}"
-            assert not anchor or anchor[1:] in known, f"{name} leads to {target}{anchor}"
+            anchors = rendered(target or name).anchors if (target or name) in PAGES else None
+            assert anchors is not None, f"{name} leads to {target}"
+            assert not anchor or anchor[1:] in anchors, f"{name} leads to {target}{anchor}"
         for picture in re.findall(r'src="images/([^"]+)"', article):
             assert client.get(f"/docs/images/{picture}").status_code == 200
     assert client.get("/docs/").status_code == 200
@@ -97,7 +97,13 @@ def test_pages_of_a_draft_name_no_mechanism_outside_a_fold_and_explain_their_ter
         "/publish",
         "/phone",
     ]
-    names = [one.label for one in MECHANISMS.values()] + ["OR-poll", "K-ary", "krr", "warner", "or_poll"]
+    names = [mechanism.label for mechanism in MECHANISMS.values()] + [
+        "OR-poll",
+        "K-ary",
+        "krr",
+        "warner",
+        "or_poll",
+    ]
     explained = ""
     for path in ["/surveys/new", *(f"/drafts/{draft.id}{page}" for page in pages)]:
         page = owner.get(path).text
@@ -114,13 +120,14 @@ def test_pages_of_a_draft_name_no_mechanism_outside_a_fold_and_explain_their_ter
     assert missing == []
 
 
-def test_what_will_be_reported_is_asked_before_the_question(place: tuple[Flask, Store]) -> None:
+def test_what_will_be_reported_comes_before_the_question(place: tuple[Flask, Store]) -> None:
     owner = signed_in(*place, "owner")
     page = owner.get(f"/drafts/{make_draft(place[1]).id}/questions/new?kind=scale").text
-    places = [
-        page.index(part) for part in ('name="kind"', "What will you report?", 'name="text"', 'name="points"')
+    positions = [
+        page.index(fragment)
+        for fragment in ('name="kind"', "What will you report?", 'name="text"', 'name="points"')
     ]
-    assert places == sorted(places)
+    assert positions == sorted(positions)
 
 
 def test_the_list_is_searched_archived_and_copied(place: tuple[Flask, Store]) -> None:
@@ -132,9 +139,9 @@ def test_the_list_is_searched_archived_and_copied(place: tuple[Flask, Store]) ->
     other = make_draft(store, "stranger")
     survey = make_published(store, "stranger")
     assert all(title in owner.get("/surveys").text for title in (draft.title, other.title, survey.title))
-    found = owner.get("/surveys?q=ZEBRAS").text
-    assert draft.title in found
-    assert other.title not in found
+    matches = owner.get("/surveys?q=ZEBRAS").text
+    assert draft.title in matches
+    assert other.title not in matches
     assert "Nothing found" in owner.get("/surveys?q=nowhere").text
     by_question = owner.get("/surveys?q=HAVE+you").text
     assert survey.title in by_question, "questions of published surveys are searched too"

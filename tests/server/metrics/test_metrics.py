@@ -38,7 +38,7 @@ def series(text: bytes) -> dict[str, float]:
 
 
 def with_arrivals(count: int, waiting: int) -> Readings:
-    """The readings of a server that has answered so many reports, each in 5 ms."""
+    """Return the readings of a server that has answered this many reports, each in 5 ms."""
     return replace(QUIET, stored=count, waiting=waiting, answers={"0.01": count}, refused={"closed": count})
 
 
@@ -49,8 +49,8 @@ def test_one_arrival_changes_what_is_published_next_in_one_case_of_twenty_five()
     """All 2,500 pairs of numbers that may be drawn, for every count."""
 
     def published(count: int, threshold: int, shift: int) -> int:
-        drawn = iter([threshold, 0, shift])
-        coarse = CoarseCount(lambda below: next(drawn))
+        random_numbers = iter([threshold, 0, shift])
+        coarse = CoarseCount(lambda below: next(random_numbers))
         # The threshold is drawn at the start, then once more at the change, before the shift.
         return coarse.update(count)
 
@@ -65,8 +65,8 @@ def test_a_count_is_published_in_fifties_after_at_least_fifty_arrivals() -> None
     published = [coarse.update(count) for count in range(5000)]
     assert {count % STEP for count in published} == {0}
     assert all(before <= after for before, after in pairwise(published))
-    assert all(shown <= count for count, shown in enumerate(published))
-    assert all(count - shown < 4 * STEP for count, shown in enumerate(published))
+    assert all(value <= count for count, value in enumerate(published))
+    assert all(count - value < 4 * STEP for count, value in enumerate(published))
     changes = [count for count, (before, after) in enumerate(pairwise(published)) if before != after]
     assert min(after - before for before, after in pairwise(changes)) >= STEP
 
@@ -79,9 +79,11 @@ def test_a_count_that_falls_is_as_coarse() -> None:
     assert coarse.update(0) == 0
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(0, 0), (59, 0), (60, 60), (899, 300), (1e9, 3600), (-5, 0)])
-def test_ages_are_in_buckets(seconds: float, shown: int) -> None:
-    assert bucket(seconds, exposition.LAGS) == shown
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, 0), (59, 0), (60, 60), (899, 300), (1e9, 3600), (-5, 0)]
+)
+def test_ages_are_in_buckets(seconds: float, expected: int) -> None:
+    assert bucket(seconds, exposition.LAGS) == expected
 
 
 # Replayed arrivals ------------------------------------------------------------------------------------------------
@@ -99,10 +101,10 @@ def test_no_single_arrival_of_a_replay_can_be_seen() -> None:
     assert all(set(text) == names for text in texts)
     for name in names - {"hushpoll_inbox_age_seconds"}:
         values = [text[name] for text in texts]
-        changes = [place for place, (before, after) in enumerate(pairwise(values)) if before != after]
+        changes = [index for index, (before, after) in enumerate(pairwise(values)) if before != after]
         if name == "hushpoll_inbox_reports":
             # Sealings of 150 at a time are changes too.
-            changes = [place for place in changes if values[place + 1]]
+            changes = [index for index in changes if values[index + 1]]
         assert all(after - before >= STEP for before, after in pairwise([-1, *changes])), name
         if "bytes" not in name and not name.endswith(("up", "_lag_seconds")):
             assert {value % STEP for value in values} == {0}, name
@@ -120,7 +122,7 @@ def test_the_next_forty_nine_arrivals_change_no_byte(before: int) -> None:
         assert page.text == text
 
 
-def test_nothing_is_said_of_surveys_invitations_or_addresses() -> None:
+def test_metrics_name_no_surveys_invitations_or_addresses() -> None:
     page = Exposition()
     page.update(with_arrivals(1000, 500), 60.0)
     labels = set(re.findall(rb'[{,](\w+)="', page.text))
@@ -195,7 +197,7 @@ def test_the_inbox_is_counted(app: Flask, config: Config, survey: Survey) -> Non
         ("", False),
     ],
 )
-def test_counts_are_kept_in_memory_only(tmp_path: Path, mounts: str, is_in_memory: bool) -> None:
+def test_counts_are_in_memory_only(tmp_path: Path, mounts: str, is_in_memory: bool) -> None:
     (tmp_path / "mounts").write_text(mounts.format(place=tmp_path, parent=tmp_path.parent))
     assert metrics_process.is_in_memory(tmp_path, tmp_path / "mounts") is is_in_memory
 
@@ -247,15 +249,15 @@ def test_a_server_counts_in_memory_and_publishes_on_the_loopback(folder: Path, m
             request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
             status = _status(request)
             assert status == (201 if body != b"{}" else 422)
-        found = read_counts(counts)
-        assert found[counting.STORED, ""] == 1
-        assert found[counting.REFUSED, "malformed"] == 1
-        assert found[counting.SECONDS, "+Inf"] == 2
+        counted = read_counts(counts)
+        assert counted[counting.STORED, ""] == 1
+        assert counted[counting.REFUSED, "malformed"] == 1
+        assert counted[counting.SECONDS, "+Inf"] == 2
         listening = subprocess.run(
             ["cat", f"/proc/{server.process.pid}/net/tcp"], capture_output=True, text=True
         )
-        places = re.findall(rf"\d+: (\w+):{metrics_port:04X} \S+ 0A", listening.stdout)
-        assert places == ["0100007F"]
+        addresses = re.findall(rf"\d+: (\w+):{metrics_port:04X} \S+ 0A", listening.stdout)
+        assert addresses == ["0100007F"]
         server.terminate()
         assert not counts.exists()
     finally:
@@ -304,13 +306,13 @@ def test_a_collecting_worker_stays_free_of_numpy(live: Live, metrics_port: int) 
 def test_alerts_and_dashboard_use_metrics_that_exist() -> None:
     page = Exposition()
     page.update(with_arrivals(1000, 500), 60.0)
-    known = {name.partition("{")[0] for name in series(page.text)}
+    published = {name.partition("{")[0] for name in series(page.text)}
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     alerts = re.findall(r"expr: (.+)", ALERTS.read_text("utf-8"))
     assert len(alerts) >= 6
     assert len(queries) >= 8
     used = {name for text in (*alerts, *queries) for name in re.findall(r"hushpoll_\w+", text)}
-    assert used <= known
-    shown = {name for text in queries for name in re.findall(r"hushpoll_\w+", text)}
-    assert known - shown <= {"hushpoll_disk_total_bytes", "hushpoll_report_seconds_count"}
+    assert used <= published
+    plotted = {name for text in queries for name in re.findall(r"hushpoll_\w+", text)}
+    assert published - plotted <= {"hushpoll_disk_total_bytes", "hushpoll_report_seconds_count"}

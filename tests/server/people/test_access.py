@@ -198,16 +198,21 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
 
 def _with_block(store: Store) -> str:
     """A draft whose two questions are a block."""
-    asked = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("a", "b")]
+    questions = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("a", "b")]
     block = {"questions": ["a", "b"], "ask": 1, "epsilon": "1"}
-    document = {**documents.blank("A block"), "questions": asked, "blocks": [block]}
+    document = {**documents.blank("A block"), "questions": questions, "blocks": [block]}
     return storage.create(store, "owner", document).id
 
 
 def _in_two_languages(store: Store) -> str:
     """A draft with an open translation."""
-    asked = [{"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}]
-    document = {**documents.blank("Two"), "questions": asked, "language": "en", "translations": {"fr": {}}}
+    questions = [{"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}]
+    document = {
+        **documents.blank("Two"),
+        "questions": questions,
+        "language": "en",
+        "translations": {"fr": {}},
+    }
     return storage.create(store, "owner", document).id
 
 
@@ -226,7 +231,7 @@ def test_every_route_has_a_line_in_the_table(place: tuple[Flask, Store]) -> None
     assert {rule.endpoint for rule in app.url_map.iter_rules()} == set(TABLE)
 
 
-def test_every_route_answers_every_role_as_the_table_says(
+def test_every_route_answers_every_role_as_in_the_table(
     place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, store = place
@@ -242,18 +247,21 @@ def test_every_route_answers_every_role_as_the_table_says(
                 # What changes something gets a draft and a survey of its own.
                 address = _address(store, app, rule)
             with clients[who].open(address, method=method) as response:
-                found = _outcome(response)
+                outcome = _outcome(response)
             if method == "POST" and rule.endpoint.startswith("accounts."):
                 clients[who] = signed_in(app, store, None if who == "nobody" else who)
             # Signing out and the front door send everybody to a page that asks to sign in.
-            if rule.endpoint in ("accounts.sign_out", "accounts.sign_out_everywhere") and found == "sign-in":
-                found = "ok" if TABLE[rule.endpoint][who] == "ok" else found
-            if found != TABLE[rule.endpoint][who]:
-                wrong.append(f"{method} {rule.rule} as {who}: {found}, not {TABLE[rule.endpoint][who]}")
+            if (
+                rule.endpoint in ("accounts.sign_out", "accounts.sign_out_everywhere")
+                and outcome == "sign-in"
+            ):
+                outcome = "ok" if TABLE[rule.endpoint][who] == "ok" else outcome
+            if outcome != TABLE[rule.endpoint][who]:
+                wrong.append(f"{method} {rule.rule} as {who}: {outcome}, not {TABLE[rule.endpoint][who]}")
     assert wrong == []
 
 
-def test_no_form_of_the_workspace_is_taken_without_its_token(place: tuple[Flask, Store]) -> None:
+def test_every_form_of_the_workspace_needs_its_token(place: tuple[Flask, Store]) -> None:
     app, store = place
     client = signed_in(app, store, "admin")
     for rule, method in _routes(app):
@@ -269,15 +277,15 @@ def test_roles_of_the_table_are_all_there_are() -> None:
     assert set(PEOPLE.values()) == set(ROLES)
 
 
-def test_a_survey_without_an_owner_is_for_admins_alone(place: tuple[Flask, Store]) -> None:
+def test_only_admins_see_a_survey_without_an_owner(place: tuple[Flask, Store]) -> None:
     app, store = place
     house = make_published(store, owner=None)
     expected = {"owner": 404, "analyst": 404, "admin": 200}
-    found = {who: signed_in(app, store, who).get(f"/surveys/{house.hash}").status_code for who in expected}
-    assert found == expected
+    statuses = {who: signed_in(app, store, who).get(f"/surveys/{house.hash}").status_code for who in expected}
+    assert statuses == expected
 
 
-def test_pages_of_accounts_are_kept_by_no_cache(place: tuple[Flask, Store]) -> None:
+def test_no_cache_stores_pages_of_accounts(place: tuple[Flask, Store]) -> None:
     app, store = place
     client = signed_in(app, store, "owner")
     for path in ("/surveys", "/account", "/surveys/new"):

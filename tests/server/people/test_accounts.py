@@ -10,7 +10,15 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import pytest
 from flask import Flask
-from hushpoll_server.people import accounts, audit_log, devices, passwords, sessions, sharing, tries
+from hushpoll_server.people import (
+    accounts,
+    audit_log,
+    devices,
+    passwords,
+    sessions,
+    sharing,
+    sign_in_throttle,
+)
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.sign_in import session_user, sign_in
 from hushpoll_server.problems import Problem
@@ -37,7 +45,7 @@ both = pytest.mark.parametrize(
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, clock: list[int]) -> None:
     """Let the people's room read the time from a list."""
-    for module in (audit_log, sessions, tries):
+    for module in (audit_log, sessions, sign_in_throttle):
         monkeypatch.setattr(module, "now", lambda: clock[0])
 
 
@@ -68,11 +76,13 @@ def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> 
     assert storage.save(people, draft, 1).revision == 2
     with pytest.raises(StaleDraft):
         storage.save(people, draft, 1)
-    assert [one.id for one in storage.unpublished(people, "owner")] == [draft.id]
+    assert [unpublished.id for unpublished in storage.unpublished(people, "owner")] == [draft.id]
     survey = make_published(people)
-    known = {one.name: one for one in accounts.all_users(people)}
-    reader, analyst = known["reader"], known["analyst"]
-    assert [one.hash for one in sharing.readable(people, reader, people.list_surveys())] == [survey.hash]
+    users_by_name = {user.name: user for user in accounts.all_users(people)}
+    reader, analyst = users_by_name["reader"], users_by_name["analyst"]
+    assert [listed.hash for listed in sharing.readable(people, reader, people.list_surveys())] == [
+        survey.hash
+    ]
     assert sharing.readable(people, analyst, people.list_surveys()) == []
     counter = page_views.OpenCounter()
     for _ in range(3):
@@ -84,14 +94,14 @@ def test_drafts_shares_and_opens_work_alike_on_both_databases(people: Store) -> 
 def test_many_tries_at_once_are_all_counted(people: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         tries = [pool.submit(sign_in, people, "owner", "wrong password") for _ in range(16)]
-    refused = [one for one in tries if isinstance(one.exception(), AccountError)]
+    refused = [attempt for attempt in tries if isinstance(attempt.exception(), AccountError)]
     assert len(refused) == 11, "five tries are looked at, however many come at once"
 
 
 def test_the_fifth_failure_blocks_the_name_also_for_the_right_password(people: Store) -> None:
     for _ in range(5):
         assert sign_in(people, "owner", "wrong password") is None
-    with pytest.raises(AccountError, match="too many tries"):
+    with pytest.raises(AccountError, match="too many attempts"):
         sign_in(people, "owner", PASSWORD)
     assert sign_in(people, "stranger", PASSWORD), "other names are not blocked"
 
@@ -111,25 +121,25 @@ def test_the_pause_doubles_and_ends(people: Store, monkeypatch: pytest.MonkeyPat
         sign_in(people, "owner", "wrong password")
         clock[0] += 300
     sign_in(people, "owner", "wrong password")
-    with pytest.raises(AccountError, match="somebody else; wait 8 minutes"):
+    with pytest.raises(AccountError, match="someone else; wait 8 minutes"):
         sign_in(people, "owner", PASSWORD)
     clock[0] += 481
     assert sign_in(people, "owner", PASSWORD)
 
 
 @both
-def test_somebody_elses_tries_do_not_lock_a_known_device_out(people: Store) -> None:
+def test_tries_from_elsewhere_do_not_lock_out_a_known_device(people: Store) -> None:
     begun = sign_in(people, "owner", PASSWORD)
     assert begun is not None
     for _ in range(5):
         sign_in(people, "owner", "a guess")
-    with pytest.raises(AccountError, match="too many tries"):
+    with pytest.raises(AccountError, match="too many attempts"):
         sign_in(people, "owner", PASSWORD)
     assert sign_in(people, "owner", PASSWORD, begun.device)
     # The cookie is no way to guess more: its own tries are counted as well, and for other accounts it is none.
     for _ in range(5):
         assert sign_in(people, "owner", "a guess", begun.device) is None
-    with pytest.raises(AccountError, match="too many tries"):
+    with pytest.raises(AccountError, match="too many attempts"):
         sign_in(people, "owner", PASSWORD, begun.device)
     for device in (begun.device, "x.y", "", "\x00", "é.é", begun.device[:-1] + "g"):
         assert devices.known(people, None, device) is None
@@ -144,18 +154,18 @@ def test_a_new_password_ends_the_slowing_down(people: Store) -> None:
     assert sign_in(people, "owner", "another horse battery")
 
 
-def test_sign_ins_stand_in_the_log_also_those_that_fail(people: Store) -> None:
+def test_sign_ins_are_logged_also_those_that_fail(people: Store) -> None:
     sign_in(people, "owner", PASSWORD)
     for _ in range(5):
         sign_in(people, "owner", "a guess")
-    found = [
+    logged = [
         (entry.action, entry.detail) for entry in audit_log.audit_entries(people) if entry.actor == "owner"
     ]
     failed = ("sign-in failed", "wrong password")
-    assert found == [failed, ("sign-in slowed down", "pause"), *[failed] * 4, ("signed in", "")]
+    assert logged == [failed, ("sign-in slowed down", "pause"), *[failed] * 4, ("signed in", "")]
 
 
-def test_a_clock_that_was_ahead_locks_nobody_out_and_lets_nobody_stay(
+def test_a_clock_that_was_ahead_neither_locks_accounts_nor_prolongs_sessions(
     people: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [1_000_000 + 10 * 86_400]
@@ -184,15 +194,15 @@ def test_a_flood_of_sign_ins_waits_in_a_short_line(people: Store, monkeypatch: p
     with ThreadPoolExecutor(20) as pool:
         tries = [pool.submit(sign_in, people, f"name {number}", "x") for number in range(20)]
         looked_at.wait(60)
-        refused = [one.exception(60) for one in itertools.islice(as_completed(tries, 60), 11)]
+        refused = [attempt.exception(60) for attempt in itertools.islice(as_completed(tries, 60), 11)]
         go_on.set()
     assert all(isinstance(error, Problem) and error.status == 503 for error in refused)
     assert all("Retry-After" in error.headers for error in refused if isinstance(error, Problem))
-    assert sum(one.exception() is None for one in tries) == 1 + passwords.LONGEST_LINE
+    assert sum(attempt.exception() is None for attempt in tries) == 1 + passwords.LONGEST_LINE
 
 
 def test_processes_look_at_passwords_one_after_the_other(people: Store) -> None:
-    """A file lock that somebody else holds, as another process of this machine would."""
+    """A file lock stands in for another process of this machine."""
     file = people.config.data / "passwords.turn"
     assert sign_in(people, "nobody", "x") is None
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -208,13 +218,13 @@ def test_processes_look_at_passwords_one_after_the_other(people: Store) -> None:
 def test_unknown_names_are_throttled_alike_and_never_written_down(people: Store) -> None:
     for _ in range(5):
         assert sign_in(people, "my secret password", "x") is None
-    with pytest.raises(AccountError, match="too many tries"):
+    with pytest.raises(AccountError, match="too many attempts"):
         sign_in(people, "my secret password", "x")
     with people.read() as tx:
-        kept = tx.execute(select(sign_in_failures.c.name_hash)).scalars().all()
-    assert len(kept) == 2, "one for the name, one for all unknown names together"
-    assert not any("secret" in one for one in kept)
-    assert tries.unknown_names(people) == 5
+        name_hashes = tx.execute(select(sign_in_failures.c.name_hash)).scalars().all()
+    assert len(name_hashes) == 2, "one for the name, one for all unknown names together"
+    assert not any("secret" in name_hash for name_hash in name_hashes)
+    assert sign_in_throttle.unknown_names(people) == 5
     assert not any("secret" in str(entry) for entry in audit_log.audit_entries(people))
 
 
@@ -307,10 +317,10 @@ def test_a_session_is_worth_nothing_over_plain_http_from_another_machine(app: Fl
 
 def test_a_device_is_known_by_a_cookie_of_the_sign_in_page_only(app: Flask, people: Store) -> None:
     client = app.test_client()
-    kept = submit(client, "/sign-in", name="owner", password=PASSWORD).headers.getlist("Set-Cookie")
-    (cookie,) = [one for one in kept if one.startswith("hushpoll_device=")]
-    for part in ("HttpOnly", "SameSite=Strict", "Path=/sign-in"):
-        assert part in cookie
+    cookies = submit(client, "/sign-in", name="owner", password=PASSWORD).headers.getlist("Set-Cookie")
+    (cookie,) = [header for header in cookies if header.startswith("hushpoll_device=")]
+    for attribute in ("HttpOnly", "SameSite=Strict", "Path=/sign-in"):
+        assert attribute in cookie
     submit(client, "/sign-out", "/surveys")
     for _ in range(5):
         submit(app.test_client(), "/sign-in", name="owner", password="a guess")
@@ -332,7 +342,7 @@ def test_wrong_passwords_and_unknown_names_get_the_same_words(app: Flask, people
         response = submit(app.test_client(), "/sign-in", name=name, password="wrong password")
         assert response.status_code == 422
         assert f'value="{name}"' in response.text, "what was typed is kept"
-        texts.add("do not belong together" in response.text)
+        texts.add("Wrong name or password" in response.text)
     assert texts == {True}
 
 
@@ -388,8 +398,8 @@ def test_a_stolen_session_is_no_place_to_guess_the_password(app: Flask, people: 
 
 def test_admins_add_and_lock_accounts_and_see_who_did_what(app: Flask, people: Store) -> None:
     admin = signed_in(app, people, "admin")
-    made = submit(admin, "/accounts", name="new <b>", role="analyst")
-    assert "new &lt;b&gt;" in made.text
+    added = submit(admin, "/accounts", name="new <b>", role="analyst")
+    assert "new &lt;b&gt;" in added.text
     assert submit(admin, "/accounts", name="owner", role="analyst").status_code == 422
     other = signed_in(app, people, "stranger")
     submit(admin, "/accounts/change", "/accounts", name="stranger", change="lock")
@@ -401,8 +411,8 @@ def test_admins_add_and_lock_accounts_and_see_who_did_what(app: Flask, people: S
     assert nothing.status_code == 302
     assert "last active admin" in admin.get("/accounts").text
     log = admin.get("/audit-log").text
-    for said in ("account added", "account changed", "password changed", "new &lt;b&gt;"):
-        assert said in log
+    for line in ("account added", "account changed", "password changed", "new &lt;b&gt;"):
+        assert line in log
     with people.read() as tx:
-        kept = tx.execute(select(users.c.name)).scalars().all()
-    assert "new <b>" in kept
+        names = tx.execute(select(users.c.name)).scalars().all()
+    assert "new <b>" in names

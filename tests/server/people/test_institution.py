@@ -24,7 +24,7 @@ from hushpoll_server.people import (
     audit_log,
     identities,
     openid,
-    resetting,
+    password_reset,
     second_factor,
 )
 from hushpoll_server.store.surveys import Store
@@ -47,14 +47,14 @@ def provider() -> Iterator[Provider]:
 @contextmanager
 def server_with(tmp_path: Path, provider: Provider, **settings: Any) -> Iterator[tuple[Flask, Store]]:
     more = {"public_url": "http://127.0.0.1", **provider.settings(), **settings}
-    with open_place(tmp_path / secrets.token_hex(4), **more) as place:
-        yield place
+    with open_place(tmp_path / secrets.token_hex(4), **more) as site:
+        yield site
 
 
 @pytest.fixture
-def place(tmp_path: Path, provider: Provider) -> Iterator[tuple[Flask, Store]]:
-    with server_with(tmp_path, provider) as made:
-        yield made
+def site(tmp_path: Path, provider: Provider) -> Iterator[tuple[Flask, Store]]:
+    with server_with(tmp_path, provider) as started:
+        yield started
 
 
 def to_provider_and_back(client: FlaskClient, start: str) -> str:
@@ -74,26 +74,26 @@ def come_back(client: FlaskClient, **question: str) -> Any:
 
 def target(page: Any) -> str:
     """Where a page of arrival leads to."""
-    found = re.search(r'content="0; url=([^"]+)"', page.text)
+    match = re.search(r'content="0; url=([^"]+)"', page.text)
     assert page.status_code == 200, page.text
-    assert found, page.text
-    return found[1]
+    assert match, page.text
+    return match[1]
 
 
 def name_of(client: FlaskClient) -> str:
-    found = re.search(r"signed in as <strong>([^<]+)</strong>, (\w+)", client.get("/account").text)
-    assert found
-    return f"{found[1]} ({found[2]})"
+    match = re.search(r"signed in as <strong>([^<]+)</strong>, (\w+)", client.get("/account").text)
+    assert match
+    return f"{match[1]} ({match[2]})"
 
 
 def unlock(store: Store, name: str, role: str = "designer") -> None:
     accounts.change_account(store, name, actor="admin", role=role, active=True)
 
 
-def test_a_newcomer_waits_for_an_admin_and_is_known_from_then_on(
-    place: tuple[Flask, Store], provider: Provider
+def test_a_newcomer_waits_for_an_admin_and_is_recognised_afterwards(
+    site: tuple[Flask, Store], provider: Provider
 ) -> None:
-    app, store = place
+    app, store = site
     client = app.test_client()
     assert "Sign in with Example University" in client.get("/sign-in").text
     page = come_back(client)
@@ -112,9 +112,9 @@ def test_a_newcomer_waits_for_an_admin_and_is_known_from_then_on(
 
 
 def test_the_request_to_the_provider_carries_what_it_should(
-    place: tuple[Flask, Store], provider: Provider
+    site: tuple[Flask, Store], provider: Provider
 ) -> None:
-    client = place[0].test_client()
+    client = site[0].test_client()
     begun = client.get("/sign-in/institution")
     fields = {name: values[0] for name, values in parse_qs(urlsplit(begun.location).query).items()}
     assert fields["response_type"] == "code"
@@ -147,9 +147,9 @@ def test_the_request_to_the_provider_carries_what_it_should(
     ids=str,
 )
 def test_an_id_token_with_a_wrong_claim_is_refused(
-    place: tuple[Flask, Store], provider: Provider, wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
+    site: tuple[Flask, Store], provider: Provider, wrong: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    app, store = place
+    app, store = site
     provider.wrong = wrong
     page = come_back(app.test_client())
     assert (page.status_code, "cannot be used" in page.text) == (403, True)
@@ -160,9 +160,9 @@ def test_an_id_token_with_a_wrong_claim_is_refused(
 
 @pytest.mark.parametrize("missing", ["sub", "aud", "iss", "exp", "iat", "nonce"])
 def test_an_id_token_without_a_claim_is_refused(
-    place: tuple[Flask, Store], provider: Provider, missing: str
+    site: tuple[Flask, Store], provider: Provider, missing: str
 ) -> None:
-    app, store = place
+    app, store = site
     provider.leaves_out = {missing}
     assert come_back(app.test_client()).status_code == 403
     assert len(accounts.all_users(store)) == 5
@@ -170,16 +170,16 @@ def test_an_id_token_without_a_claim_is_refused(
 
 @pytest.mark.parametrize("algorithm", ["none", "HS256", "stranger"])
 def test_an_id_token_that_the_provider_did_not_sign_is_refused(
-    place: tuple[Flask, Store], provider: Provider, algorithm: str
+    site: tuple[Flask, Store], provider: Provider, algorithm: str
 ) -> None:
-    app, store = place
+    app, store = site
     provider.algorithm = algorithm
     assert come_back(app.test_client()).status_code == 403
     assert len(accounts.all_users(store)) == 5
 
 
-def test_new_keys_of_the_provider_are_fetched(place: tuple[Flask, Store], provider: Provider) -> None:
-    app, store = place
+def test_new_keys_of_the_provider_are_fetched(site: tuple[Flask, Store], provider: Provider) -> None:
+    app, store = site
     come_back(app.test_client())
     unlock(store, "jane")
     for change in (provider.new_key, lambda: setattr(provider, "algorithm", "ES256")):
@@ -190,9 +190,9 @@ def test_new_keys_of_the_provider_are_fetched(place: tuple[Flask, Store], provid
 
 
 def test_an_answer_counts_in_the_browser_that_asked_and_once(
-    place: tuple[Flask, Store], provider: Provider
+    site: tuple[Flask, Store], provider: Provider
 ) -> None:
-    app, store = place
+    app, store = site
     come_back(app.test_client())
     unlock(store, "jane")
     client, victim = app.test_client(), app.test_client()
@@ -207,9 +207,9 @@ def test_an_answer_counts_in_the_browser_that_asked_and_once(
 
 
 def test_a_cookie_that_is_late_or_altered_is_refused(
-    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+    site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, _ = place
+    app, _ = site
     client = app.test_client()
     back = to_provider_and_back(client, client.get("/sign-in/institution").location)
     cookie = client.get_cookie("hushpoll_institution", path="/sign-in")
@@ -225,16 +225,14 @@ def test_a_cookie_that_is_late_or_altered_is_refused(
     assert client.get(back).status_code == 403
 
 
-def test_a_refusal_of_the_provider_is_said(place: tuple[Flask, Store], provider: Provider) -> None:
+def test_a_refusal_by_the_provider_is_shown(site: tuple[Flask, Store], provider: Provider) -> None:
     provider.refuses = "access_denied"
-    page = come_back(place[0].test_client())
+    page = come_back(site[0].test_client())
     assert (page.status_code, "did not sign you in" in page.text) == (403, True)
 
 
-def test_a_provider_that_is_away_is_said_and_passwords_still_work(
-    place: tuple[Flask, Store], provider: Provider
-) -> None:
-    app, _ = place
+def test_without_the_provider_passwords_still_work(site: tuple[Flask, Store], provider: Provider) -> None:
+    app, _ = site
     provider.close()
     client = app.test_client()
     page = client.get("/sign-in/institution")
@@ -252,11 +250,9 @@ def test_a_provider_that_calls_itself_otherwise_or_is_not_encrypted_is_refused(
             assert app.test_client().get("/sign-in/institution").status_code == 403
 
 
-def test_nobody_gets_an_account_by_a_name_or_an_address(
-    place: tuple[Flask, Store], provider: Provider
-) -> None:
-    app, store = place
-    resetting.set_email(store, "owner", "owner@example.edu", actor="test")
+def test_a_name_or_an_address_gives_no_account(site: tuple[Flask, Store], provider: Provider) -> None:
+    app, store = site
+    password_reset.set_email(store, "owner", "owner@example.edu", actor="test")
     provider.person = {"sub": "1", "preferred_username": "owner", "email": "owner@example.edu"}
     come_back(app.test_client())
     unlock(store, "owner 2")
@@ -270,8 +266,8 @@ def test_nobody_gets_an_account_by_a_name_or_an_address(
     names = {user.name for user in accounts.all_users(store)}
     assert {"command line 2", "Jane Doe"} <= names
     with store.read() as tx:
-        kept = str(tx.execute(select(table)).all()) + str(tx.execute(select(users.c.email)).all())
-    assert kept.count("owner@example.edu") == 1, "the address of the claim is not kept"
+        rows = str(tx.execute(select(table)).all()) + str(tx.execute(select(users.c.email)).all())
+    assert rows.count("owner@example.edu") == 1, "the address of the claim is not kept"
 
 
 ROLES = {"oidc_role_claim": "groups", "oidc_roles": (("staff", "designer"), ("boss", "admin"))}
@@ -306,7 +302,7 @@ def test_a_newcomer_without_a_role_leaves_no_account(tmp_path: Path, provider: P
         assert len(accounts.all_users(store)) == 5
 
 
-def test_the_last_admin_stays_one(tmp_path: Path, provider: Provider) -> None:
+def test_the_last_admin_keeps_the_role(tmp_path: Path, provider: Provider) -> None:
     with server_with(tmp_path, provider, **ROLES) as (app, store):
         provider.person["groups"] = ["boss"]
         come_back(app.test_client())
@@ -334,8 +330,8 @@ def test_claims_may_be_nested_or_on_the_page_of_user_information(tmp_path: Path,
         assert come_back(client).status_code == 403, "information about somebody else"
 
 
-def test_a_locked_account_is_not_let_in(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_a_locked_account_is_not_let_in(site: tuple[Flask, Store]) -> None:
+    app, store = site
     come_back(app.test_client())
     unlock(store, "jane")
     client = app.test_client()
@@ -346,9 +342,9 @@ def test_a_locked_account_is_not_let_in(place: tuple[Flask, Store]) -> None:
 
 
 def test_an_account_is_connected_by_its_owner_with_the_password(
-    place: tuple[Flask, Store], provider: Provider
+    site: tuple[Flask, Store], provider: Provider
 ) -> None:
-    app, store = place
+    app, store = site
     owner = signed_in(app, store, "owner")
     assert submit(owner, "/account/institution", present="wrong").status_code == 422
     assert submit(owner, "/account/institution/off", present="wrong").status_code == 422
@@ -365,8 +361,8 @@ def test_an_account_is_connected_by_its_owner_with_the_password(
     page = submit(stranger, "/account/institution", present=PASSWORD)
     address = re.search(r'href="(http://127\.0\.0\.1:\d+/authorize[^"]*)"', page.text)
     assert address
-    taken = stranger.get(to_provider_and_back(stranger, address[1].replace("&amp;", "&")))
-    assert (taken.status_code, "belongs to the account" in taken.text) == (403, True)
+    refused = stranger.get(to_provider_and_back(stranger, address[1].replace("&amp;", "&")))
+    assert (refused.status_code, "belongs to the account" in refused.text) == (403, True)
     assert submit(owner, "/account/institution/off", present=PASSWORD).status_code == 302
     assert not identities.is_connected(store, "owner")
     actions = [
@@ -375,8 +371,8 @@ def test_an_account_is_connected_by_its_owner_with_the_password(
     assert actions == ["institution disconnected", "institution connected"]
 
 
-def test_connecting_ends_with_the_session(place: tuple[Flask, Store], provider: Provider) -> None:
-    app, store = place
+def test_connecting_ends_with_the_session(site: tuple[Flask, Store], provider: Provider) -> None:
+    app, store = site
     owner = signed_in(app, store, "owner")
     page = submit(owner, "/account/institution", present=PASSWORD)
     address = re.search(r'href="(http://127\.0\.0\.1:\d+/authorize[^"]*)"', page.text)
@@ -388,9 +384,9 @@ def test_connecting_ends_with_the_session(place: tuple[Flask, Store], provider: 
 
 
 def test_an_account_without_a_password_shows_a_fresh_sign_in_instead(
-    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+    site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, store = place
+    app, store = site
     come_back(app.test_client())
     unlock(store, "jane")
     client = app.test_client()
@@ -400,8 +396,8 @@ def test_an_account_without_a_password_shows_a_fresh_sign_in_instead(
     assert "has no password" in page
     assert submit(client, "/account/institution/off").status_code == 302
     assert identities.is_connected(store, "jane"), "there would be no way in"
-    made = submit(client, "/account/tokens", label="program", scopes="batch")
-    assert (made.status_code, "Present password" in made.text) == (200, False)
+    response = submit(client, "/account/tokens", label="program", scopes="batch")
+    assert (response.status_code, "Present password" in response.text) == (200, False)
     assert submit(client, "/account", "/account/tokens", password="x" * 12, again="x" * 12).status_code == 403
     later = account_pages.now() + account_pages.FRESH_SECONDS + 1
     monkeypatch.setattr(account_pages, "now", lambda: later)
@@ -412,25 +408,25 @@ def test_an_account_without_a_password_shows_a_fresh_sign_in_instead(
     assert submit(app.test_client(), "/sign-in", name="jane", password="x").status_code == 422
 
 
-def test_no_link_for_a_new_password_goes_to_an_account_without_one(
+def test_an_account_without_a_password_gets_no_reset_link(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(resetting, "_send", lambda _, letters: sent.extend(letters))
+    monkeypatch.setattr(password_reset, "_send", lambda _, letters: sent.extend(letters))
     with server_with(tmp_path, provider) as (app, store):
         come_back(app.test_client())
         unlock(store, "jane")
         with store.write() as tx:
             tx.execute(update(users).where(users.c.name == "jane").values(email="jane@example.edu"))
         with app.test_request_context():
-            resetting.request_link(store, "jane", lambda token: token).join()
+            password_reset.request_link(store, "jane", lambda token: token).join()
         assert sent == []
 
 
-def test_a_second_factor_is_asked_for_also_after_the_institution(place: tuple[Flask, Store]) -> None:
+def test_a_second_factor_is_required_after_the_institution(site: tuple[Flask, Store]) -> None:
     import pyotp
 
-    app, store = place
+    app, store = site
     come_back(app.test_client())
     unlock(store, "jane")
     nonce = second_factor.new_nonce()
@@ -443,15 +439,15 @@ def test_a_second_factor_is_asked_for_also_after_the_institution(place: tuple[Fl
     assert name_of(client) == "jane (designer)"
 
 
-def test_nothing_leads_elsewhere(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_nothing_leads_elsewhere(site: tuple[Flask, Store]) -> None:
+    app, store = site
     come_back(app.test_client())
     unlock(store, "jane")
     for away in ("https://evil.example", "//evil.example", "/\\evil.example"):
         assert target(come_back(app.test_client(), next=away)) == "/surveys"
 
 
-def test_without_the_settings_there_is_no_such_page(place: tuple[Flask, Store], tmp_path: Path) -> None:
+def test_without_the_settings_there_is_no_such_page(site: tuple[Flask, Store], tmp_path: Path) -> None:
     with open_place(tmp_path / "plain") as (app, store):
         assert "institution" not in app.test_client().get("/sign-in").text
         for path in ("/sign-in/institution", RETURN):
@@ -466,13 +462,13 @@ def test_below_a_path_the_provider_sends_people_back_there(tmp_path: Path, provi
 
 
 def test_a_flood_of_answers_asks_the_provider_no_further(
-    place: tuple[Flask, Store], provider: Provider, monkeypatch: pytest.MonkeyPatch
+    site: tuple[Flask, Store], provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from hushpoll_server.people import institution
     from hushpoll_server.security import Throttle
 
     monkeypatch.setattr(institution, "_throttle", Throttle(2))
-    statuses = [come_back(place[0].test_client()) for _ in range(3)]
+    statuses = [come_back(site[0].test_client()) for _ in range(3)]
     assert "Too many people" in statuses[-1].text
     assert provider.requests.count("/token") == 2
 
@@ -519,8 +515,8 @@ def test_hushpoll_config_looks_at_the_provider(provider: Provider, tmp_path: Pat
     config = Config(data=tmp_path, public_url="http://127.0.0.1", **provider.settings())  # type: ignore[arg-type]
 
     def status(config: Config) -> str:
-        (found,) = [check for check in checks.all_checks(config, None) if check.name == "institution"]
-        return found.status
+        (institution,) = [check for check in checks.all_checks(config, None) if check.name == "institution"]
+        return institution.status
 
     assert status(config) == checks.OK
     assert status(Config(data=tmp_path)) == checks.OK

@@ -29,15 +29,15 @@ ORIGIN = "http://localhost"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path, public_url=ORIGIN) as made:
-        yield made
+def site(tmp_path: Path) -> Iterator[tuple[Flask, Store]]:
+    with open_place(tmp_path, public_url=ORIGIN) as started:
+        yield started
 
 
 def options_of(page: str) -> str:
-    found = re.search(r'data-options="([^"]+)"', page)
-    assert found, page
-    return html.unescape(found[1])
+    match = re.search(r'data-options="([^"]+)"', page)
+    assert match, page
+    return html.unescape(match[1])
 
 
 def added(store: Store, name: str = "owner", label: str = "Phone") -> tuple[Authenticator, list[str]]:
@@ -61,8 +61,8 @@ def signed(client: FlaskClient, device: Authenticator, **changes: Any) -> Any:
     return submit(client, "/sign-in/code", credential=device.get(options_of(page), **changes))
 
 
-def test_a_passkey_is_added_with_the_password_and_asked_for_from_then_on(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_a_passkey_is_added_with_the_password_and_required_afterwards(site: tuple[Flask, Store]) -> None:
+    app, store = site
     client, elsewhere = signed_in(app, store, "owner"), signed_in(app, store, "owner")
     page, device = client.get("/account/passkeys/new").text, Authenticator(ORIGIN)
 
@@ -70,9 +70,9 @@ def test_a_passkey_is_added_with_the_password_and_asked_for_from_then_on(place: 
         answer = device.create(options_of(client.get("/account/passkeys/new").text))
         return submit(client, "/account/passkeys/new", present=present, label=label, credential=answer)
 
-    asked = json.loads(options_of(page))
-    assert asked["rp"]["id"] == "localhost"
-    assert asked["attestation"] == "none"
+    options = json.loads(options_of(page))
+    assert options["rp"]["id"] == "localhost"
+    assert options["attestation"] == "none"
     assert add("wrong").status_code == 422
     assert add(PASSWORD, label="  ").status_code == 422
     assert not second_factor.is_on(store, "owner")
@@ -87,8 +87,8 @@ def test_a_passkey_is_added_with_the_password_and_asked_for_from_then_on(place: 
     assert details == ["recovery code", "passkey", "Phone"]
 
 
-def test_a_signature_is_good_once(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_a_signature_is_good_once(site: tuple[Flask, Store]) -> None:
+    app, store = site
     device, _ = added(store)
     client = half_way(app)
     answer = device.get(options_of(client.get("/sign-in/code").text))
@@ -110,15 +110,15 @@ def test_a_signature_is_good_once(place: tuple[Flask, Store]) -> None:
     ids=str,
 )
 def test_a_signature_for_something_else_is_refused(
-    place: tuple[Flask, Store], changes: dict[str, Any]
+    site: tuple[Flask, Store], changes: dict[str, Any]
 ) -> None:
-    app, store = place
+    app, store = site
     device, _ = added(store)
     assert signed(half_way(app), device, **changes).status_code == 422
 
 
-def test_a_signature_of_another_key_or_person_is_refused(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_a_signature_of_another_key_or_person_is_refused(site: tuple[Flask, Store]) -> None:
+    app, store = site
     device, _ = added(store)
     thief, _ = added(store, "stranger")
     assert signed(half_way(app), thief).status_code == 422
@@ -134,8 +134,8 @@ def test_a_signature_of_another_key_or_person_is_refused(place: tuple[Flask, Sto
     )
 
 
-def test_a_copied_security_key_is_noticed(place: tuple[Flask, Store]) -> None:
-    _, store = place
+def test_a_copied_security_key_is_noticed(site: tuple[Flask, Store]) -> None:
+    _, store = site
     device, _ = added(store)
     device.count = 7
     assert passkeys.use(store, "owner", device.get(passkeys.signing_options(store, "owner")))
@@ -146,16 +146,16 @@ def test_a_copied_security_key_is_noticed(place: tuple[Flask, Store]) -> None:
 @pytest.mark.parametrize(
     "answer", ["", "x", "[]", "{}", '{"id": 7}', '{"id": "a", "response": 7}', "[" * 90_000]
 )
-def test_nonsense_is_refused(place: tuple[Flask, Store], answer: str) -> None:
-    _, store = place
+def test_nonsense_is_refused(site: tuple[Flask, Store], answer: str) -> None:
+    _, store = site
     added(store)
     assert passkeys.use(store, "owner", answer) is None
     with pytest.raises(AccountError, match="cannot be used"):
         passkeys.add(store, "owner", "Nonsense", answer, keep="")
 
 
-def test_numbers_end_after_five_minutes(place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch) -> None:
-    _, store = place
+def test_numbers_end_after_five_minutes(site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch) -> None:
+    _, store = site
     device, _ = added(store)
     options = passkeys.signing_options(store, "owner")
     late = passkeys.now() + passkeys.CHALLENGE_SECONDS + 1
@@ -166,8 +166,8 @@ def test_numbers_end_after_five_minutes(place: tuple[Flask, Store], monkeypatch:
         assert tx.execute(select(func.count()).select_from(passkey_challenges)).scalar_one() == 1
 
 
-def test_guessing_is_slowed_down_like_codes(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_guessing_is_slowed_down_like_codes(site: tuple[Flask, Store]) -> None:
+    app, store = site
     device, _ = added(store)
     client = half_way(app)
     statuses = [signed(client, Authenticator(ORIGIN)).status_code for _ in range(6)]
@@ -175,8 +175,8 @@ def test_guessing_is_slowed_down_like_codes(place: tuple[Flask, Store]) -> None:
     assert signed(client, device).status_code == 429
 
 
-def test_an_app_and_passkeys_stand_for_each_other(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_an_app_and_passkeys_replace_each_other(site: tuple[Flask, Store]) -> None:
+    app, store = site
     device, codes = added(store)
     nonce = second_factor.new_nonce()
     totp = pyotp.TOTP(second_factor.key_of(store, "owner", nonce))
@@ -193,8 +193,8 @@ def test_an_app_and_passkeys_stand_for_each_other(place: tuple[Flask, Store]) ->
     assert submit(client, "/account/second-factor/off", present=PASSWORD).status_code == 302
     assert second_factor.recovery_codes_left(store, "owner") == 10, "the passkeys still need them"
     first, second = passkeys.of_account(store, "owner")
-    asked = submit(client, "/account/passkeys/remove", "/account", id=first.id)
-    assert (asked.status_code, "Remove a passkey" in asked.text) == (200, True)
+    confirmation = submit(client, "/account/passkeys/remove", "/account", id=first.id)
+    assert (confirmation.status_code, "Remove a passkey" in confirmation.text) == (200, True)
 
     def remove(passkey_id: str, present: str) -> Any:
         fields = {"id": passkey_id, "asked": "yes", "present": present}
@@ -209,8 +209,8 @@ def test_an_app_and_passkeys_stand_for_each_other(place: tuple[Flask, Store]) ->
     assert submit(app.test_client(), "/sign-in", name="owner", password=PASSWORD).location == "/surveys"
 
 
-def test_an_admin_turns_all_of_it_off(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_an_admin_turns_all_of_it_off(site: tuple[Flask, Store]) -> None:
+    app, store = site
     added(store)
     admin = signed_in(app, store, "admin")
     assert "second factor</span>" in admin.get("/accounts").text
@@ -219,21 +219,21 @@ def test_an_admin_turns_all_of_it_off(place: tuple[Flask, Store]) -> None:
     assert passkeys.of_account(store, "owner") == []
 
 
-def test_the_database_holds_public_keys_and_no_numbers(place: tuple[Flask, Store]) -> None:
-    _, store = place
+def test_the_database_holds_public_keys_and_no_numbers(site: tuple[Flask, Store]) -> None:
+    _, store = site
     device, _ = added(store)
     options = passkeys.signing_options(store, "owner")
     with store.read() as tx:
-        kept = str(tx.execute(select(table)).all()) + str(tx.execute(select(passkey_challenges)).all())
-    assert json.loads(options)["challenge"] not in kept
-    assert f"{device.key.private_numbers().private_value}" not in kept
+        rows = str(tx.execute(select(table)).all()) + str(tx.execute(select(passkey_challenges)).all())
+    assert json.loads(options)["challenge"] not in rows
+    assert f"{device.key.private_numbers().private_value}" not in rows
     user_id = json.loads(passkeys.registration_options(store, "owner"))["user"]["id"]
     assert user_id == json.loads(passkeys.registration_options(store, "owner"))["user"]["id"]
     assert user_id != json.loads(passkeys.registration_options(store, "stranger"))["user"]["id"]
 
 
-def test_ten_passkeys_are_enough(place: tuple[Flask, Store]) -> None:
-    _, store = place
+def test_ten_passkeys_are_enough(site: tuple[Flask, Store]) -> None:
+    _, store = site
     for number in range(passkeys.MOST_OF_ACCOUNT):
         added(store, label=f"Device {number}")
     with pytest.raises(AccountError, match="ten passkeys"):

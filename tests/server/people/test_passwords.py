@@ -19,7 +19,7 @@ def cheap_passwords() -> None:
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_passwords_are_kept_as_argon2id_of_the_recommended_cost(store: Store) -> None:
+def test_passwords_are_stored_as_argon2id_of_the_recommended_cost(store: Store) -> None:
     accounts.add_user(store, "owner", "designer", PASSWORD, actor="test")
     with store.read() as tx:
         password_hash = tx.execute(select(users.c.password_hash)).scalar_one()

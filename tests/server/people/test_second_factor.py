@@ -91,9 +91,9 @@ def test_codes_are_good_again_when_a_clock_that_was_ahead_is_right(people: Store
 def test_the_database_alone_is_worth_no_code(people: Store) -> None:
     app, codes = turned_on(people)
     with people.read() as tx:
-        kept = str(tx.execute(select(second_factors)).all()) + str(tx.execute(select(recovery_codes)).all())
-    assert app.secret not in kept
-    assert not any(code in kept for code in codes)
+        rows = str(tx.execute(select(second_factors)).all()) + str(tx.execute(select(recovery_codes)).all())
+    assert app.secret not in rows
+    assert not any(code in rows for code in codes)
 
 
 def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
@@ -101,7 +101,7 @@ def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
     client = half_way(app)
     assert client.get("/surveys").status_code == 302, "half way is not in"
     wrong = submit(client, "/sign-in/code", code=wrong_codes(totp)[0])
-    assert (wrong.status_code, "not right" in wrong.text) == (422, True)
+    assert (wrong.status_code, "This code is wrong" in wrong.text) == (422, True)
     entered = submit(client, "/sign-in/code", code=totp.at(audit_log.now()))
     assert entered.location == "/account"
     assert client.get("/account").status_code == 200
@@ -163,8 +163,8 @@ def test_it_is_turned_on_with_a_code_and_the_password(app: Flask, people: Store)
     assert "<strong>9</strong>" in half.get("/account").text
     refused = submit(client, "/account/second-factor/recovery-codes", present="wrong")
     assert (refused.status_code, "present password" in refused.text) == (422, True)
-    fresh = submit(client, "/account/second-factor/recovery-codes", present=PASSWORD).text
-    assert not any(code in fresh for code in codes)
+    new_codes_page = submit(client, "/account/second-factor/recovery-codes", present=PASSWORD).text
+    assert not any(code in new_codes_page for code in codes)
     assert submit(client, "/account/second-factor/off", present="wrong").status_code == 422
     assert submit(client, "/account/second-factor/off", present=PASSWORD).status_code == 302
     assert submit(app.test_client(), "/sign-in", name="owner", password=PASSWORD).location == "/surveys"

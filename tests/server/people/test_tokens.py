@@ -71,9 +71,7 @@ def test_a_token_opens_no_page_and_no_other_survey(client: FlaskClient, people: 
     assert client.post("/api/surveys", json=DRAFT, headers=analyst).status_code == 403
 
 
-def test_an_anonymous_batch_is_a_problem_that_says_what_to_do(
-    app: Flask, client: FlaskClient, people: Store
-) -> None:
+def test_an_anonymous_batch_is_refused_with_a_remedy(app: Flask, client: FlaskClient, people: Store) -> None:
     survey = make_published(people)
     line = new_report(survey).to_bytes()
     refused = post_batch(client, survey, line, headers={})
@@ -105,16 +103,16 @@ def test_a_token_ends_with_revoking_locking_and_in_the_clear(client: FlaskClient
     assert status() == 401
     accounts.change_account(people, "owner", actor="admin", active=True)
     assert status() == 422
-    (kept,) = tokens.of_account(people, "owner")
+    (stored,) = tokens.of_account(people, "owner")
     with pytest.raises(AccountError, match="no token"):
-        tokens.revoke(people, kept.id, actor="stranger", name="stranger")
-    tokens.revoke(people, kept.id, actor="owner", name="owner")
+        tokens.revoke(people, stored.id, actor="stranger", name="stranger")
+    tokens.revoke(people, stored.id, actor="owner", name="owner")
     assert status() == 401
     with people.read() as tx:
         assert tx.execute(select(workspace_schema.tokens)).all() == []
 
 
-def test_only_a_hash_is_kept_and_the_log_tells(client: FlaskClient, people: Store) -> None:
+def test_only_a_hash_is_stored_and_the_log_has_an_entry(client: FlaskClient, people: Store) -> None:
     token = tokens.make(people, "owner", "nightly", ["publish"], actor="owner")
     with people.read() as tx:
         assert token not in str(tx.execute(select(workspace_schema.tokens)).all())
@@ -146,17 +144,17 @@ def test_tokens_are_made_and_revoked_under_ones_account(app: Flask, people: Stor
     assert submit(owner, "/account/tokens", **{**wish, "present": "wrong"}).status_code == 422
     assert submit(owner, "/account/tokens", **{**wish, "scopes": []}).status_code == 422
     assert submit(owner, "/account/tokens", **{**wish, "scopes": ["everything"]}).status_code == 422
-    made = submit(owner, "/account/tokens", **wish)
-    token = re.search(r"hush_[\w-]+", made.text)
+    response = submit(owner, "/account/tokens", **wish)
+    token = re.search(r"hush_[\w-]+", response.text)
     assert token
     assert tokens.bearer(people, token[0], "batch")
     page = owner.get("/account/tokens").text
     assert token[0] not in page, "shown once"
     assert "paper &lt;forms&gt;" in page
-    (kept,) = tokens.of_account(people, "owner")
-    submit(signed_in(app, people, "stranger"), "/account/tokens/revoke", "/account/tokens", id=kept.id)
+    (stored,) = tokens.of_account(people, "owner")
+    submit(signed_in(app, people, "stranger"), "/account/tokens/revoke", "/account/tokens", id=stored.id)
     assert tokens.bearer(people, token[0], "batch"), "not the stranger's to revoke"
-    submit(owner, "/account/tokens/revoke", "/account/tokens", id=kept.id)
+    submit(owner, "/account/tokens/revoke", "/account/tokens", id=stored.id)
     assert tokens.bearer(people, token[0], "batch") is None
 
 

@@ -39,7 +39,7 @@ def test_a_picture_is_served_under_its_hash_for_ever(
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "problem"),
     [
         (
             b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
@@ -55,13 +55,13 @@ def test_a_picture_is_served_under_its_hash_for_ever(
     ],
     ids=["svg script", "svg", "html", "pdf", "nothing", "sound", "11 KB", "50 MB"],
 )
-def test_anything_else_is_refused_with_what_to_do(store: Store, body: bytes, said: str) -> None:
+def test_anything_else_is_refused_with_what_to_do(store: Store, body: bytes, problem: str) -> None:
     with pytest.raises(logos.LogoError) as refused:
         logos.keep(store, body)
-    assert said in refused.value.problem
+    assert problem in refused.value.problem
     assert refused.value.remedy
 
 
 @pytest.mark.parametrize("name", ["0" * 64, "x", "..%2f..%2fetc%2fpasswd"])
-def test_an_unknown_logo_is_not_found(client: FlaskClient, name: str) -> None:
+def test_an_unknown_logo_is_404(client: FlaskClient, name: str) -> None:
     assert client.get(f"/logos/{name}").status_code == 404

@@ -1,4 +1,4 @@
-"""The operator's imprint: on every page of every route, checked when it is set, and told apart by `hushpoll verify`."""
+"""The operator's imprint: on every page of every route, checked when set, and left out by `hushpoll verify`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def address(app: Flask, rule: Rule, values: dict[str, str]) -> str:
         return "0" if isinstance(converter, IntegerConverter) else values.get(name, "x")
 
     with app.test_request_context():
-        return app.url_map.bind("localhost").build(rule.endpoint, {one: value(one) for one in rule.arguments})
+        return app.url_map.bind("localhost").build(
+            rule.endpoint, {argument: value(argument) for argument in rule.arguments}
+        )
 
 
 def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
@@ -47,19 +49,21 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
     set_embeddable(store, survey.hash, True, "test")
     draft = make_draft(store, "admin")
     values = {"survey_hash": survey.hash, "draft_id": str(draft.id), "question_id": "q1", "name": "designers"}
-    found = {}
+    pages = {}
     for rule in app.url_map.iter_rules():
         if "GET" not in (rule.methods or ()):
             continue
         page = client.get(address(app, rule, values), headers={"Accept": "text/html"})
         attached = "attachment" in page.headers.get("Content-Disposition", "")
         if page.mimetype == "text/html" and page.status_code // 100 != 3 and not attached:
-            found[rule.endpoint] = (page.status_code, len(SHOWN.findall(page.text)), read_back(page.text))
+            pages[rule.endpoint] = (page.status_code, len(SHOWN.findall(page.text)), read_back(page.text))
         page.close()
     assert all(
-        told == (1, OperatorContent(IMPRINT, URL)) for _, *rest in found.values() for told in [tuple(rest)]
-    ), found
-    good = {endpoint for endpoint, (status, *_) in found.items() if status == 200}
+        imprint == (1, OperatorContent(IMPRINT, URL))
+        for _, *rest in pages.values()
+        for imprint in [tuple(rest)]
+    ), pages
+    good = {endpoint for endpoint, (status, *_) in pages.items() if status == 200}
     assert good >= {
         "respond.page",
         "respond.paper.page",
@@ -78,7 +82,7 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
     assert read_back(missing.text) == OperatorContent(IMPRINT, URL)
 
 
-def test_a_word_stands_for_an_address_alone_and_nothing_for_nothing(tmp_path: Path) -> None:
+def test_an_address_without_a_name_gets_a_translated_label(tmp_path: Path) -> None:
     with open_place(tmp_path) as (app, store):
         store.publish(survey := make_survey())
         client = app.test_client()
@@ -90,7 +94,7 @@ def test_a_word_stands_for_an_address_alone_and_nothing_for_nothing(tmp_path: Pa
             text = client.get(f"{path}?lang={language}").text
             assert read_back(text) == OperatorContent("", URL)
             words[language] = re.search(r'rel="noreferrer">(.*?)</a></p>', text)
-        assert len({found and found[1] for found in words.values()}) == len(LANGUAGES)
+        assert len({match and match[1] for match in words.values()}) == len(LANGUAGES)
         app.config["HUSHPOLL"] = replace(app.config["HUSHPOLL"], imprint_url="", imprint=IMPRINT)
         assert read_back(client.get(path).text) == OperatorContent(IMPRINT)
 
@@ -111,5 +115,5 @@ def test_what_cannot_be_shown_or_opened_is_refused(environment: dict[str, Any], 
 
 
 def test_what_can_be_shown_is_read() -> None:
-    read = Config.from_environment({"IMPRINT": " " + IMPRINT, "IMPRINT_URL": URL})
-    assert (read.imprint, read.imprint_url) == (IMPRINT, URL)
+    config = Config.from_environment({"IMPRINT": " " + IMPRINT, "IMPRINT_URL": URL})
+    assert (config.imprint, config.imprint_url) == (IMPRINT, URL)

@@ -62,24 +62,26 @@ def backend() -> str:
 
 
 def page_data(text: str) -> dict[str, object]:
-    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text, re.DOTALL)
-    assert found
-    data = json.loads(found[1])
+    match = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text, re.DOTALL)
+    assert match
+    data = json.loads(match[1])
     assert isinstance(data, dict)
     return data
 
 
 def page_words(text: str) -> dict[str, str]:
-    found = re.search(r'<script type="application/json" id="words">(.*?)</script>', text, re.DOTALL)
-    assert found
-    words: dict[str, str] = json.loads(found[1])
+    match = re.search(r'<script type="application/json" id="words">(.*?)</script>', text, re.DOTALL)
+    assert match
+    words: dict[str, str] = json.loads(match[1])
     return words
 
 
 def test_the_page_forbids_forms_inline_code_and_other_origins(client: FlaskClient, survey: Survey) -> None:
     response = client.get(f"/s/{survey.hash}")
     assert response.status_code == 200
-    policy = dict(part.split(" ", 1) for part in response.headers["Content-Security-Policy"].split("; "))
+    policy = dict(
+        directive.split(" ", 1) for directive in response.headers["Content-Security-Policy"].split("; ")
+    )
     assert policy["form-action"] == "'none'"
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
@@ -117,7 +119,7 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     more = everything
     assert set(more) & set(scripts) == {"respond/form.js"}, "asked for at once, and not waited for"
     assert {*scripts, *more} == {
-        f"{folder}/{file.name}" for folder, place in sources.items() for file in place.glob("*.js")
+        f"{folder}/{file.name}" for folder, directory in sources.items() for file in directory.glob("*.js")
     }
     assert text.count("modulepreload") == len(scripts)
     assert re.findall(r'type="module" src="/static/\w{16}/(\S+)"', text) == ["respond/page.js"]
@@ -137,19 +139,21 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
 
 
 @pytest.mark.parametrize(
-    ("asked", "limit", "requests"),
+    ("survey_name", "limit", "requests"),
     [("the heart's three", 46, 12), ("every kind", 62, 17)],
 )
 def test_page_and_files_weigh_what_they_may(
-    client: FlaskClient, store: Store, asked: str, limit: int, requests: int
+    client: FlaskClient, store: Store, survey_name: str, limit: int, requests: int
 ) -> None:
-    survey = Survey.from_draft(HEART if asked != "every kind" else dict(drafts())[asked] | INVITED)
+    survey = Survey.from_draft(
+        HEART if survey_name != "every kind" else dict(drafts())[survey_name] | INVITED
+    )
     store.publish(survey)
     page = client.get(f"/s/{survey.hash}", headers={"Accept-Encoding": "gzip", "Accept-Language": "ar"})
     assert page.headers["Content-Encoding"] == "gzip"
     text = gzip.decompress(page.data).decode()
     addresses = {*re.findall(r'(?:src|href)="(/[^"]+)"', text)} - {f"/s/{survey.hash}/paper"}
-    if asked == "every kind":
+    if survey_name == "every kind":
         more = page_data(text)["more"]
         assert isinstance(more, dict)
         # Blocks come with blocks, the whole explanation when somebody asks for it.
@@ -162,7 +166,7 @@ def test_page_and_files_weigh_what_they_may(
         # The document is the designer's own text, here a thousand options: it is asked for, and not weighed.
         weight += 0 if address.startswith("/api/") else len(response.data)
     assert f"/api/surveys/{survey.hash}" in addresses
-    print(f"{asked}: {weight} bytes in {1 + len(addresses)} requests")
+    print(f"{survey_name}: {weight} bytes in {1 + len(addresses)} requests")
     assert 1 + len(addresses) <= requests
     # The rest is for headers, which a browser test counts as well.
     assert weight <= limit * 1000 - (1 + len(addresses)) * 460
@@ -194,7 +198,7 @@ def test_names_of_files_that_strangers_make_up_are_not_remembered(client: FlaskC
 
 
 def test_a_short_address_shows_the_page_and_redirects_nowhere(client: FlaskClient, survey: Survey) -> None:
-    """A redirect could bring a fingerprint of its own, and the page would say that it fits."""
+    """A redirect could bring another fingerprint, and the page would confirm it."""
     response = client.get(f"/s/{survey.hash[:10]}")
     assert response.status_code == 200
     assert page_data(response.text) == page_data(client.get(f"/s/{survey.hash}").text)
@@ -211,20 +215,20 @@ def test_no_route_of_respondents_redirects(client: FlaskClient, survey: Survey) 
         path = re.sub("<[^>]*(hash|name)>", survey.hash, rule.rule)
         path = re.sub("<[^>]*>", "x", path)
         seen.add(path)
-        doubled = {path[:place] + "/" + path[place:] for place, sign in enumerate(path) if sign == "/"}
-        for one in (path, f"{path}/", path.replace(survey.hash, survey.hash[:8]), *doubled):
-            assert client.get(one).status_code not in (301, 302, 303, 307, 308), one
+        doubled = {path[:index] + "/" + path[index:] for index, sign in enumerate(path) if sign == "/"}
+        for variant in (path, f"{path}/", path.replace(survey.hash, survey.hash[:8]), *doubled):
+            assert client.get(variant).status_code not in (301, 302, 303, 307, 308), variant
     assert f"/s/{survey.hash}" in seen
     assert len(seen) > 4
 
 
 @pytest.mark.parametrize("name", ["0" * 64, "0" * 12, "abc", "%25%25%25%25%25%25%25%25", "________"])
-def test_an_unknown_address_is_not_found(client: FlaskClient, survey: Survey, name: str) -> None:
+def test_an_unknown_address_is_404(client: FlaskClient, survey: Survey, name: str) -> None:
     assert client.get(f"/s/{name}").status_code == 404
     assert client.get(f"/s/{name}/paper").status_code == 404
 
 
-def test_a_closed_survey_says_so(client: FlaskClient, store: Store, survey: Survey) -> None:
+def test_a_closed_survey_shows_that_it_is_closed(client: FlaskClient, store: Store, survey: Survey) -> None:
     assert page_data(client.get(f"/s/{survey.hash}").text)["closed"] is False
     close(store, survey.hash)
     assert page_data(client.get(f"/s/{survey.hash}").text)["closed"] is True
@@ -267,7 +271,7 @@ def test_the_script_asks_for_no_sentence_that_is_missing_and_none_is_left_over(a
         r'\? "(\w+)" : "(\w+)"', sender
     )
     listed = {
-        f"was_{reason}" for found in reasons for reason in ([found] if isinstance(found, str) else found)
+        f"was_{reason}" for value in reasons for reason in ([value] if isinstance(value, str) else value)
     }
     assert listed == {key for key in strings if key.startswith("was_")}
 
@@ -283,13 +287,13 @@ def test_the_sentences_that_come_later_are_pinned_by_the_first_ones(
 ) -> None:
     text = client.get(f"/s/{survey.hash}?lang={language}").text
     assert "data-words" not in text
-    found = re.search(r'id="words">(.*?)</script>', text, re.DOTALL)
-    assert found
-    pins = json.loads(found[1])["pins"]
+    match = re.search(r'id="words">(.*?)</script>', text, re.DOTALL)
+    assert match
+    pins = json.loads(match[1])["pins"]
     assert set(pins) == set(languages.GROUPS) - {"page"}
-    whole = Survey.from_draft(dict(drafts())["every kind"])
-    store.publish(whole)
-    text = client.get(f"/s/{whole.hash}?lang={language}").text
+    every_kind = Survey.from_draft(dict(drafts())["every kind"])
+    store.publish(every_kind)
+    text = client.get(f"/s/{every_kind.hash}?lang={language}").text
     later = dict(re.findall(r'data-words="(\w+)">(.*?)</script>', text, re.DOTALL))
     assert "kinds" in later
     later["why"] = client.get(f"/static/words/{language}.json").text
@@ -306,32 +310,32 @@ def test_a_page_carries_the_sentences_that_are_pinned(
     client: FlaskClient, survey: Survey, language: str
 ) -> None:
     text = client.get(f"/s/{survey.hash}?lang={language}").text
-    found = re.search(r'id="words">(.*?)</script>', text, re.DOTALL)
-    assert found
-    pin = f'{language}: "{hashlib.sha256(found[1].encode()).hexdigest()}"'
+    match = re.search(r'id="words">(.*?)</script>', text, re.DOTALL)
+    assert match
+    pin = f'{language}: "{hashlib.sha256(match[1].encode()).hexdigest()}"'
     assert pin in client.get("/static/respond/explain.js").text
-    assert "<" not in found[1]
+    assert "<" not in match[1]
 
 
 def test_the_page_draws_the_widget_of_every_kind() -> None:
-    found: set[str] = set()
+    widgets: set[str] = set()
     for name in ("form.js", "widgets.js"):
         listed = re.search(r"const WIDGETS = \{(.*?)\};", (PACKAGE / "static" / name).read_text())
         assert listed, name
-        found |= set(re.findall(r"\w+", listed[1]))
-    assert found == {kind.widget for kind in KINDS.values()}
+        widgets |= set(re.findall(r"\w+", listed[1]))
+    assert widgets == {kind.widget for kind in KINDS.values()}
 
 
 @pytest.mark.parametrize(
     "name", [one.name for one in MECHANISMS.values() if one.in_surveys and one.has_decoy]
 )
 def test_every_way_of_combining_answers_has_its_words(app: Flask, name: str) -> None:
-    given = {"name": name, "decoy": "?", "decoy_share": "1/3", "truth": "0.7"}
+    parameters = {"name": name, "decoy": "?", "decoy_share": "1/3", "truth": "0.7"}
     mechanism = {
-        key: value for key, value in given.items() if key != "truth" or MECHANISMS[name].takes_key(key)
+        key: value for key, value in parameters.items() if key != "truth" or MECHANISMS[name].takes_key(key)
     }
-    asked = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": mechanism}
-    survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
+    question = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": mechanism}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [question]})
     combine = survey.questions[0].mechanism.combine
     with app.test_request_context("/"):
         labels = paper.report_labels(survey.questions[0], read_in(survey, ()))

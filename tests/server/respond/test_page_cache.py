@@ -29,7 +29,7 @@ def backend() -> str:
     return "sqlite"
 
 
-def test_every_file_of_the_page_is_kept_for_ever(client: FlaskClient, survey: Survey) -> None:
+def test_every_file_of_the_page_is_cached_for_ever(client: FlaskClient, survey: Survey) -> None:
     text = client.get(f"/s/{survey.hash}").text
     named = re.findall(r'(?:src|href)="(/static/[^"]+)"', text) + re.findall(r'"words":"([^"]+)"', text)
     assert len(named) >= 10
@@ -42,9 +42,7 @@ def test_every_file_of_the_page_is_kept_for_ever(client: FlaskClient, survey: Su
 
 @pytest.mark.parametrize("path", ["client/survey.js", "respond/respond.css", "words/fr.json"])
 @pytest.mark.parametrize("release", ["", "0123456789abcdef/"])
-def test_old_addresses_keep_answering_and_are_asked_about(
-    client: FlaskClient, path: str, release: str
-) -> None:
+def test_old_addresses_still_answer_and_are_revalidated(client: FlaskClient, path: str, release: str) -> None:
     answer = client.get(f"/static/{release}{path}")
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-cache")
     assert answer.data == client.get(f"/static/{manifest.release()}/{path}").data
@@ -54,10 +52,10 @@ def test_old_addresses_keep_answering_and_are_asked_about(
 
 def test_a_changed_file_changes_every_address(monkeypatch: pytest.MonkeyPatch) -> None:
     before = manifest.release()
-    read = manifest.read_asset
+    read_asset = manifest.read_asset
     changed = manifest.Asset(b"other", "text/javascript")
     monkeypatch.setattr(
-        manifest, "read_asset", lambda path: changed if path == "client/extra_kinds.js" else read(path)
+        manifest, "read_asset", lambda path: changed if path == "client/extra_kinds.js" else read_asset(path)
     )
     assert manifest.release.__wrapped__() != before
 
@@ -87,12 +85,12 @@ def test_a_page_that_the_browser_has_is_not_sent_again(
     again = client.get(path, headers={**GZIP, "If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.data) == (304, b"")
     assert "form-action 'none'" in first.headers["Content-Security-Policy"]
-    other = next(one for one in LANGUAGES if one != language)
+    other = next(code for code in LANGUAGES if code != language)
     sent = client.get(f"/s/{survey.hash}?lang={other}", headers={"If-None-Match": first.headers["ETag"]})
     assert sent.status_code == 200
 
 
-def test_whatever_a_page_says_makes_it_another_page(
+def test_every_change_of_a_page_changes_its_tag(
     app: Flask, client: FlaskClient, store: Store, survey: Survey
 ) -> None:
     path = f"/s/{survey.hash}"
@@ -101,7 +99,7 @@ def test_whatever_a_page_says_makes_it_another_page(
     def changed() -> None:
         answer = client.get(path, headers={"If-None-Match": seen[-1].headers["ETag"]})
         assert answer.status_code == 200
-        assert answer.text not in [one.text for one in seen]
+        assert answer.text not in [earlier.text for earlier in seen]
         seen.append(answer)
 
     set_day(store, survey.hash, today() + datetime.timedelta(days=9), "test")
@@ -122,7 +120,7 @@ def test_pages_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(pages._pages) == [6, 7, 8]
 
 
-def test_the_style_of_results_is_kept_for_ever_and_small(client: FlaskClient) -> None:
+def test_the_style_of_results_is_small_and_cached_for_ever(client: FlaskClient) -> None:
     with client.application.test_request_context("/"):
         address = files.file_url("report.css")
     answer = client.get(address, headers=GZIP)
@@ -134,7 +132,7 @@ def test_the_style_of_results_is_kept_for_ever_and_small(client: FlaskClient) ->
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_day_of_deletion_is_told_on_page_and_paper(
+def test_the_day_of_deletion_is_on_page_and_paper(
     client: FlaskClient, store: Store, survey: Survey, language: str
 ) -> None:
     page_path, paper_path = f"/s/{survey.hash}?lang={language}", f"/s/{survey.hash}/paper?lang={language}"

@@ -45,7 +45,7 @@ def outcomes(how: Instruction) -> list[str]:
 
 
 def follow(how: Instruction, outcome: str, answers: list[int]) -> int:
-    """Do what the steps say; answers are the true ones, to the question and to the decoy."""
+    """Return the report that the steps give after one random outcome; answers are to the question and the decoy."""
     if how.coins:
         branch = how.branches[0 if outcome.count("H") == how.heads else 1]
     else:
@@ -58,14 +58,14 @@ def follow(how: Instruction, outcome: str, answers: list[int]) -> int:
     "truth", ["3/4", "1/4", "2/3", "5/6", "7/8", "5/8", "15/16", "0.9", "0.73", "7/12", "55/216"]
 )
 def test_warner_steps_have_exactly_the_published_odds(truth: str) -> None:
-    asked = question({"name": "warner", "truth": truth})
-    how = asked.mechanism.by_hand()
+    warner = question({"name": "warner", "truth": truth})
+    how = warner.mechanism.by_hand()
     assert how is not None
     for answer in (0, 1):
         got = Counter(follow(how, outcome, [answer]) for outcome in outcomes(how))
         assert Fraction(got[answer], got.total()) == Fraction(truth)
         # The published integers are the same odds, rounded toward privacy by less than one part in 2^53.
-        assert abs(Fraction(asked.channel.row(answer)[answer], SCALE) - Fraction(truth)) < Fraction(1, SCALE)
+        assert abs(Fraction(warner.channel.row(answer)[answer], SCALE) - Fraction(truth)) < Fraction(1, SCALE)
 
 
 def test_two_coins_make_three_quarters_and_one_die_five_sixths() -> None:
@@ -87,26 +87,26 @@ def test_two_coins_make_three_quarters_and_one_die_five_sixths() -> None:
 )
 def test_forced_steps_have_exactly_the_published_odds(shares: list[str]) -> None:
     if len(shares) == 2:
-        asked = question({"name": "forced", "forced": shares})
+        forced = question({"name": "forced", "forced": shares})
     else:
-        asked = question({"name": "forced", "forced": shares}, "choice", options=["A", "B", "C"])
-    how = asked.mechanism.by_hand()
+        forced = question({"name": "forced", "forced": shares}, "choice", options=["A", "B", "C"])
+    how = forced.mechanism.by_hand()
     assert how is not None
     for answer in range(len(shares)):
         got = Counter(follow(how, outcome, [answer]) for outcome in outcomes(how))
-        for report, weight in enumerate(asked.channel.row(answer)):
+        for report, weight in enumerate(forced.channel.row(answer)):
             assert abs(Fraction(got[report], got.total()) - Fraction(weight, SCALE)) < Fraction(
                 len(shares), SCALE
             )
 
 
 def test_unrelated_steps_have_exactly_the_published_odds() -> None:
-    asked = question({"name": "unrelated", "truth": "2/3", **DECOY})
-    how = asked.mechanism.by_hand()
+    unrelated = question({"name": "unrelated", "truth": "2/3", **DECOY})
+    how = unrelated.mechanism.by_hand()
     assert how is not None
     for answer, decoy in itertools.product((0, 1), repeat=2):
         got = Counter(follow(how, outcome, [answer, decoy]) for outcome in outcomes(how))
-        yes = Fraction(asked.channel.row(2 * answer + decoy)[1], SCALE)
+        yes = Fraction(unrelated.channel.row(2 * answer + decoy)[1], SCALE)
         assert abs(Fraction(got[1], got.total()) - yes) < Fraction(1, SCALE)
 
 
@@ -126,11 +126,11 @@ def test_no_steps_where_coins_and_dice_cannot_be_exact(mechanism: dict[str, Any]
 
 
 KNOWN = "Someone who knows your answer to the second question can learn more, up to your own answer."
-BARE = "Nobody is told to choose this answer, so choosing it does reveal that it is true: "
+BARE = "The instructions tell no one to choose this answer, so choosing it does reveal that it is true: "
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("revealing", "sentences"),
     [
         (question({"name": "warner", "truth": "3/4"}), []),
         (question({"name": "forced", "forced": ["1/6", "0"]}), [f"{BARE}\u2068Yes\u2069"]),
@@ -145,20 +145,22 @@ BARE = "Nobody is told to choose this answer, so choosing it does reveal that it
     ],
     ids=lambda value: value.mechanism.name if isinstance(value, Question) else "",
 )
-def test_what_reveals_the_truth_is_said(app: Flask, asked: Question, said: list[str]) -> None:
+def test_steps_that_reveal_the_truth_have_a_warning(
+    app: Flask, revealing: Question, sentences: list[str]
+) -> None:
     with app.test_request_context("/"):
-        assert warnings(asked, OWN) == said
-        assert any_answer(asked) is None
+        assert warnings(revealing, OWN) == sentences
+        assert any_answer(revealing) is None
 
 
 WIDE = {"form": "matrix", "rows": [[2**52, 2**51, 2**50, 2**50], [2**50, 2**50, 2**51, 2**52]]}
 
 
 def test_a_report_that_is_no_answer_has_a_number_and_a_bound(app: Flask) -> None:
-    asked = question({"name": "matrix", "epsilon": "1.4"}, channel=WIDE)
+    matrix = question({"name": "matrix", "epsilon": "1.4"}, channel=WIDE)
     with app.test_request_context("/"):
-        assert report_labels(asked, OWN) == ["0", "1", "2", "3"]
-        assert any_answer(asked) == (
+        assert report_labels(matrix, OWN) == ["0", "1", "2", "3"]
+        assert any_answer(matrix) == (
             "What is sent could come from any answer; it is at most 4 times likelier from yours."
         )
         assert report_labels(question({"name": "crosswise", **DECOY}), OWN) == ["different", "same"]
@@ -205,18 +207,18 @@ def publish(store: Store, **settings: bool) -> Survey:
             "mechanism": {"name": "forced", "forced": ["1/6", "0"]},
         },
     ]
-    made = Survey.from_draft({"hushpoll": 1, "title": "Exam", "questions": questions, "settings": settings})
-    store.publish(made)
-    return made
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Exam", "questions": questions, "settings": settings})
+    store.publish(survey)
+    return survey
 
 
 def opened(client: FlaskClient, survey: Survey) -> dict[str, str]:
     """Open the page as a person without JavaScript does, and fill the form in."""
     page = client.get(f"/s/{survey.hash}/paper")
     assert page.status_code == 200
-    found = re.search(r'name="id" value="([0-9a-f]{32})"', page.text)
-    assert found
-    return {"id": found[1], "q0": "1", "q1": "0", "q2": "1", "q3": "0", "mixed": "y"}
+    match = re.search(r'name="id" value="([0-9a-f]{32})"', page.text)
+    assert match
+    return {"id": match[1], "q0": "1", "q1": "0", "q2": "1", "q3": "0", "mixed": "y"}
 
 
 def send(client: FlaskClient, survey: Survey, form: dict[str, str]) -> TestResponse:
@@ -237,7 +239,7 @@ def test_the_page_gives_steps_warnings_and_no_cookie(client: FlaskClient, paper_
     assert "Set-Cookie" not in page.headers
     assert page.headers["Cache-Control"] == "no-store"
     assert "<script" not in page.text
-    assert "Toss 2 coins where nobody can see them." in page.text
+    assert "Toss 2 coins where no one can see them." in page.text
     assert "A No does reveal that both are No." in page.text
     assert "Nobody, including us" not in page.text
     assert "&lt;b&gt;Time&lt;/b&gt;" in page.text
@@ -274,8 +276,8 @@ def test_another_site_cannot_send_in_a_visitors_name(
     ):
         assert client.post(address, data=form, headers=headers).status_code == 403, headers
     assert stored(store) == []
-    own = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
-    assert client.post(address, data=form, headers=own).status_code == 201
+    same_origin = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
+    assert client.post(address, data=form, headers=same_origin).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_a_closed_survey_takes_no_paper(client: FlaskClient, store: Store, paper
     assert stored(store) == []
 
 
-def test_an_invitation_is_asked_for_and_spent(client: FlaskClient, store: Store) -> None:
+def test_the_form_requires_an_invitation_and_spends_it(client: FlaskClient, store: Store) -> None:
     survey = publish(store, invitation=True)
     (code,) = invite(store, survey.hash, 1)
     form = opened(client, survey)
@@ -320,7 +322,7 @@ def test_an_invitation_is_asked_for_and_spent(client: FlaskClient, store: Store)
     assert len(stored(store)) == 1
 
 
-def test_a_survey_that_needs_a_device_says_why(client: FlaskClient, survey: Survey, store: Store) -> None:
+def test_a_survey_that_needs_a_device_explains_why(client: FlaskClient, survey: Survey, store: Store) -> None:
     assert not is_possible(survey)
     page = client.get(f"/s/{survey.hash}/paper")
     assert "This survey cannot be answered on paper." in page.text
@@ -339,10 +341,10 @@ def test_a_report_that_is_no_answer_is_explained_on_the_form(
 ) -> None:
     """No table can be made by hand so far; the form is ready for one that can."""
     monkeypatch.setattr(Mechanism, "by_hand", lambda _: Instruction())
-    asked = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": {"name": "matrix", "epsilon": "1.4"}}
-    made = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [{**asked, "channel": WIDE}]})
-    store.publish(made)
-    page = client.get(f"/s/{made.hash}/paper?lang=de")
+    question = {"id": "q", "kind": "yes_no", "text": "?", "mechanism": {"name": "matrix", "epsilon": "1.4"}}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [{**question, "channel": WIDE}]})
+    store.publish(survey)
+    page = client.get(f"/s/{survey.hash}/paper?lang=de")
     assert "mit höchstens 4-mal so großer Wahrscheinlichkeit" in page.text
     assert page.text.count('name="q0"') == 4
 
@@ -370,13 +372,13 @@ RULED = {
 }
 
 
-def test_a_question_with_a_rule_says_whom_it_is_for(client: FlaskClient, store: Store) -> None:
+def test_a_question_with_a_rule_names_who_answers_it(client: FlaskClient, store: Store) -> None:
     survey = Survey.from_draft(RULED)
     store.publish(survey)
     text = client.get(f"/s/{survey.hash}/paper").text
     assert (
-        "This question is for those whose true answer to question 1 is: \u2068Yes\u2069. For everybody else the true"
-        " answer here is “does not apply”." in text
+        "This question is for those whose true answer to question 1 is: \u2068Yes\u2069."
+        " For everyone else the true answer here is “does not apply”." in text
     )
     assert (
         text.count('name="q1"') == 3
@@ -396,8 +398,8 @@ def test_paper_names_the_questions_that_only_a_device_can_mix(client: FlaskClien
     assert not is_possible(survey)
     text = client.get(f"/s/{survey.hash}/paper").text
     assert "This survey cannot be answered on paper." in text
-    for number, asked in enumerate(survey.questions, 1):
-        assert f'<li value="{number}" dir="auto">{asked.text}</li>' in text
+    for number, question in enumerate(survey.questions, 1):
+        assert f'<li value="{number}" dir="auto">{question.text}</li>' in text
     assert client.post(f"/s/{survey.hash}/paper", data={"id": "0" * 32}).status_code == 422
 
 
@@ -405,8 +407,8 @@ def test_a_number_that_is_rounded_by_chance_has_no_steps() -> None:
     number = {"id": "n", "kind": "number", "text": "?", "min": 0, "step": 1}
     few = {**number, "max": 1, "mechanism": {"name": "warner", "truth": "3/4", "target": "mean"}}
     fine = {**number, "max": 80, "mechanism": {"name": "forced", "forced": ["1/42"] * 21, "target": "mean"}}
-    for asked, possible in ((few, True), (fine, False)):
-        survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
+    for number_question, possible in ((few, True), (fine, False)):
+        survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [number_question]})
         assert survey.questions[0].mechanism.by_hand() is not None
         assert is_possible(survey) is possible
 
@@ -418,9 +420,9 @@ def around(store: Store) -> Survey:
     """A survey with everything around its questions, which coins and dice can answer."""
     document = surveys.about_draft()
     del document["look"]
-    document["questions"] = [one for one in document["questions"] if one["id"] != "c"]
-    for asked in document["questions"][:2]:
-        asked["mechanism"] = {"name": "warner", "truth": "3/4"}
+    document["questions"] = [question for question in document["questions"] if question["id"] != "c"]
+    for question in document["questions"][:2]:
+        question["mechanism"] = {"name": "warner", "truth": "3/4"}
     document["sections"][1]["before"] = "d"
     for texts in document["translations"].values():
         del texts["questions"]["c"]
@@ -437,18 +439,18 @@ def test_paper_is_in_the_surveys_language(
     survey = around(store)
     text = client.get(f"/s/{survey.hash}/paper?lang={language}").text
     marked = f'lang="{language}" dir="{direction}"'
-    for told in (
+    for sentence in (
         f"<h1 {marked}>Title {language}<",
         f"{marked}>Intro {language}<",
         f"{marked}>Consent {language}<",
     ):
-        assert told in text
-    for told in (
+        assert sentence in text
+    for sentence in (
         f"{marked}>A {language}</legend>",
         f"{marked}>D {language}</li>",
         f"{marked}>Decoy {language}</li>",
     ):
-        assert told in text
+        assert sentence in text
     assert f"{marked}>One {language}</h2>" in text
     assert f"{marked}>x {language}</span>" in text
     assert f'<html lang="{language}" dir="{direction}">' in text
@@ -470,31 +472,36 @@ def test_prefer_not_to_say_is_translated_on_paper(client: FlaskClient, store: St
 def test_all_words_of_a_declined_yes_no_question_are_translated_on_paper(
     client: FlaskClient, store: Store
 ) -> None:
-    asked = {"id": "a", "kind": "choice", "text": "?", "mechanism": {"name": "forced", "forced": ["1/6"] * 3}}
+    question = {
+        "id": "a",
+        "kind": "choice",
+        "text": "?",
+        "mechanism": {"name": "forced", "forced": ["1/6"] * 3},
+    }
     for words, there, absent in (
         (["No", "Yes", "Prefer not to say"], ("Nein", "Ja", "Keine Angabe"), ("No", "Yes")),
         (["Yes", "No", "Maybe"], ("Yes", "No", "Maybe"), ("Nein", "Ja")),
     ):
-        questions = [{**asked, "options": words}]
+        questions = [{**question, "options": words}]
         survey = Survey.from_draft(
             {"hushpoll": 1, "title": words[-1], "language": "en", "questions": questions}
         )
         store.publish(survey)
         text = client.get(f"/s/{survey.hash}/paper?lang=de").text
-        assert all(f">{one}</span>" in text for one in there)
-        assert not any(f">{one}</span>" in text for one in absent)
+        assert all(f">{word}</span>" in text for word in there)
+        assert not any(f">{word}</span>" in text for word in absent)
 
 
 def test_paper_asks_for_consent_and_thanks(client: FlaskClient, store: Store) -> None:
     survey = around(store)
     path = f"/s/{survey.hash}/paper?lang=fr"
-    found = re.search(r'name="id" value="(\w+)"', client.get(path).text)
-    assert found
-    refused = client.post(path, data={**ABOUT_ANSWERS, "id": found[1]})
+    match = re.search(r'name="id" value="(\w+)"', client.get(path).text)
+    assert match
+    refused = client.post(path, data={**ABOUT_ANSWERS, "id": match[1]})
     assert refused.status_code == 422
     assert 'href="#consent"' in refused.text
     assert 'aria-describedby="consent-error"' in refused.text
-    sent = client.post(path, data={**ABOUT_ANSWERS, "id": found[1], "consent": "y"})
+    sent = client.post(path, data={**ABOUT_ANSWERS, "id": match[1], "consent": "y"})
     assert sent.status_code == 201
     assert "Thanks fr" in sent.text
     assert '<a lang="fr" dir="ltr" href="tel:112" rel="noreferrer">Help fr</a>' in sent.text

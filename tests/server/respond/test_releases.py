@@ -61,7 +61,7 @@ def test_files_of_another_release_are_served_as_they_were(
     assert client.get(f"/static/{'0' * 16}/respond/none.js").status_code == 404
 
 
-def test_every_file_of_a_release_can_be_had_from_another_one(
+def test_every_file_of_a_release_is_served_by_another_one(
     app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keep(app, store)
@@ -75,7 +75,7 @@ def test_every_file_of_a_release_can_be_had_from_another_one(
     assert client.get(f"/static/{mine}/words/fr.json").data == words
 
 
-def test_the_last_few_releases_are_kept_and_the_newest_is_the_last_installed(
+def test_the_last_few_releases_are_stored_and_the_newest_is_the_last_installed(
     store: Store, install: Callable[..., None]
 ) -> None:
     for digit in "01234":
@@ -86,7 +86,7 @@ def test_the_last_few_releases_are_kept_and_the_newest_is_the_last_installed(
     assert names(store) == [digit * 16 for digit in "342"]
 
 
-def test_nobody_who_writes_to_the_database_has_scripts_served(
+def test_scripts_written_to_the_database_are_not_served(
     client: FlaskClient, store: Store, install: Callable[..., None]
 ) -> None:
     install("0" * 16)

@@ -33,8 +33,8 @@ def backend() -> str:
 @pytest.fixture
 def sized(client: FlaskClient, store: Store) -> Survey:
     """A closed survey with public results and stated group sizes."""
-    asked = [question("cheated"), question("reason")]
-    survey = Survey.from_draft({"hushpoll": 1, "title": "By group", "questions": asked, "groups": GROUPS})
+    questions = [question("cheated"), question("reason")]
+    survey = Survey.from_draft({"hushpoll": 1, "title": "By group", "questions": questions, "groups": GROUPS})
     store.publish(survey, "ada", results_public=True)
     lines = [
         json.dumps({"id": secrets.token_hex(16), "reports": [number % 2, number % 3], "group": group})
@@ -89,22 +89,28 @@ def test_reports_that_counts_do_not_suffice_for_are_read_once_for_all_strangers(
 
 
 @pytest.mark.parametrize("by", [None, "group"])
-def test_kept_counts_give_the_estimates_of_the_records(store: Store, sized: Survey, by: str | None) -> None:
+def test_stored_counts_give_the_estimates_of_the_records(store: Store, sized: Survey, by: str | None) -> None:
     counts = GroupCounts(sized, CountsCache().get(store, sized, "group"))
     assert GroupCounts.suffices(sized, by)
     keys = {"by": by, "population": SIZES}
-    kept = json.loads(report(sized, counts, **keys).to_json())
-    read = json.loads(report(sized, [sealed_records(store, sized.hash)], **keys).to_json())
-    assert flat(kept) == pytest.approx(flat(read))
+    from_counts = json.loads(report(sized, counts, **keys).to_json())
+    from_records = json.loads(report(sized, [sealed_records(store, sized.hash)], **keys).to_json())
+    assert flat(from_counts) == pytest.approx(flat(from_records))
 
 
 def flat(value: object, path: str = "") -> dict[str, object]:
-    """Every number of a document by its place."""
+    """Return every number of a document by its path."""
     if isinstance(value, dict):
-        return {key: one for name, part in value.items() for key, one in flat(part, f"{path}.{name}").items()}
+        return {
+            key: number
+            for name, item in value.items()
+            for key, number in flat(item, f"{path}.{name}").items()
+        }
     if isinstance(value, list):
-        parts = enumerate(value)
-        return {key: one for place, part in parts for key, one in flat(part, f"{path}[{place}]").items()}
+        items = enumerate(value)
+        return {
+            key: number for index, item in items for key, number in flat(item, f"{path}[{index}]").items()
+        }
     return {path: value} if isinstance(value, int | float) else {}
 
 

@@ -37,19 +37,19 @@ TRUTH = {"cheated": {"Science": [0.9, 0.1], "Arts": [0.4, 0.6], "Law": [0.5, 0.5
 def collected(
     shop: Store, owner: FlaskClient, title: str, shares: list[float], n: int = 1000, **more: Any
 ) -> Survey:
-    """A closed survey with so many reports, dealt out to the groups by their shares."""
-    asked = Survey.from_draft(survey(*ASKED, title=title) | {"groups": NAMES} | more)
-    shop.publish(asked, "owner")
-    truth = TRUTH if asked.groups == tuple(NAMES) else {"cheated": [0.5, 0.5], "why": [0.5, 0.5]}
-    columns = simulate_columns(asked, n, truth | {"group": shares}, 5)
+    """Return a closed survey with this many reports, distributed over the groups by their shares."""
+    published = Survey.from_draft(survey(*ASKED, title=title) | {"groups": NAMES} | more)
+    shop.publish(published, "owner")
+    truth = TRUTH if published.groups == tuple(NAMES) else {"cheated": [0.5, 0.5], "why": [0.5, 0.5]}
+    columns = simulate_columns(published, n, truth | {"group": shares}, 5)
     rows = zip(columns["group"], columns["cheated"].tolist(), columns["why"].tolist(), strict=True)
     lines = [
-        json.dumps({"id": secrets.token_hex(16), "reports": reports, "group": asked.groups.index(group)})
+        json.dumps({"id": secrets.token_hex(16), "reports": reports, "group": published.groups.index(group)})
         for group, *reports in rows
     ]
-    assert post_batch(owner, asked, "\n".join(lines).encode()).status_code == 201
-    closing.close(shop, asked.hash)
-    return asked
+    assert post_batch(owner, published, "\n".join(lines).encode()).status_code == 201
+    closing.close(shop, published.hash)
+    return published
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +62,13 @@ def closed(place: tuple[Flask, Store]) -> Survey:
 
 
 def test_the_page_shows_groups_and_hides_small_ones(owner: FlaskClient, closed: Survey) -> None:
-    whole = owner.get(f"/surveys/{closed.hash}/report").text
-    assert '<option value="group">Group (by link)</option>' in whole
+    page_without_groups = owner.get(f"/surveys/{closed.hash}/report").text
+    assert '<option value="group">Group (by link)</option>' in page_without_groups
     page = html.unescape(owner.get(f"/surveys/{closed.hash}/report?by=group").text)
     assert "Shown together as “other”: Arts, Law." in page
-    shown = set(re.findall(r'<div class="forest-label" dir="auto">([^<]+)</div>', page))
-    assert {"Science", "other"} <= shown
-    assert not {"Arts", "Law"} & shown
+    labels = set(re.findall(r'<div class="forest-label" dir="auto">([^<]+)</div>', page))
+    assert {"Science", "other"} <= labels
+    assert not {"Arts", "Law"} & labels
     table = owner.get(f"/surveys/{closed.hash}/report/table?outcome=cheated&by=group&reference=other").text
     assert "other" in table
     assert (
@@ -81,7 +81,7 @@ def test_json_csv_and_text_hide_them_too(owner: FlaskClient, closed: Survey) -> 
     value = owner.get(f"/api/surveys/{closed.hash}/results?by=group").json
     assert value["group_sizes"] == {"Science": 600, "other": 400}
     (cheated, _) = value["groups"]
-    shares = {(one["group"], one["option"]): one for one in cheated["shares"]}
+    shares = {(row["group"], row["option"]): row for row in cheated["shares"]}
     assert set(shares) == {("Science", "Yes"), ("other", "Yes")}
     assert shares["Science", "Yes"]["low"] < 0.1 < shares["Science", "Yes"]["high"]
     for form in ("csv", "txt", "html"):
@@ -102,16 +102,16 @@ def test_the_export_does_not_undo_it(owner: FlaskClient, closed: Survey) -> None
 
 
 def test_a_larger_minimum_of_the_survey_counts(shop: Store, owner: FlaskClient) -> None:
-    asked = Survey.from_draft(survey(*ASKED, title="A hundred") | {"groups": NAMES})
-    shop.publish(asked, "owner", minimum_batch=100)
+    large_minimum = Survey.from_draft(survey(*ASKED, title="A hundred") | {"groups": NAMES})
+    shop.publish(large_minimum, "owner", minimum_batch=100)
     lines = [
         json.dumps({"id": secrets.token_hex(16), "reports": [0, 0], "group": group})
         for group, n in enumerate((200, 150, 70))
         for _ in range(n)
     ]
-    post_batch(owner, asked, "\n".join(lines).encode())
-    closing.close(shop, asked.hash)
-    value = owner.get(f"/api/surveys/{asked.hash}/results?by=group").json
+    post_batch(owner, large_minimum, "\n".join(lines).encode())
+    closing.close(shop, large_minimum.hash)
+    value = owner.get(f"/api/surveys/{large_minimum.hash}/results?by=group").json
     assert value["group_sizes"] == {"Science": 200, "other": 220}
 
 
@@ -126,23 +126,23 @@ def test_a_question_of_another_survey_is_refused(owner: FlaskClient, shop: Store
 
 
 def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None:
-    asked = collected(shop, owner, "Weighted", [0.5, 0.3, 0.2])
-    address = f"/api/surveys/{asked.hash}/results"
+    weighted = collected(shop, owner, "Weighted", [0.5, 0.3, 0.2])
+    address = f"/api/surveys/{weighted.hash}/results"
     plain = owner.get(address).json["questions"][0]["estimates"][0]
-    page = owner.get(f"/surveys/{asked.hash}").text
+    page = owner.get(f"/surveys/{weighted.hash}").text
     assert "People in each group" in page
     fields = {"size_0": "9000", "size_1": "600", "size_2": "400"}
-    saved = submit(owner, f"/surveys/{asked.hash}/sizes", f"/surveys/{asked.hash}", **fields)
+    saved = submit(owner, f"/surveys/{weighted.hash}/sizes", f"/surveys/{weighted.hash}", **fields)
     assert saved.status_code == 302
     weighted = owner.get(address).json["questions"][0]["estimates"][0]
     assert plain["estimate"] == pytest.approx(0.5 * 0.1 + 0.3 * 0.6 + 0.2 * 0.5, abs=0.1)
     assert weighted["estimate"] == pytest.approx(0.9 * 0.1 + 0.06 * 0.6 + 0.04 * 0.5, abs=0.1)
-    assert 'value="9000"' in owner.get(f"/surveys/{asked.hash}").text
-    assert owner.get(f"/surveys/{asked.hash}/report?by=group").status_code == 200
+    assert 'value="9000"' in owner.get(f"/surveys/{weighted.hash}").text
+    assert owner.get(f"/surveys/{weighted.hash}/report?by=group").status_code == 200
     # More reports than people: the sizes cannot be right and are left aside.
-    shop.set_group_sizes(asked.hash, {"Science": 10, "Arts": 600, "Law": 400})
+    shop.set_group_sizes(weighted.hash, {"Science": 10, "Arts": 600, "Law": 400})
     assert owner.get(address).json["questions"][0]["estimates"][0]["estimate"] == plain["estimate"]
-    for fields, said in (
+    for fields, message in (
         (
             {"size_0": "9000", "size_1": "", "size_2": "400"},
             "Fill in this one too, or leave all of them empty.",
@@ -150,27 +150,27 @@ def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None
         ({"size_0": "0", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
         ({"size_0": "x", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
     ):
-        refused = submit(owner, f"/surveys/{asked.hash}/sizes", f"/surveys/{asked.hash}", **fields)
-        assert (refused.status_code, said in refused.text) == (422, True)
+        refused = submit(owner, f"/surveys/{weighted.hash}/sizes", f"/surveys/{weighted.hash}", **fields)
+        assert (refused.status_code, message in refused.text) == (422, True)
     cleared = submit(
-        owner, f"/surveys/{asked.hash}/sizes", f"/surveys/{asked.hash}", **dict.fromkeys(fields, "")
+        owner, f"/surveys/{weighted.hash}/sizes", f"/surveys/{weighted.hash}", **dict.fromkeys(fields, "")
     )
     assert cleared.status_code == 302
-    state = shop.state(asked.hash)
+    state = shop.state(weighted.hash)
     assert state is not None
     assert state.populations is None
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "message"),
     [
         ({"Science": 1}, '"Arts" has no size'),
         ({"Science": 1, "Arts": 1, "Law": 0}, '"Law" cannot have 0 people'),
         ({"Science": 1, "Arts": 1, "Law": 1, "Music": 1}, '"Music" is none of them'),
     ],
 )
-def test_wrong_sizes_are_named(shop: Store, closed: Survey, sizes: dict[str, int], said: str) -> None:
-    with pytest.raises(HushpollError, match=said):
+def test_wrong_sizes_are_named(shop: Store, closed: Survey, sizes: dict[str, int], message: str) -> None:
+    with pytest.raises(HushpollError, match=message):
         shop.set_group_sizes(closed.hash, sizes)
 
 
@@ -193,9 +193,9 @@ def test_report_by_group_and_sizes(run, closed: Survey, shop: Store) -> None:  #
     assert "Shown together as “other”: Arts, Law." in run("report", name, "--by", "group")[1].replace(
         "\n  ", " "
     )
-    given = ("--group-size", "Science=600", "--group-size", "Arts=60000", "--group-size", "Law=1000")
+    size_options = ("--group-size", "Science=600", "--group-size", "Arts=60000", "--group-size", "Law=1000")
     plain = json.loads(run("report", name, "--json")[1])["questions"][0]["estimates"][0]["estimate"]
-    weighted = json.loads(run("report", name, "--json", *given)[1])["questions"][0]["estimates"][0][
+    weighted = json.loads(run("report", name, "--json", *size_options)[1])["questions"][0]["estimates"][0][
         "estimate"
     ]
     assert weighted > plain + 0.1
@@ -207,15 +207,15 @@ def test_report_by_group_and_sizes(run, closed: Survey, shop: Store) -> None:  #
         json.loads(run("report", name, "--json")[1])["questions"][0]["estimates"][0]["estimate"] == weighted
     )
     assert run("survey", "sizes", name)[1] == "Results are not weighted by group.\n"
-    for arguments, said in (
+    for arguments, message in (
         (("report", name, "--group-size", "Science"), "write NAME=N, as in Science=1200"),
         (("report", name, "--group-size", "Science=9"), '"Arts" has no size'),
-        (("report", name, *given[:2], *given[:2]), "'Science' is given twice"),
+        (("report", name, *size_options[:2], *size_options[:2]), "'Science' is given twice"),
         (("survey", "sizes", name, "Science=x"), "write NAME=N"),
         (("survey", "sizes", name, "Music=1"), '"Music" is none of them'),
     ):
         status, _, err = run(*arguments)
-        assert (status, said in err) == (2, True), err
+        assert (status, message in err) == (2, True), err
 
 
 def test_export_and_simulate(run, closed: Survey, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -228,32 +228,39 @@ def test_export_and_simulate(run, closed: Survey, tmp_path: Path) -> None:  # ty
     assert json.loads(out)["group_sizes"] == {"Science": 600, "other": 400}, err
     drafted = tmp_path / "draft.json"
     drafted.write_text(json.dumps(survey(*ASKED) | {"groups": NAMES}))
-    made = tmp_path / "made.parquet"
+    simulated = tmp_path / "made.parquet"
     truth = json.dumps(TRUTH | {"group": [0.5, 0.3, 0.2]})
     status, _, err = run(
-        "simulate", str(drafted), "-n", "1001", "--truth", truth, "--out", str(made), "--seed", "1"
+        "simulate", str(drafted), "-n", "1001", "--truth", truth, "--out", str(simulated), "--seed", "1"
     )
     assert status == 0, err
-    assert pd.read_parquet(made)["group"].value_counts().to_dict() == {
+    assert pd.read_parquet(simulated)["group"].value_counts().to_dict() == {
         "Science": 501,
         "Arts": 300,
         "Law": 200,
     }
     status, _, err = run(
-        "simulate", str(drafted), "-n", "9", "--truth", json.dumps(TRUTH | {"group": [1]}), "--out", str(made)
+        "simulate",
+        str(drafted),
+        "-n",
+        "9",
+        "--truth",
+        json.dumps(TRUTH | {"group": [1]}),
+        "--out",
+        str(simulated),
     )
     assert (status, 'truth: "group" needs 3 shares from 0 to 1' in err) == (2, True)
 
 
 def test_simulated_groups_have_their_own_truth() -> None:
-    asked = Survey.from_draft(survey(*ASKED) | {"groups": NAMES})
-    columns = simulate_columns(asked, 30_000, TRUTH, 3)
+    grouped = Survey.from_draft(survey(*ASKED) | {"groups": NAMES})
+    columns = simulate_columns(grouped, 30_000, TRUTH, 3)
     yes = {name: columns["cheated"][columns["group"] == name].mean() for name in NAMES}
-    rows = np.array(asked.questions[0].channel.rows, dtype=float) / 2**53
+    rows = np.array(grouped.questions[0].channel.rows, dtype=float) / 2**53
     for name, shares in TRUTH["cheated"].items():  # type: ignore[attr-defined]
         assert yes[name] == pytest.approx(float(np.array(shares) @ rows[:, 1]), abs=0.02)
     with pytest.raises(AnalysisError, match=r"add up to 1\.5; make it 1"):
-        simulate_columns(asked, 10, TRUTH | {"group": [0.5, 0.5, 0.5]}, 3)
+        simulate_columns(grouped, 10, TRUTH | {"group": [0.5, 0.5, 0.5]}, 3)
 
 
 # The editor and the survey's page -------------------------------------------------------------------------------
@@ -270,7 +277,7 @@ def test_groups_are_named_in_the_editor(owner: FlaskClient, shop: Store) -> None
         "3 groups, each with its own link: Science, Arts, Law. Every report names its group openly" in listed
     )
     assert "counted with" not in listed
-    for wrong, said in (
+    for wrong, message in (
         ("Science", "There is only one group; name two or more, or leave groups out."),
         ("Science\nscience", '"science" appears twice; give every group its own name.'),
         ("Science\nOther", "is what small groups are put together under"),
@@ -278,39 +285,39 @@ def test_groups_are_named_in_the_editor(owner: FlaskClient, shop: Store) -> None
         ("\n".join(f"G{n}" for n in range(101)), "There are 101 groups; keep at most 100."),
     ):
         refused = submit(owner, address, **typed | {"groups": wrong})
-        shown = html.unescape(refused.text)
+        page = html.unescape(refused.text)
         assert refused.status_code == 422
-        assert said in shown, wrong
-        assert '<a href="#groups">Groups</a>' in shown
+        assert message in page, wrong
+        assert '<a href="#groups">Groups</a>' in page
     assert submit(owner, address, **typed | {"groups": " \n"}).status_code == 302
     assert "groups" not in owner.get(f"{address}/definition.json").json
 
 
 def test_each_group_has_its_link_qr_poster_and_invitations(owner: FlaskClient, shop: Store) -> None:
-    asked = Survey.from_draft(survey(*ASKED, title="Handed out") | {"groups": NAMES})
-    shop.publish(asked, "owner")
-    page = owner.get(f"/surveys/{asked.hash}").text
+    published = Survey.from_draft(survey(*ASKED, title="Handed out") | {"groups": NAMES})
+    shop.publish(published, "owner")
+    page = owner.get(f"/surveys/{published.hash}").text
     for number, name in enumerate(NAMES):
-        assert f"#{asked.hash}.g{number}</textarea>" in page
+        assert f"#{published.hash}.g{number}</textarea>" in page
         assert f"The link for {name}" in page
-        assert owner.get(f"/surveys/{asked.hash}/qr.svg?group={number}").mimetype == "image/svg+xml"
-        poster = owner.get(f"/surveys/{asked.hash}/poster?group={number}").text
+        assert owner.get(f"/surveys/{published.hash}/qr.svg?group={number}").mimetype == "image/svg+xml"
+        poster = owner.get(f"/surveys/{published.hash}/poster?group={number}").text
         assert f'For: <strong dir="auto">{name}</strong>' in poster
-        assert f"/s/{asked.hash[:12]}#.g{number}" in poster
+        assert f"/s/{published.hash[:12]}#.g{number}" in poster
     assert (
-        owner.get(f"/surveys/{asked.hash}/qr.svg?group=0").data
-        != owner.get(f"/surveys/{asked.hash}/qr.svg?group=1").data
+        owner.get(f"/surveys/{published.hash}/qr.svg?group=0").data
+        != owner.get(f"/surveys/{published.hash}/qr.svg?group=1").data
     )
     for wrong in ("", "?group=3", "?group=x"):
-        assert owner.get(f"/surveys/{asked.hash}/qr.svg{wrong}").status_code == 404
-        assert owner.get(f"/surveys/{asked.hash}/poster{wrong}").status_code == 404
+        assert owner.get(f"/surveys/{published.hash}/qr.svg{wrong}").status_code == 404
+        assert owner.get(f"/surveys/{published.hash}/poster{wrong}").status_code == 404
     invited = Survey.from_draft(
         survey(*ASKED, title="Invited") | {"groups": NAMES, "settings": {"invitation": True}}
     )
     shop.publish(invited, "owner")
     address = f"/surveys/{invited.hash}"
-    made = submit(owner, f"{address}/invitations", address, n="3", group="Arts")
-    rows = list(csv.DictReader(io.StringIO(made.text)))
+    response = submit(owner, f"{address}/invitations", address, n="3", group="Arts")
+    rows = list(csv.DictReader(io.StringIO(response.text)))
     assert [row["link"].partition("#")[2] for row in rows] == [
         f"{invited.hash}.g1.{row['code']}" for row in rows
     ]
@@ -340,11 +347,11 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
     assert "Change, 1 to 2" in science
     address = f"/surveys/{second.hash}/report/trend/{second.questions[0].id}.svg"
     assert f'href="{address}?group=Science" download>Picture (SVG)</a>' in science
-    drawn = owner.get(f"{address}?group=Science")
-    assert drawn.content_type == "image/svg+xml"
-    assert drawn.headers["Content-Disposition"].endswith(f'-waves-{second.hash[:12]}.svg"')
-    assert "Wave: Science. 700 randomized reports;" in drawn.text
-    assert "Wave 2</text>" in drawn.text
+    picture = owner.get(f"{address}?group=Science")
+    assert picture.content_type == "image/svg+xml"
+    assert picture.headers["Content-Disposition"].endswith(f'-waves-{second.hash[:12]}.svg"')
+    assert "Wave: Science. 700 randomized reports;" in picture.text
+    assert "Wave 2</text>" in picture.text
     assert owner.get(address.replace(".svg", "x.svg")).status_code == 404
     assert owner.get(f"{address}?group=Music").status_code == 422
     assert owner.get(f"{address}?group=Nobody").status_code == 422
@@ -364,5 +371,5 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
 
 def test_a_copy_and_the_next_wave_keep_the_groups(owner: FlaskClient, shop: Store, closed: Survey) -> None:
     for way in ("copy", "again"):
-        made = submit(owner, f"/surveys/{closed.hash}/{way}", f"/surveys/{closed.hash}")
-        assert owner.get(f"{made.headers['Location']}/definition.json").json["groups"] == NAMES
+        response = submit(owner, f"/surveys/{closed.hash}/{way}", f"/surveys/{closed.hash}")
+        assert owner.get(f"{response.headers['Location']}/definition.json").json["groups"] == NAMES

@@ -91,7 +91,7 @@ def test_from_the_minimum_on_everything_is_there(
     assert "export.zip" in ada.get(f"/surveys/{survey.hash}/report").text
 
 
-def test_a_designer_is_told_before_closing(client: FlaskClient, ada: FlaskClient, store: Store) -> None:
+def test_a_designer_is_warned_before_closing(client: FlaskClient, ada: FlaskClient, store: Store) -> None:
     survey = make_survey("About to close")
     store.publish(survey, "ada")
     page = ada.get(f"/surveys/{survey.hash}/close").text

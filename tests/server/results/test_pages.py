@@ -62,7 +62,7 @@ def test_who_may_read_a_report(
     app: Flask, store: Store, client: FlaskClient, owned: Survey, ada: FlaskClient
 ) -> None:
     fill(client, owned, 120)
-    others = {
+    visitors = {
         "admin": (signed_in(app, store, "root", "admin"), 200),
         "designer": (signed_in(app, store, "eve", "designer"), 404),
         "analyst": (signed_in(app, store, "bob", "analyst"), 404),
@@ -73,12 +73,12 @@ def test_who_may_read_a_report(
         address = f"/surveys/{owned.hash}/{page}"
         with ada.get(address) as answer:
             assert answer.status_code == 200, page
-        for role, (visitor, expected) in others.items():
+        for role, (visitor, expected) in visitors.items():
             with visitor.get(address) as answer:
                 assert answer.status_code == expected, (page, role)
                 if role == "nobody":
                     assert "/sign-in?next=" in answer.headers["Location"]
-    for role, (visitor, expected) in others.items():
+    for role, (visitor, expected) in visitors.items():
         assert visitor.get(api).status_code == (200 if expected == 200 else 403), role
         assert visitor.get(f"/results/{owned.hash}").status_code == 404, role
     assert ada.get(api).status_code == 200
@@ -109,7 +109,7 @@ def test_a_reader_with_whom_it_is_shared(
 
 
 @BOTH
-def test_published_results_are_for_everybody_and_can_be_withdrawn(
+def test_published_results_are_public_and_can_be_withdrawn(
     client: FlaskClient, store: Store, owned: Survey
 ) -> None:
     fill(client, owned, 200)
@@ -192,9 +192,9 @@ def test_too_few_reports_show_no_estimate(
     fill(client, owned, 1, seed=9)
     assert "50 reports have arrived" in ada.get(f"/surveys/{owned.hash}/report").text
     closing.close(store, owned.hash)
-    whole = ada.get(f"/surveys/{owned.hash}/report").text
-    assert "forest" in whole
-    assert "to be counted" not in whole
+    page = ada.get(f"/surveys/{owned.hash}/report").text
+    assert "forest" in page
+    assert "to be counted" not in page
 
 
 def test_no_file_gives_the_counts_of_a_few_to_strangers(
@@ -207,10 +207,10 @@ def test_no_file_gives_the_counts_of_a_few_to_strangers(
     for path in (f"/api/surveys/{owned.hash}/results", f"/results/{owned.hash}/report.json"):
         answer = client.get(path)
         assert answer.status_code == 200
-        found = json.loads(answer.get_data())
-        assert found["n"] == 1
-        assert [one["counts_reported"] for one in found["questions"]] == [[], [], []]
-        assert [one["estimates"] for one in found["questions"]] == [[], [], []]
+        results = json.loads(answer.get_data())
+        assert results["n"] == 1
+        assert [question["counts_reported"] for question in results["questions"]] == [[], [], []]
+        assert [question["estimates"] for question in results["questions"]] == [[], [], []]
 
 
 def test_new_reports_change_the_page_and_old_counts_are_not_read_again(
@@ -222,11 +222,11 @@ def test_new_reports_change_the_page_and_old_counts_are_not_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fill(client, owned, 100)
-    read: list[str] = []
+    read_hashes: list[str] = []
     parts = Store.record_parts
 
     def watched(self: Store, survey_hash: str, rows: int = 50_000) -> object:
-        read.append(survey_hash)
+        read_hashes.append(survey_hash)
         return parts(self, survey_hash, rows)
 
     monkeypatch.setattr(Store, "record_parts", watched)
@@ -234,11 +234,11 @@ def test_new_reports_change_the_page_and_old_counts_are_not_read_again(
     assert [ada.get(address).get_json()["n"] for _ in range(3)] == [50, 50, 50]
     fill(client, owned, 50, seed=5)
     assert ada.get(address).get_json()["n"] == 100
-    assert read == []
+    assert read_hashes == []
     # Two questions together are read once, when they are first asked for.
     for _ in range(2):
         assert ada.get(f"{address}?by=cheated").get_json()["n"] == 100
-    assert len(read) == 1
+    assert len(read_hashes) == 1
 
 
 def test_two_questions_together(client: FlaskClient, owned: Survey, ada: FlaskClient) -> None:
@@ -253,16 +253,16 @@ def test_two_questions_together(client: FlaskClient, owned: Survey, ada: FlaskCl
     assert ada.get(f"{base}?outcome=tax&by=tax").status_code == 422
     refused = ada.get(f"{base}?outcome=reason&by=cheated&reference=Maybe")
     assert refused.status_code == 422
-    whole = ada.get(f"/surveys/{owned.hash}/report?by=cheated").text
-    assert whole.count("Pearson χ²") == 2
+    page = ada.get(f"/surveys/{owned.hash}/report?by=cheated").text
+    assert page.count("Pearson χ²") == 2
 
 
 def test_a_whole_list_makes_a_table_for_each_option(
     client: FlaskClient, store: Store, ada: FlaskClient
 ) -> None:
     """Those who ticked an option and those who did not; no option is compared with another."""
-    asked = [question for question in EVERY_FORM["questions"] if question["id"] in ("c", "g", "h")]
-    survey = Survey.from_draft({"hushpoll": 1, "title": "Lists", "questions": asked})
+    questions = [question for question in EVERY_FORM["questions"] if question["id"] in ("c", "g", "h")]
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Lists", "questions": questions})
     store.publish(survey, "ada")
     send(client, survey, 600)
     seal.seal_due(store)
@@ -270,8 +270,8 @@ def test_a_whole_list_makes_a_table_for_each_option(
     assert page.status_code == 200
     assert all(f"G? {option}" in page.text for option in "pqrs")
     assert 'name="reference"' not in page.text
-    whole = ada.get(f"/surveys/{survey.hash}/report.json?by=g").get_json()
-    assert {one["by"] for one in whole["groups"]} == {f"g[{option}]" for option in "pqrs"}
+    results = ada.get(f"/surveys/{survey.hash}/report.json?by=g").get_json()
+    assert {group["by"] for group in results["groups"]} == {f"g[{option}]" for option in "pqrs"}
     assert ada.get(f"/surveys/{survey.hash}/report?by=c").status_code == 200
 
 
@@ -365,7 +365,7 @@ def test_the_export_repeats_the_table(
 def test_results_are_shown_while_a_backup_is_made(
     client: FlaskClient, store: Store, owned: Survey, ada: FlaskClient, tmp_path: Path
 ) -> None:
-    """A backup holds sealing up for as long as it lasts; whoever reads results must not wait for that."""
+    """A backup delays sealing for as long as it lasts; readers of results must not wait for that."""
     fill(client, owned, 120)
     api = f"/api/surveys/{owned.hash}/results"
     answers: list[tuple[int, int]] = []

@@ -41,7 +41,7 @@ def ada(app: Flask, store: Store) -> FlaskClient:
 
 def document(questions: int = QUESTIONS, options: int = OPTIONS) -> dict[str, object]:
     listed = [f"Place {number}" for number in range(options)]
-    asked = {
+    question = {
         "kind": "choice",
         "text": "Where?",
         "options": listed,
@@ -50,7 +50,7 @@ def document(questions: int = QUESTIONS, options: int = OPTIONS) -> dict[str, ob
     return {
         "hushpoll": 1,
         "title": "Long",
-        "questions": [{"id": f"q{number}", **asked} for number in range(1, questions + 1)],
+        "questions": [{"id": f"q{number}", **question} for number in range(1, questions + 1)],
     }
 
 
@@ -82,15 +82,15 @@ def shown(text: str) -> list[str]:
 
 def test_a_long_report_comes_in_pages_of_a_bounded_size(ada: FlaskClient, survey: Survey) -> None:
     address = f"/surveys/{survey.hash}/report"
-    found = []
+    ids = []
     for page, (first, last) in enumerate([(1, 3), (4, 6), (7, 7)], 1):
         answer = ada.get(address, query_string={"page": page})
         assert f"Questions {first} to {last} of {QUESTIONS}" in answer.text
         assert len(answer.data) < 2_000_000  # three questions of 300 options, each with a figure
         assert '<strong aria-current="page">' in answer.text
-        found += shown(answer.text)
-    assert found == [f"q{number}" for number in range(1, QUESTIONS + 1)]
-    assert shown(ada.get(address).text) == found[:3]
+        ids += shown(answer.text)
+    assert ids == [f"q{number}" for number in range(1, QUESTIONS + 1)]
+    assert shown(ada.get(address).text) == ids[:3]
     assert f"{address}?level=95&amp;page=2" in ada.get(address).text
     for wrong in ("0", "4", "x", "-1", "9" * 30, "²"):
         assert ada.get(address, query_string={"page": wrong}).status_code == 422, wrong
@@ -120,15 +120,15 @@ def test_embedded_results_come_in_pages_that_stay_in_their_frame(
     store.set_results_public(survey.hash, True)
     set_embeddable(store, survey.hash, True, "ada")
     address = f"/results/{survey.hash}/embed"
-    found = [shown(client.get(address, query_string={"page": page}).text) for page in (1, 2, 3)]
-    assert found == [["q1", "q2", "q3"], ["q4", "q5", "q6"], ["q7"]]
+    ids = [shown(client.get(address, query_string={"page": page}).text) for page in (1, 2, 3)]
+    assert ids == [["q1", "q2", "q3"], ["q4", "q5", "q6"], ["q7"]]
     first = client.get(address)
     assert len(first.data) < 2_000_000
     assert re.search(rf'href="{address}\?page=2&amp;lang=en" target="_self"', first.text)
     assert client.get(address, query_string={"page": "4"}).status_code == 422
 
 
-PUBLIC_FILES = [f"/results/{{}}/report.{known.ending}" for known in RESULTS_FORMATS] + [
+PUBLIC_FILES = [f"/results/{{}}/report.{results_format.ending}" for results_format in RESULTS_FORMATS] + [
     "/api/surveys/{}/results"
 ]
 
@@ -141,11 +141,11 @@ def test_strangers_have_a_file_made_once(
     survey = closed_survey(store, client, 2, 60)
     store.set_results_public(survey.hash, True)
     address = address.format(survey.hash)
-    made: list[str] = []
-    monkeypatch.setattr(survey_results, "report", counting(survey_results.report, made))
+    calls: list[str] = []
+    monkeypatch.setattr(survey_results, "report", counting(survey_results.report, calls))
     first = client.get(address)
     again = client.get(address, headers={"Accept-Encoding": "gzip"})
-    assert (first.status_code, len(made)) == (200, 1)
+    assert (first.status_code, len(calls)) == (200, 1)
     assert again.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(again.data) == first.data
     assert len(again.data) < len(first.data) / 3
@@ -155,12 +155,12 @@ def test_strangers_have_a_file_made_once(
     post_batch(client, survey, Report("0" * 32, (1, 1)).to_bytes())
     closing.close(store, survey.hash)
     assert client.get(address).data != first.data
-    assert len(made) == 2
+    assert len(calls) == 2
 
 
-def counting(work: Callable[..., object], made: list[str]) -> Callable[..., object]:
+def counting(work: Callable[..., object], calls: list[str]) -> Callable[..., object]:
     def counted(*arguments: object, **more: object) -> object:
-        made.append("")
+        calls.append("")
         return work(*arguments, **more)
 
     return counted
@@ -169,7 +169,7 @@ def counting(work: Callable[..., object], made: list[str]) -> Callable[..., obje
 def test_few_threads_make_files_for_strangers(
     app: Flask, ada: FlaskClient, client: FlaskClient, store: Store, survey: Survey
 ) -> None:
-    """Who comes when they are all busy is told when to come back; accounts, and what is kept, do not wait."""
+    """While they are all busy others get a Retry-After; accounts and stored files do not wait."""
     store.set_results_public(survey.hash, True)
     address = f"/results/{survey.hash}/report.csv"
     files = app.extensions["hushpoll_public_files"] = PublicFiles(1)
@@ -183,19 +183,19 @@ def test_few_threads_make_files_for_strangers(
         assert client.get(address).status_code == 200
 
 
-def test_no_more_files_are_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_files_leave_the_cache_for_new_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hushpoll_server.results.public_files.MOST_BYTES", 250)
-    files, made = PublicFiles(1), []
+    files, calls = PublicFiles(1), []
 
     def make() -> bytes:
-        made.append("")
+        calls.append("")
         return os.urandom(100)  # does not get smaller
 
     first = [files.get(key, make) for key in "abab"]
-    assert (first[:2], len(made)) == (first[2:], 2)
+    assert (first[:2], len(calls)) == (first[2:], 2)
     files.get("c", make)  # "a" goes
     assert files.get("b", make) == first[1]
-    assert len(made) == 3
+    assert len(calls) == 3
     assert files.get("a", make) != first[0]
 
 
@@ -203,8 +203,8 @@ def test_a_rehearsal_keeps_its_truth_from_page_to_page(
     ada: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paging, "MOST_ROWS", 6)
-    made = document(4, 3)
-    draft = storage.create(store, "ada", {**documents.blank("Long"), "questions": made["questions"]})
+    long_document = document(4, 3)
+    draft = storage.create(store, "ada", {**documents.blank("Long"), "questions": long_document["questions"]})
     page = f"/drafts/{draft.id}/rehearsal"
     text = ada.get(page).text
     assert (shown(text), "Questions 1 to 2 of 4" in text) == (["q1", "q2"], True)

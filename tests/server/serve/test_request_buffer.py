@@ -37,11 +37,11 @@ def test_how_much_of_a_request_is_there(received: bytes, stage: Arrival) -> None
 
 
 def test_the_next_request_begins_anew() -> None:
-    incoming, one = Incoming(), b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
-    assert incoming.add(one) is Arrival.WHOLE
-    assert incoming.take() == one
-    assert incoming.add(one[:-1]) is Arrival.PART
-    assert incoming.add(one[-1:]) is Arrival.WHOLE
+    incoming, request_bytes = Incoming(), b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
+    assert incoming.add(request_bytes) is Arrival.WHOLE
+    assert incoming.take() == request_bytes
+    assert incoming.add(request_bytes[:-1]) is Arrival.PART
+    assert incoming.add(request_bytes[-1:]) is Arrival.WHOLE
 
 
 class Watched(bytearray):
@@ -49,21 +49,21 @@ class Watched(bytearray):
 
     searched = 0
 
-    def find(self, part: Any, start: Any = 0, end: Any = None) -> int:
+    def find(self, needle: Any, start: Any = 0, end: Any = None) -> int:
         self.searched += min(len(self), len(self) if end is None else end) - start
-        return super().find(part, start, len(self) if end is None else end)
+        return super().find(needle, start, len(self) if end is None else end)
 
 
-def test_single_bytes_make_nobody_look_at_everything_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_bytes_are_not_searched_from_the_start_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 connections with long headers and a byte every tenth of a second each delayed reports by many seconds."""
-    read: list[int] = []
+    lengths: list[int] = []
     length = request_buffer.body_length
-    monkeypatch.setattr(request_buffer, "body_length", lambda head: read.append(len(head)) or length(head))
+    monkeypatch.setattr(request_buffer, "body_length", lambda head: lengths.append(len(head)) or length(head))
     incoming = Incoming()
     incoming.received = watched = Watched()
     head = b"POST / HTTP/1.1\r\nX: " + b"a" * 20_000 + b"\r\nContent-Length: 500\r\n\r\n"
     for byte in head + b"x" * 500:
         stage = incoming.add(bytes([byte]))
     assert stage is Arrival.WHOLE
-    assert read == [len(head) - 2]
+    assert lengths == [len(head) - 2]
     assert watched.searched <= 4 * len(head)

@@ -1,4 +1,4 @@
-"""What stops a server from starting, each told in one line: a wrong or lost key, a newer database, a bad folder."""
+"""What stops a server from starting, in one line each: a wrong or lost key, a newer database, a bad folder."""
 
 from __future__ import annotations
 
@@ -105,9 +105,9 @@ def test_an_old_database_takes_the_key_that_it_was_used_with(config: Config) -> 
     before.close()
     after = open_store(config)
     after.publish(make_survey())
-    known = key.known_fingerprint(after.database)
-    assert known == key.fingerprint(after.secret)
-    assert after.secret.hex() not in str(known)
+    fingerprint = key.known_fingerprint(after.database)
+    assert fingerprint == key.fingerprint(after.secret)
+    assert after.secret.hex() not in str(fingerprint)
     after.close()
 
 
@@ -210,13 +210,13 @@ wsgiapp.run = lambda: print("here:", *sys.argv[1:], "alembic" in sys.modules)
 main(["serve"])
 """
     environment = {**os.environ, "DATA": str(tmp_path / "data"), "PORT": "0"}
-    said = [
+    results = [
         subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
         for _ in range(2)
     ]
-    assert [one.stdout.splitlines()[-1] for one in said] == [
+    assert [result.stdout.splitlines()[-1] for result in results] == [
         "again: -m gunicorn",
         "here: -c python:hushpoll_server.serve.gunicorn_conf False",
     ]
@@ -238,7 +238,7 @@ def test_the_first_account_can_make_others_and_the_demo_is_bounded(store: Store)
 
 @pytest.mark.parametrize(("value", "warns"), [("49", True), ("50", False), ("100", False), ("", False)])
 def test_sealing_fewer_reports_than_the_threat_model_counts_on_is_warned_of(value: str, warns: bool) -> None:
-    told = Config.from_environment({"SEAL_AT_LEAST": value}).seals_too_few()
-    assert [line.startswith(f"SEAL_AT_LEAST={value}: ") and "\n" not in line for line in told] == [
+    warnings = Config.from_environment({"SEAL_AT_LEAST": value}).seals_too_few()
+    assert [line.startswith(f"SEAL_AT_LEAST={value}: ") and "\n" not in line for line in warnings] == [
         True
     ] * warns

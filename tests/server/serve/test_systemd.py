@@ -55,18 +55,18 @@ def test_the_units_are_valid(analyze: Analyze, tmp_path: Path) -> None:
     for unit in UNITS:
         text = (DEPLOY / unit).read_text("utf-8").replace("/opt/hushpoll/bin/hushpoll", str(HUSHPOLL))
         (tmp_path / unit).write_text(text, "utf-8")
-    told = analyze("verify", "--man=no", *(tmp_path / unit for unit in UNITS))
-    assert str(tmp_path) not in told, told
-    assert not [line for line in told.splitlines() if line.startswith("hushpoll")], told
+    output = analyze("verify", "--man=no", *(tmp_path / unit for unit in UNITS))
+    assert str(tmp_path) not in output, output
+    assert not [line for line in output.splitlines() if line.startswith("hushpoll")], output
 
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_a_service_is_locked_down(analyze: Analyze, unit: str) -> None:
-    told = analyze(
+    output = analyze(
         "security", "--no-pager", "--offline=true", f"--threshold={MOST_EXPOSURE * 10:.0f}", DEPLOY / unit
     )
-    level = re.search(rf"Overall exposure level for {unit}: ([0-9.]+)", told)
-    assert level is not None, told
+    level = re.search(rf"Overall exposure level for {unit}: ([0-9.]+)", output)
+    assert level is not None, output
     assert float(level[1]) <= MOST_EXPOSURE
     assert section(unit)["LimitCORE"] == "0"
 
@@ -131,8 +131,8 @@ def test_the_backup_service_makes_one_file_a_day(tmp_path: Path) -> None:
     command = service["ExecStart"].replace("/opt/hushpoll/bin/hushpoll", str(HUSHPOLL)).replace("%%", "%")
     for _ in range(2):
         subprocess.run(["sh", "-c", command], env=environment, check=True, timeout=LONGEST)
-        backup, *others = (tmp_path / "backups").iterdir()
-        assert not others
+        backup, *other_files = (tmp_path / "backups").iterdir()
+        assert not other_files
         assert re.fullmatch(r"hushpoll-\d{4}-\d\d-\d\d", backup.name)
         assert abs((date.fromisoformat(backup.name.removeprefix("hushpoll-")) - date.today()).days) <= 1
         assert backup.stat().st_mode & 0o777 == 0o600

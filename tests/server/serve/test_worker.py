@@ -20,7 +20,7 @@ import pytest
 from gunicorn.config import Config as GunicornConfig
 from hushpoll_client import Survey
 from hushpoll_server.serve.connection import MOST_KEPT, ClientSocket, Connection
-from hushpoll_server.serve.graceful_shutdown import shut_when_told_to_stop
+from hushpoll_server.serve.graceful_shutdown import ignore_new_connections_on_stop
 from hushpoll_server.serve.request_buffer import LARGEST_HEAD
 from hushpoll_server.serve.worker import Worker
 
@@ -54,8 +54,8 @@ def ask(port: int, request: bytes) -> tuple[int, dict[str, str], bytes]:
     with socket.create_connection(("127.0.0.1", port), timeout=LONGEST) as connection:
         connection.sendall(request)
         answer = b""
-        while part := connection.recv(65536):
-            answer += part
+        while chunk := connection.recv(65536):
+            answer += chunk
     head, _, body = answer.partition(b"\r\n\r\n")
     status, *lines = head.decode().split("\r\n")
     return int(status.split()[1]), dict(line.split(": ", 1) for line in lines), body
@@ -83,7 +83,7 @@ def test_requests_that_cannot_be_read_get_our_headers_and_nothing_repeated(
 
 @pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
 def test_headers_are_refused_as_soon_as_they_are_too_long(patient_server: LiveServer, end: bytes) -> None:
-    """Whether or not they end: nobody waits ten minutes for the rest of them."""
+    """Whether or not they end: the server does not wait ten minutes for the rest of them."""
     line = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
     status, headers, body = ask(patient_server.port, line + b"a" * (LARGEST_HEAD - len(line)) + end)
     assert status == json.loads(body)["status"] == 431
@@ -133,13 +133,13 @@ def held(port: int, beginnings: list[bytes]) -> Iterator[list[socket.socket]]:
 
 
 def is_served(server: LiveServer) -> bool:
-    """Whether somebody who comes now gets an answer."""
+    """Return whether a new client gets an answer."""
     with urllib.request.urlopen(f"{server.url}/healthz", timeout=LONGEST) as answer:
         return bool(answer.status == 200)
 
 
 @pytest.mark.parametrize("beginning", [b"", b"G", HALF_HEAD, HALF_BODY, HALF_CHUNK, HALF_LONG])
-def test_clients_that_stop_half_way_hold_nobody_up(patient_server: LiveServer, beginning: bytes) -> None:
+def test_clients_that_stop_half_way_block_no_others(patient_server: LiveServer, beginning: bytes) -> None:
     """Many more than threads, with ten minutes to go on: only a server that does not wait for them answers."""
     with held(patient_server.port, [beginning] * 40):
         assert is_served(patient_server)
@@ -178,33 +178,33 @@ def test_probes_with_a_body_that_does_not_come_hold_no_probe_up(
         assert is_served(patient_server)
 
 
-def test_a_client_that_never_closes_holds_nobody_up(patient_server: LiveServer) -> None:
+def test_a_client_that_never_closes_blocks_no_others(patient_server: LiveServer) -> None:
     with held(patient_server.port, [HEALTH + b"Connection: close\r\n\r\n"] * 40):
         assert is_served(patient_server)
 
 
 @pytest.mark.long
-def test_clients_that_ask_and_do_not_read_hold_nobody_up(live: Callable[..., LiveServer]) -> None:
-    """Each thread would wait ten minutes for one of them; who does read gets all that he asked for."""
+def test_clients_that_do_not_read_block_no_others(live: Callable[..., LiveServer]) -> None:
+    """Each thread would wait ten minutes for one of them; a client that does read gets all answers."""
     server = live(THREADS="2", REQUEST_SECONDS="600")
-    one = b"GET /docs/threat-model HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    last = one.replace(b"Host", b"Connection: close\r\nHost")
+    request = b"GET /docs/threat-model HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    last = request.replace(b"Host", b"Connection: close\r\nHost")
     with ExitStack() as stack:
         for _ in range(12):
             client = stack.enter_context(socket.socket())
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.settimeout(LONGEST)
             client.connect(("127.0.0.1", server.port))
-            client.sendall(one * 300)
+            client.sendall(request * 300)
         for _ in range(8):
             time.sleep(0.5)  # until what they have not read fills the system's memory for it
             assert ask(server.port, last)[0] == 200
     with socket.create_connection(("127.0.0.1", server.port), timeout=LONGEST) as client:
-        sent = threading.Thread(target=client.sendall, args=(one * 50 + last,))
+        sent = threading.Thread(target=client.sendall, args=(request * 50 + last,))
         sent.start()
         answers = b""
-        while part := client.recv(1 << 20):
-            answers += part
+        while chunk := client.recv(1 << 20):
+            answers += chunk
         sent.join()
     assert answers.count(b"HTTP/1.1 200 OK") == 51
 
@@ -222,14 +222,14 @@ def large_survey() -> Survey:
     return Survey.from_draft({**DRAFT, "title": "Large", "questions": questions})
 
 
-def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(patient_server: LiveServer) -> None:
-    """Each thread would wait ten minutes for one of them; who reads slowly gets the whole document."""
+def test_clients_that_do_not_read_a_large_answer_block_no_others(patient_server: LiveServer) -> None:
+    """Each thread would wait ten minutes for one of them; a slow reader gets the whole document."""
     survey = large_survey()
     patient_server.store.publish(survey)
     path = f"/api/surveys/{survey.hash}".encode()
     document = ask(patient_server.port, b"GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n" % path)[2]
     assert len(document) > 900_000
-    one = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path
+    request = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path
     last = b"GET /docs/threat-model HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1\r\n\r\n"
     with ExitStack() as stack:
         clients = []
@@ -238,7 +238,7 @@ def test_clients_that_do_not_read_a_large_answer_hold_nobody_up(patient_server: 
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.settimeout(LONGEST)
             client.connect(("127.0.0.1", patient_server.port))
-            client.sendall(one)
+            client.sendall(request)
             clients.append(client)
         for client in clients:
             assert client.recv(1) == b"H"  # each answer has begun
@@ -299,7 +299,7 @@ def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[...
 
 
 @pytest.mark.long
-def test_a_stopping_server_lets_nobody_in_whom_it_would_not_answer(live: Callable[..., LiveServer]) -> None:
+def test_a_stopping_server_accepts_only_connections_that_it_answers(live: Callable[..., LiveServer]) -> None:
     """Who came in between the last connection taken and the closing of the door saw his connection break."""
     server = live()
     (worker,) = server.workers
@@ -320,11 +320,11 @@ def test_a_stopping_server_lets_nobody_in_whom_it_would_not_answer(live: Callabl
 def test_a_stopping_server_keeps_the_connections_that_it_promised_to_keep(
     live: Callable[..., LiveServer],
 ) -> None:
-    """Who was not told `close` may have sent the next request already: it is answered, and then told `close`."""
+    """A client without `close` may have sent its next request already: the answer to that one has `close`."""
     server = live()
     began = threading.Barrier(9)
     with ThreadPoolExecutor(8) as clients:
-        ends = [clients.submit(ask_until_told_to_close, server.port, began) for _ in range(8)]
+        ends = [clients.submit(ask_until_close, server.port, began) for _ in range(8)]
         began.wait(LONGEST)
         time.sleep(0.5)
         assert server.process is not None
@@ -333,7 +333,7 @@ def test_a_stopping_server_keeps_the_connections_that_it_promised_to_keep(
     assert server.process.wait(LONGEST) == 0
 
 
-def ask_until_told_to_close(port: int, began: threading.Barrier) -> str | None:
+def ask_until_close(port: int, began: threading.Barrier) -> str | None:
     """Ask one question after another through one connection, without a pause."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST)
     with closing(client):
@@ -343,13 +343,13 @@ def ask_until_told_to_close(port: int, began: threading.Barrier) -> str | None:
             client.request("GET", "/api/openapi.json")
             answer = client.getresponse()
             answer.read()
-            if said := answer.getheader("Connection"):
-                return said
+            if header := answer.getheader("Connection"):
+                return header
 
 
-def test_only_old_clients_are_told_that_their_connection_is_kept(patient_server: LiveServer) -> None:
+def test_only_http_1_0_clients_get_a_keep_alive_header(patient_server: LiveServer) -> None:
     """HTTP/1.1 keeps it without a word, which each of a page's thirteen files would carry."""
-    for version, told in ((b"1.1", False), (b"1.0", True)):
+    for version, is_announced in ((b"1.1", False), (b"1.0", True)):
         with socket.create_connection(("127.0.0.1", patient_server.port), timeout=LONGEST) as client:
             for _ in range(2):
                 client.sendall(HEALTH.replace(b"1.1", version, 1) + b"Connection: keep-alive\r\n\r\n")
@@ -357,7 +357,7 @@ def test_only_old_clients_are_told_that_their_connection_is_kept(patient_server:
                 while not head.endswith(b"}"):  # head and body may come one after the other
                     head += client.recv(65536)
                 assert head.startswith(b"HTTP/%s 200" % version)
-                assert (b"Connection: keep-alive" in head) == told
+                assert (b"Connection: keep-alive" in head) == is_announced
 
 
 def is_let_in(port: int) -> bool:
@@ -374,21 +374,21 @@ def is_let_in(port: int) -> bool:
 @pytest.mark.parametrize(
     ("field", "value"), [("reexec_pid", 7), ("master_pid", 7), ("systemd", True), ("", None)]
 )
-def test_the_door_is_shut_only_by_whoever_is_alone_at_it(field: str, value: object) -> None:
+def test_the_listening_socket_is_shut_only_if_no_other_process_uses_it(field: str, value: object) -> None:
     """After an upgrade another process listens at the same door, and systemd keeps it for the next one."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        told: list[bool] = []
+        stops: list[bool] = []
         arbiter = SimpleNamespace(
             reexec_pid=0,
             master_pid=0,
             systemd=False,
             LISTENERS=[listener],
-            stop=lambda graceful: told.append(graceful),
+            stop=lambda graceful: stops.append(graceful),
         )
         setattr(arbiter, field or "LISTENERS", value or [listener])
-        shut_when_told_to_stop(arbiter)
+        ignore_new_connections_on_stop(arbiter)
         arbiter.stop(graceful=False)
-        assert told == [False]
+        assert stops == [False]
         assert is_let_in(listener.getsockname()[1]) is bool(field)
 
 
@@ -410,7 +410,7 @@ def test_a_connection_that_ends_twice_is_counted_once() -> None:
 
 
 class Reader:
-    """A worker with one connection, and the client at its other end, who reads when told to."""
+    """A worker with one connection, and the client at its other end, which reads on request."""
 
     def __init__(self, worker: Worker) -> None:
         ours, self.client = socket.socketpair()
@@ -428,7 +428,7 @@ class Reader:
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    """A worker that nobody runs."""
+    """A worker that is not running."""
     worker = Worker(0, os.getpid(), [], None, 30, GunicornConfig(), None)
     worker.poller = selectors.DefaultSelector()
     yield worker
@@ -436,7 +436,7 @@ def worker() -> Iterator[Worker]:
     worker.tmp.close()
 
 
-def test_who_has_not_read_for_longest_is_let_go_when_too_much_is_kept(
+def test_above_the_limit_the_longest_silent_reader_is_dropped(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hushpoll_server.serve.worker.MOST_KEPT_BY_ALL", 5 << 20)
@@ -444,30 +444,30 @@ def test_who_has_not_read_for_longest_is_let_go_when_too_much_is_kept(
     first.answer(3 << 20)
     second.answer(3 << 20)
     assert first.client.recv(1 << 16)
-    worker._send_kept(first.connection, first.connection.sock)  # it has read, and is behind the second now
+    worker._send_unsent(first.connection, first.connection.sock)  # it has read, and is behind the second now
     third.answer(3 << 20)
-    assert [one.connection.is_gone for one in (first, second, third)] == [False, True, False]
+    assert [reader.connection.is_gone for reader in (first, second, third)] == [False, True, False]
     assert worker.nr_conns == 2
-    for one in (first, second, third):
-        one.client.close()
-        worker._drop(one.connection)
+    for reader in (first, second, third):
+        reader.client.close()
+        worker._drop(reader.connection)
 
 
-def test_who_reads_slowly_is_given_more_time_and_who_does_not_is_not(
+def test_slow_readers_get_more_time_and_silent_ones_do_not(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hushpoll_server.serve.worker.REQUEST_SECONDS", 0)
     slow, still = Reader(worker), Reader(worker)
     unread = {slow: iter([900, 800]), still: iter([900, 900])}
-    for one, told in unread.items():
-        monkeypatch.setattr(one.connection.sock, "unread", lambda told=told: next(told, 800))
-        one.answer(3 << 20)
-    for one in (slow, still):
-        worker._end_unless_read(one.connection)
-    assert [one.connection.is_gone for one in (slow, still)] == [False, True]
-    for one in (slow, still):
-        one.client.close()
-        worker._drop(one.connection)
+    for reader, sizes in unread.items():
+        monkeypatch.setattr(reader.connection.sock, "unread", lambda sizes=sizes: next(sizes, 800))
+        reader.answer(3 << 20)
+    for reader in (slow, still):
+        worker._end_unless_read(reader.connection)
+    assert [reader.connection.is_gone for reader in (slow, still)] == [False, True]
+    for reader in (slow, still):
+        reader.client.close()
+        worker._drop(reader.connection)
 
 
 def test_threads_that_wait_for_readers_of_long_answers_are_few(
@@ -487,6 +487,6 @@ def test_threads_that_wait_for_readers_of_long_answers_are_few(
             to_read -= len(first.client.recv(min(to_read, 1 << 16)))
         sent.result()
     assert 0 < first.connection.sock.kept <= MOST_KEPT // 2
-    for one in (first, second):
-        one.client.close()
-        one.connection.sock.close()
+    for reader in (first, second):
+        reader.client.close()
+        reader.connection.sock.close()

@@ -1,4 +1,4 @@
-"""Backup and restore: either kind of database, under load, private, resumable, and nobody's invitation is burnt."""
+"""Backup and restore: either kind of database, under load, private, resumable, and no invitation is burnt."""
 
 from __future__ import annotations
 
@@ -221,8 +221,8 @@ def test_a_backup_that_was_interrupted_goes_on_and_is_of_the_new_moment(
     written = Counter[str]()
     changed = backup._changed
 
-    def counting(out: Any, table: Any, *given: Any) -> Any:
-        rows = changed(out, table, *given)
+    def counting(out: Any, table: Any, *options: Any) -> Any:
+        rows = changed(out, table, *options)
         written[table.name] += len(rows)
         return rows
 
@@ -231,9 +231,9 @@ def test_a_backup_that_was_interrupted_goes_on_and_is_of_the_new_moment(
     assert written["seen"] == 180 - 50
     assert written["sealed"] == 180 - 60
     assert [path.name for path in tmp_path.iterdir() if "backup" in path.name] == ["backup"]
-    fresh = tmp_path / "fresh"
-    backup.write_backup(store.database, fresh)
-    assert tables_of(file) == tables_of(fresh)
+    uninterrupted = tmp_path / "fresh"
+    backup.write_backup(store.database, uninterrupted)
+    assert tables_of(file) == tables_of(uninterrupted)
     # No box of the earlier moment is left in a free page.
     raw = file.read_bytes()
     assert not [row for row in half["inbox"] if row[-1] in raw]
@@ -410,12 +410,12 @@ def test_what_root_restores_belongs_to_the_owner_of_the_folder(
     data.mkdir(0o700)
     shutil.copy(store.config.key_path, data / "secret.key")
     (data / "hushpoll.sqlite3-old").symlink_to(file)
-    given: dict[str, tuple[int, int]] = {}
+    owners: dict[str, tuple[int, int]] = {}
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(
         os,
         "fchown",
-        lambda handle, *owner: given.update({Path(f"/proc/self/fd/{handle}").readlink().name: owner}),
+        lambda handle, *owner: owners.update({Path(f"/proc/self/fd/{handle}").readlink().name: owner}),
     )
     monkeypatch.setattr("hushpoll_server.store.restore._owner", lambda folder: (4711, 4712))
     monkeypatch.setenv("DATA", str(data))
@@ -423,12 +423,12 @@ def test_what_root_restores_belongs_to_the_owner_of_the_folder(
         monkeypatch.delenv(name, raising=False)
     done = CliRunner().invoke(hushpoll, ["restore", str(file)])
     assert done.exit_code == 0, done.output
-    assert given == dict.fromkeys(("hushpoll.sqlite3", "hushpoll.sqlite3.turn", "secret.key"), (4711, 4712))
+    assert owners == dict.fromkeys(("hushpoll.sqlite3", "hushpoll.sqlite3.turn", "secret.key"), (4711, 4712))
     assert "hushpoll.sqlite3, hushpoll.sqlite3.turn, secret.key: given to " in done.output
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    given.clear()
+    owners.clear()
     assert give_to_owner(replace(store.config, data=data, secret_key_file="")) == []
-    assert given == {}
+    assert owners == {}
 
 
 def test_a_restore_that_was_interrupted_goes_on(
@@ -479,9 +479,9 @@ def test_what_cannot_be_restored_is_refused_in_one_line(
     file, new = tmp_path / "backup", {"DATA": str(tmp_path / "new")}
     status, out, _ = run("backup", file)
     assert (status, "read back and found the same" in out, "secret.key" in out) == (0, True, True)
-    told = json.loads(run("backup", tmp_path / "second", "--json")[1])
-    assert (told["file"], told["key"]) == (str(tmp_path / "second"), str(config.key_path))
-    assert f": {told['rows'] - 1:,} rows of {told['tables']} tables" in out, (
+    result = json.loads(run("backup", tmp_path / "second", "--json")[1])
+    assert (result["file"], result["key"]) == (str(tmp_path / "second"), str(config.key_path))
+    assert f": {result['rows'] - 1:,} rows of {result['tables']} tables" in out, (
         "the first backup is in the audit log"
     )
     assert run("backup", file)[0] == 2
@@ -495,15 +495,15 @@ def test_what_cannot_be_restored_is_refused_in_one_line(
     data = bytearray(file.read_bytes())
     record = sealed_records(store, store.list_surveys()[0].hash)
     assert record
-    place = data.find(b"Exam honesty")
-    data[place : place + 4] = b"Ezam"
+    position = data.find(b"Exam honesty")
+    data[position : position + 4] = b"Ezam"
     (tmp_path / "damaged").write_bytes(data)
     refused["damaged"] = "damaged"
-    with sqlite3.connect(tmp_path / "newer") as connection, sqlite3.connect(file) as whole:
-        whole.backup(connection)
+    with sqlite3.connect(tmp_path / "newer") as connection, sqlite3.connect(file) as complete:
+        complete.backup(connection)
         connection.execute("UPDATE backup_of SET digest = '9999_future' WHERE name = 'schema'")
         connection.execute("CREATE TABLE later (number INTEGER)")
-    whole.close()
+    complete.close()
     connection.close()
     newer = create_engine(f"sqlite:///{tmp_path / 'newer'}")
     with newer.begin() as tx:
@@ -527,10 +527,10 @@ def _log(store: Store) -> list[Any]:
         return list(tx.execute(select(audit_log)).all())
 
 
-def test_nothing_is_not_backed_up(
+def test_a_missing_database_is_not_backed_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A new empty database in the current folder was, and was told to be all that there is."""
+    """A new empty database in the current folder must not be created and backed up."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DATA", raising=False)
     monkeypatch.delenv("DATABASE_URL", raising=False)

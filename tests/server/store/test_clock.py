@@ -29,7 +29,7 @@ def own_clock() -> Iterator[None]:
 
 
 def set_node_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let this machine's clock be so far ahead; its counter of seconds goes on as before."""
+    """Set this machine's clock this far ahead; its counter of seconds continues as before."""
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + seconds)
 
@@ -89,7 +89,7 @@ def test_a_node_whose_clock_is_wrong_does_not_start(store: Store, monkeypatch: p
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
-def test_a_node_whose_clock_goes_wrong_serves_nobody_until_it_is_right(
+def test_a_node_with_a_wrong_clock_is_not_ready_until_it_is_right(
     client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = new_report(survey).to_bytes()

@@ -35,14 +35,14 @@ from tests.server.every_form import EVERY_FORM, send
 from tests.server.reporting import signed_in, statements_that_write
 
 
-def same(found: Tally, expected: Tally) -> None:
-    assert (found.n, found.by, found.groups) == (expected.n, expected.by, expected.groups)
-    assert set(found.counts) == set(expected.counts)
-    assert set(found.joint) == set(expected.joint)
+def same(actual: Tally, expected: Tally) -> None:
+    assert (actual.n, actual.by, actual.groups) == (expected.n, expected.by, expected.groups)
+    assert set(actual.counts) == set(expected.counts)
+    assert set(actual.joint) == set(expected.joint)
     for name, cells in expected.counts.items():
-        assert np.array_equal(found.counts[name], cells), name
+        assert np.array_equal(actual.counts[name], cells), name
     for name, cells in expected.joint.items():
-        assert np.array_equal(found.joint[name], cells), name
+        assert np.array_equal(actual.joint[name], cells), name
 
 
 def stored_counts(store: Store, survey: Survey, by: str | None) -> Tally:
@@ -72,16 +72,16 @@ def no_scan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_counts_of_every_form_are_those_of_a_scan(client: FlaskClient, store: Store, every: Survey) -> None:
-    asked = (None, FIELD, "a", "h", "e")
+    partitions = (None, FIELD, "a", "h", "e")
     for seed, n in enumerate((400, 350, 600)):
         send(client, every, n, seed)
         seal.seal_due(store)
         assert store.sealed_count(every.hash) > 0
-        for by in asked:
+        for by in partitions:
             is_scan(store, every, by)
     closing.close(store, every.hash)
     assert store.sealed_count(every.hash) == 1350
-    for by in asked:
+    for by in partitions:
         is_scan(store, every, by)
 
 
@@ -98,7 +98,7 @@ def test_results_read_no_report(
     same(with_pair, expected["h"])
 
 
-def test_two_questions_that_nobody_asked_for_are_not_kept(
+def test_joint_counts_are_stored_only_on_request(
     client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send(client, every, 600)
@@ -152,30 +152,28 @@ def test_companions_are_not_counted_twice(client: FlaskClient, store: Store, eve
         is_scan(store, every, by)
 
 
-def test_counts_of_before_do_not_stay_beside_those_of_after(
-    client: FlaskClient, store: Store, every: Survey
-) -> None:
+def test_old_counts_do_not_stay_in_the_files(client: FlaskClient, store: Store, every: Survey) -> None:
     """The difference would be the reports of the last few."""
 
-    def kept() -> set[bytes]:
+    def stored_cells() -> set[bytes]:
         with store.read() as tx:
-            cells = {bytes(found) for found in tx.execute(select(counts.c.cells)).scalars()}
-        return {found for found in cells if len(found) >= 32}  # a few bytes stand somewhere by chance
+            cells = {bytes(row) for row in tx.execute(select(counts.c.cells)).scalars()}
+        return {row for row in cells if len(row) >= 32}  # a few bytes are somewhere by chance
 
-    def found(cells: set[bytes]) -> int:
+    def count_in_files(cells: set[bytes]) -> int:
         contents = b"".join(content for _, content in files_of(store))
-        return sum(one in contents for one in cells)
+        return sum(row in contents for row in cells)
 
     send(client, every, 300)
     closing.close(store, every.hash)
-    before = kept()
-    assert found(before) > 3  # long ones are compressed
+    before = stored_cells()
+    assert count_in_files(before) > 3  # long ones are compressed
     closing.reopen(store, every.hash)
     send(client, every, 7, seed=9)
     closing.close(store, every.hash)
-    gone = before - kept()
+    gone = before - stored_cells()
     assert len(gone) > 3
-    assert found(gone) == 0
+    assert count_in_files(gone) == 0
 
 
 def test_deleted_reports_leave_no_counts(client: FlaskClient, store: Store, every: Survey) -> None:
@@ -213,8 +211,8 @@ def test_counts_that_an_older_version_left_behind_are_not_believed(
     with store.write() as tx:
         tx.execute(delete(counts).where(counts.c.grp == 1))
     with caplog.at_level(logging.ERROR):
-        made = CountsCache().get(store, every, None)
-    same(made, tally(every, store.record_parts(every.hash)))
+        rebuilt = CountsCache().get(store, every, None)
+    same(rebuilt, tally(every, store.record_parts(every.hash)))
     assert "hushpoll check" in caplog.text
 
 
@@ -246,22 +244,22 @@ def test_the_command_finds_every_count_that_is_wrong(
         tx.execute(update(counts).where(*here).values(cells=cells.tobytes()))
         tx.execute(delete(counts).where(counts.c.part == "b", counts.c.by == "h"))
         tx.execute(text("UPDATE surveys SET sealed_n = 601"))
-    status, told = run_check(store, "--json", monkeypatch=monkeypatch)
-    found = json.loads(told)
+    status, printed = run_check(store, "--json", monkeypatch=monkeypatch)
+    verdict = json.loads(printed)
     assert status == 1
-    assert found["different"] == 1
-    (one,) = found["surveys"]
-    assert (one["hash"], one["n"]) == (every.hash, 600)
-    assert one["differences"] == [
+    assert verdict["different"] == 1
+    (entry,) = verdict["surveys"]
+    assert (entry["hash"], entry["n"]) == (every.hash, 600)
+    assert entry["differences"] == [
         "600 reports are sealed, 601 are said to be",
         "c of Arts: 1 of 22 counts differ",
     ]
     with store.write() as tx:
         tx.execute(text("UPDATE surveys SET sealed_n = 600"))
-    status, told = run_check(store, every.hash, "--repair", monkeypatch=monkeypatch)
+    status, printed = run_check(store, every.hash, "--repair", monkeypatch=monkeypatch)
     assert status == 1
-    assert "c of Arts: 1 of 22 counts differ" in told
-    assert "written again" in told
+    assert "c of Arts: 1 of 22 counts differ" in printed
+    assert "written again" in printed
     assert run_check(store, every.hash, monkeypatch=monkeypatch)[0] == 0
     is_scan(store, every)
 
@@ -276,7 +274,7 @@ def test_the_command_names_a_survey_that_is_not_here(
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_a_page_keeps_what_its_owner_asked_for(
+def test_counts_of_a_table_are_stored_for_the_next_view(
     app: Flask, client: FlaskClient, store: Store, every: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send(client, every, 600)
@@ -286,9 +284,9 @@ def test_a_page_keeps_what_its_owner_asked_for(
     first = ada.get(address)
     assert first.status_code == 200
     no_scan(monkeypatch)
-    shown = [re.search(r"<main.*</main>", page.text, re.DOTALL) for page in (first, ada.get(address))]
-    assert shown[0] is not None
-    assert shown[1] is not None
-    assert shown[0][0] == shown[1][0]
+    contents = [re.search(r"<main.*</main>", page.text, re.DOTALL) for page in (first, ada.get(address))]
+    assert contents[0] is not None
+    assert contents[1] is not None
+    assert contents[0][0] == contents[1][0]
     assert ada.get(f"/surveys/{every.hash}/report").status_code == 200
     assert ada.get(f"/api/surveys/{every.hash}/results?by=group").json["n"] == 600

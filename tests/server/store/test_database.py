@@ -31,10 +31,10 @@ def settings(store: Store) -> dict[str, int]:
 
 
 def test_a_session_that_idles_in_a_transaction_is_ended_soon(store: Store) -> None:
-    found = settings(store)
-    assert 0 < found["idle_in_transaction_session_timeout"] == 1000 * IDLE_SECONDS
-    assert 0 < found["lock_timeout"] <= 15_000
-    assert 0 < found["statement_timeout"] == 1000 * LONGEST_STATEMENT_SECONDS
+    timeouts = settings(store)
+    assert 0 < timeouts["idle_in_transaction_session_timeout"] == 1000 * IDLE_SECONDS
+    assert 0 < timeouts["lock_timeout"] <= 15_000
+    assert 0 < timeouts["statement_timeout"] == 1000 * LONGEST_STATEMENT_SECONDS
     assert IDLE_SECONDS < GOAL_SECONDS
 
 
@@ -58,10 +58,12 @@ def test_a_long_reader_may_pause_between_two_parts(store: Store) -> None:
 
 def test_connections_notice_that_the_other_machine_is_gone(postgres: Postgres) -> None:
     database = Database(postgres.url("migrated"))
-    given = database.engine.dialect.create_connect_args(database.url)[1] | database.connect_arguments
-    assert given["keepalives"] == 1
-    assert given["keepalives_idle"] + given["keepalives_interval"] * given["keepalives_count"] <= 30
-    assert 0 < given["tcp_user_timeout"] <= 30_000
+    arguments = database.engine.dialect.create_connect_args(database.url)[1] | database.connect_arguments
+    assert arguments["keepalives"] == 1
+    assert (
+        arguments["keepalives_idle"] + arguments["keepalives_interval"] * arguments["keepalives_count"] <= 30
+    )
+    assert 0 < arguments["tcp_user_timeout"] <= 30_000
     database.close()
 
 

@@ -25,15 +25,15 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command on a data folder; give its status and all that it said."""
+    """Run a command on a data folder; return its status and all that it printed."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
 
-    def one(data: Path, *arguments: str | Path) -> tuple[int, str]:
+    def run_on(data: Path, *arguments: str | Path) -> tuple[int, str]:
         monkeypatch.setenv("DATA", str(data))
         status, out, err = run_command(capsys, *arguments)
         return status, out + err
 
-    return one
+    return run_on
 
 
 def with_key_of(data: Path, new: Path) -> Path:
@@ -50,15 +50,15 @@ def test_backups_and_data_folders_may_have_any_name(run: Run, tmp_path: Path, na
     make_ready(Config(data=data))
     assert run(data, "user", "add", "ada")[0] == 0
     assert (data / "hushpoll.sqlite3").stat().st_size > 0
-    status, said = run(data, "backup", folder / name)
-    assert (status, "found the same" in said) == (0, True), said
+    status, printed = run(data, "backup", folder / name)
+    assert (status, "found the same" in printed) == (0, True), printed
     (copy,) = folder.iterdir()
     assert (copy.name, stat.S_IMODE(copy.stat().st_mode)) == (name, 0o600)
-    with sqlite3.connect(copy) as found:
-        assert found.execute("SELECT count(*) FROM users").fetchone()[0] == 1
-    found.close()
-    status, said = run(with_key_of(data, tmp_path / f"new {name}"), "restore", copy)
-    assert (status, "found the same" in said) == (0, True), said
+    with sqlite3.connect(copy) as connection:
+        assert connection.execute("SELECT count(*) FROM users").fetchone()[0] == 1
+    connection.close()
+    status, printed = run(with_key_of(data, tmp_path / f"new {name}"), "restore", copy)
+    assert (status, "found the same" in printed) == (0, True), printed
     assert "ada" in run(tmp_path / f"new {name}", "user", "list")[1]
     assert {path.name for path in tmp_path.iterdir()} == {name, "backups", f"new {name}"}
 
@@ -66,13 +66,13 @@ def test_backups_and_data_folders_may_have_any_name(run: Run, tmp_path: Path, na
 def test_a_file_without_a_byte_is_no_backup(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Should the copy be written elsewhere once more, nobody is told that it is here."""
+    """The command reports an error instead of naming an empty copy."""
     make_ready(Config(data=tmp_path / "data"))
     assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setattr(backup, "create_engine", lambda url: create_engine(f"sqlite:///{elsewhere}"))
-    status, said = run(tmp_path / "data", "backup", tmp_path / "copy")
-    assert (status, "cannot be written" in said) == (2, True)
+    status, printed = run(tmp_path / "data", "backup", tmp_path / "copy")
+    assert (status, "cannot be written" in printed) == (2, True)
     assert not (tmp_path / "copy").exists()
 
 
@@ -105,8 +105,8 @@ def test_what_only_looks_like_a_backup_is_refused_in_one_line(
         for change in changes:
             file.execute(change)
     file.close()
-    status, said = run(with_key_of(data, tmp_path / "new"), "restore", copy)
-    assert (status, said.count("\n"), said.startswith(f"hushpoll: {copy}: ")) == (2, 1, True), said
+    status, printed = run(with_key_of(data, tmp_path / "new"), "restore", copy)
+    assert (status, printed.count("\n"), printed.startswith(f"hushpoll: {copy}: ")) == (2, 1, True), printed
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_names_that_no_file_can_have_are_refused_in_one_line(
 ) -> None:
     make_ready(Config(data=tmp_path / "data"))
     assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
-    status, said = run(tmp_path / "data", *command, name)
-    assert (status, said.count("\n")) == (2, 1), said
+    status, printed = run(tmp_path / "data", *command, name)
+    assert (status, printed.count("\n")) == (2, 1), printed
 
 
 @pytest.mark.parametrize("command", [["user", "list"], ["survey", "list", "--json"], ["--help"]])
-def test_a_full_device_is_told_in_one_line(run: Run, tmp_path: Path, command: list[str]) -> None:
+def test_a_full_device_is_one_line_on_stderr(run: Run, tmp_path: Path, command: list[str]) -> None:
     make_ready(Config(data=tmp_path / "data"))
     assert run(tmp_path / "data", "user", "add", "ada")[0] == 0
     with open("/dev/full", "wb") as full:

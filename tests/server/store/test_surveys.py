@@ -40,7 +40,7 @@ def test_text_that_is_shown_in_another_order_is_not_published(store: Store, sign
 
 @pytest.mark.parametrize("sign", ["\u200b", "\u00ad", "\u3164", "\u2060", "\U000e0041"])
 def test_texts_that_look_the_same_are_not_published_as_two(store: Store, sign: str) -> None:
-    """An option or a group “Yes” and one with a sign that nobody sees were two."""
+    """An option or a group “Yes” and one with an invisible character are the same."""
     twins = {
         "id": "q",
         "kind": "choice",
@@ -130,7 +130,7 @@ def test_records_come_back_as_a_table(client: FlaskClient, survey: Survey, store
     assert table.dtype.names == ("cheated", "reason", "tax")
     assert sorted(map(tuple, table.tolist())) == sorted(report.reports for report in reports)
     parts = list(store.record_parts(survey.hash, rows=25))
-    assert [len(part) // table.dtype.itemsize for part in parts] == [25, 25, 10]
+    assert [len(chunk) // table.dtype.itemsize for chunk in parts] == [25, 25, 10]
 
 
 def test_nothing_is_read_before_it_is_sealed(client: FlaskClient, survey: Survey, store: Store) -> None:
@@ -194,7 +194,7 @@ def test_the_secret_is_made_once_and_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 def test_sqlite_is_set_up_as_designed(store: Store) -> None:
-    wanted = {
+    expected = {
         "journal_mode": "wal",
         "synchronous": 2,
         "foreign_keys": 1,
@@ -202,9 +202,9 @@ def test_sqlite_is_set_up_as_designed(store: Store) -> None:
         "trusted_schema": 0,
     }
     with store.read() as tx:
-        found = {name: tx.exec_driver_sql(f"PRAGMA {name}").scalar() for name in wanted}
+        settings = {name: tx.exec_driver_sql(f"PRAGMA {name}").scalar() for name in expected}
         tables = tx.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'").all()
-    assert found == wanted
+    assert settings == expected
     for name, sql in tables:
         if name in ("inbox", "sealed", "seen", "invitations", "spent"):
             assert "WITHOUT ROWID" in sql, name

@@ -1,7 +1,6 @@
-"""A language made for tests: every sentence of the catalogues stands in brackets and is written in wide letters.
+"""A language made for tests: every sentence of the catalogues is in brackets and in wide letters.
 
-What has other letters, outside of the brackets or as a value within them, was not said through a catalogue, and nobody
-can translate it."""
+Other letters, outside the brackets or as a value in them, did not come from a catalogue and cannot be translated."""
 
 from __future__ import annotations
 
@@ -45,27 +44,27 @@ def wide(text: str) -> str:
 
 def write_brackets(source: Path, target: Path) -> Path:
     """Write a German catalogue with brackets around every sentence of this one, and return its folder."""
-    made = Catalog(locale="de")
+    catalog = Catalog(locale="de")
     for message in read_po(io.BytesIO(source.read_bytes()), locale="de"):
         if not message.id:
             continue
         words = message.id if isinstance(message.id, tuple) else (message.id,)
         said = tuple(f"{OPEN}{wide(text)}{CLOSE}" for text in words)
-        made.add(message.id, said if len(said) > 1 else said[0], context=message.context)
+        catalog.add(message.id, said if len(said) > 1 else said[0], context=message.context)
     folder = target / "de" / "LC_MESSAGES"
     folder.mkdir(parents=True)
     with (folder / "messages.mo").open("wb") as file:
-        write_mo(file, made)
+        write_mo(file, catalog)
     return target
 
 
 def is_english(text: str) -> bool:
-    """Tell whether a text has a number as English writes it."""
+    """Return whether a text has a number in its English form."""
     return bool(_ENGLISH_NUMBER.search(text))
 
 
 def letters(text: str) -> bool:
-    """Tell whether a text has words that are not wide, or a number as English writes it."""
+    """Return whether a text has words that are not wide, or a number in its English form."""
     return bool(_LETTERS.search(text)) or is_english(text)
 
 
@@ -111,7 +110,7 @@ class _Reader(HTMLParser):
 
 
 def unsaid(page: str) -> list[str]:
-    """Give the texts of a page that no catalogue has."""
+    """Return the texts of a page that are in no catalogue."""
     reader = _Reader()
     reader.feed(page)
     assert reader.depth == 0, "a sentence was cut"

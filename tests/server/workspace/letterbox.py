@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Letterbox:
-    """Takes every letter but those to nobody@."""
+    """Accepts every letter except those to nobody@."""
 
     def __init__(self) -> None:
         self.letters: list[Message] = []

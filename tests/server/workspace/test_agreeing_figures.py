@@ -37,7 +37,7 @@ FACULTY = {
 
 
 def text_of(page: str) -> str:
-    """The page as somebody reads it, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
@@ -61,9 +61,9 @@ def test_a_number_in_percent_is_rehearsed_on_its_own_scale(
     question = {**PERCENT, "mechanism": {"epsilon": "4", "target": target}}
     page = rehearsal_of(owner, store, question, expected_n=2000)
     label = {"mean": "Average, in %", "distribution": "Median, in %"}[target]
-    found = re.search(re.escape(label) + r" ([\d.]+) ([\d.]+) ([\d.]+) to ([\d.]+) ", page)
-    assert found, page
-    truth, estimate, low, high = map(float, found.groups())
+    match = re.search(re.escape(label) + r" ([\d.]+) ([\d.]+) ([\d.]+) to ([\d.]+) ", page)
+    assert match, page
+    truth, estimate, low, high = map(float, match.groups())
     assert (truth, estimate) == pytest.approx((50, 50), abs=8)
     assert low < estimate < high < 70
 
@@ -130,9 +130,9 @@ def test_the_hint_about_scales_offers_points_from_1(owner: FlaskClient, store: S
 
 
 def test_margins_of_a_follow_up_question_say_whose_they_are(owner: FlaskClient, store: Store) -> None:
-    """±7.8 points were planned of everybody, and the report opens with ±23 points among those asked."""
-    asked = {**FACULTY, "after": {"question": QUESTION["id"], "answers": ["Yes"]}}
-    draft = make_draft(store, "owner", QUESTION, asked)
+    """The plan said ±7.8 points among all, and the report began with ±23 points among those asked."""
+    question_entry = {**FACULTY, "after": {"question": QUESTION["id"], "answers": ["Yes"]}}
+    draft = make_draft(store, "owner", QUESTION, question_entry)
     for page in ("", "/privacy"):
         text = text_of(owner.get(f"/drafts/{draft.id}{page}").text)
         assert text.count("the share of each answer, of everybody") == 1

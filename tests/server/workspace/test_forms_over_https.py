@@ -24,9 +24,9 @@ def client(place: tuple[Flask, Store]) -> FlaskClient:
 def status(client: FlaskClient, headers: dict[str, str], token: str | None = None) -> int:
     """The status of a sign-in; 200 shows that the form itself was read, and found a wrong password."""
     page = client.get("/sign-in", base_url=HOST).text
-    found = re.search(r'name="csrf_token"[^>]* value="([^"]+)"', page)
-    assert found
-    fields = {"csrf_token": found[1] if token is None else token, "name": "owner", "password": "wrong"}
+    match = re.search(r'name="csrf_token"[^>]* value="([^"]+)"', page)
+    assert match
+    fields = {"csrf_token": match[1] if token is None else token, "name": "owner", "password": "wrong"}
     return client.post("/sign-in", data=fields, base_url=HOST, headers=headers).status_code
 
 

@@ -20,7 +20,7 @@ from flask.testing import FlaskClient
 from hushpoll_client import HushpollError
 from hushpoll_server.config import Config
 from hushpoll_server.mail import Letter, MailError, check_address, send
-from hushpoll_server.people import accounts, passwords, resetting
+from hushpoll_server.people import accounts, password_reset, passwords
 from hushpoll_server.people.audit_log import audit_entries, now
 from hushpoll_server.people.errors import AccountError
 from hushpoll_server.people.sign_in import sign_in
@@ -43,7 +43,7 @@ def place(place_with_mail: tuple[Flask, Store]) -> tuple[Flask, Store]:
 
 @pytest.fixture
 def nobody(place: tuple[Flask, Store]) -> FlaskClient:
-    """Somebody who is not signed in."""
+    """A client that is not signed in."""
     return signed_in(*place, None)
 
 
@@ -79,7 +79,7 @@ ENCODED = "=?utf-8?q?Hi=0d=0aFrom=3A_rector=40example.org=0d=0aBcc=3A_eve=40exam
 
 @pytest.mark.parametrize("subject", [ENCODED, f"News: {ENCODED}", f"={ENCODED}?", "Hi\0\x7f" + ENCODED])
 def test_a_subject_is_never_decoded(store: Store, letterbox: Letterbox, subject: str) -> None:
-    """An encoded word wrote headers and a text of its own into the letter."""
+    """An encoded word added headers and a text to the letter."""
     assert [taken for _, taken in send(store.config, [Letter("ada@example.org", subject, "Voilà.\n")])] == [
         True
     ]
@@ -175,65 +175,67 @@ def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
 
 
 def link_in(letter: Message) -> str:
-    found = re.search(r"http://\S+(/sign-in/reset/\S+)", letter.get_content())  # type: ignore[attr-defined]
-    assert found
-    return found[1]
+    match = re.search(r"http://\S+(/sign-in/reset/\S+)", letter.get_content())  # type: ignore[attr-defined]
+    assert match
+    return match[1]
 
 
 def asked(store: Store, given: str) -> bool:
     """Ask for a link, and see whether a letter was written."""
     before = len(audit_entries(store))
-    resetting.request_link(store, given, lambda token: f"http://here/sign-in/reset/{token}").join(LONGEST)
+    password_reset.request_link(store, given, lambda token: f"http://here/sign-in/reset/{token}").join(
+        LONGEST
+    )
     return len(audit_entries(store)) > before
 
 
 @pytest.fixture(autouse=True)
 def fresh_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Links that earlier tests asked for do not count, and letters are written at once."""
-    resetting._limits.clear()
-    monkeypatch.setattr(resetting, "time", SimpleNamespace(sleep=lambda seconds: None))
+    password_reset._limits.clear()
+    monkeypatch.setattr(password_reset, "time", SimpleNamespace(sleep=lambda seconds: None))
 
 
 def test_a_flood_of_names_is_refused_and_leaves_no_rows(
     nobody: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """348 a second were taken, each a row for a day, and reports waited for them."""
-    monkeypatch.setattr(resetting, "_look_and_send", lambda *_: None)
-    monkeypatch.setattr(resetting, "LINKS_OF_ADDRESS_PER_MINUTE", 10**6)
+    monkeypatch.setattr(password_reset, "_look_and_send", lambda *_: None)
+    monkeypatch.setattr(password_reset, "LINKS_OF_ADDRESS_PER_MINUTE", 10**6)
     token = token_of(nobody, "/sign-in/forgotten")
     with store.read() as tx:
         before = tx.execute(select(func.count()).select_from(sign_in_failures)).scalar_one()
     statuses = Counter(
         nobody.post("/sign-in/forgotten", data={"csrf_token": token, "name": f"name {number}"}).status_code
-        for number in range(2 * resetting.LINKS_PER_MINUTE)
+        for number in range(2 * password_reset.LINKS_PER_MINUTE)
     )
-    assert statuses[429] >= resetting.LINKS_PER_MINUTE // 2
+    assert statuses[429] >= password_reset.LINKS_PER_MINUTE // 2
     with store.read() as tx:
         assert tx.execute(select(func.count()).select_from(sign_in_failures)).scalar_one() == before
 
 
 def test_one_address_does_not_use_up_what_all_have(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resetting, "_look_and_send", lambda *_: None)
+    monkeypatch.setattr(password_reset, "_look_and_send", lambda *_: None)
 
     def ask(name: str, remote: str) -> bool:
         try:
-            resetting.request_link(store, name, lambda token: token, remote)
+            password_reset.request_link(store, name, lambda token: token, remote)
         except AccountError:
             return False
         return True
 
     flood = [ask(f"name {number}", "192.0.2.1") for number in range(100)]
-    assert sum(flood) <= resetting.LINKS_OF_ADDRESS_PER_MINUTE + 1
+    assert sum(flood) <= password_reset.LINKS_OF_ADDRESS_PER_MINUTE + 1
     assert ask("owner", "192.0.2.2")
 
 
 def test_the_request_itself_looks_for_no_account(
     nobody: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its duration it told whether there is one (24.5 ms against 12.0)."""
+    """Its duration showed whether there is one (24.5 ms against 12.0)."""
     looked: list[str] = []
-    monkeypatch.setattr(resetting, "_look_and_send", lambda store, given, *_: looked.append(given))
-    monkeypatch.setattr(resetting, "users", None)
+    monkeypatch.setattr(password_reset, "_look_and_send", lambda store, given, *_: looked.append(given))
+    monkeypatch.setattr(password_reset, "users", None)
     for name in ("owner", "nobody-of-that-name"):
         assert submit(nobody, "/sign-in/forgotten", name=name).status_code == 302
     assert sorted(looked) == ["nobody-of-that-name", "owner"]
@@ -264,7 +266,7 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
 ) -> None:
     accounts.add_user(store, "mia", "designer", PASSWORD)
     assert not asked(store, "mia"), "no address, no letter"
-    resetting.set_email(store, "mia", " Mia@Example.org ", actor="test")
+    password_reset.set_email(store, "mia", " Mia@Example.org ", actor="test")
     assert "Forgotten your password?" in nobody.get("/sign-in").text
     assert asked(store, "mia@example.ORG")
     (letter,) = letterbox.letters
@@ -277,21 +279,21 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
     signed = submit(nobody, "/sign-in", name="mia", password="four unrelated words")
     assert signed.status_code == 302
     assert nobody.get(link).status_code == 404, "used"
-    assert "password changed" in [one.action for one in audit_entries(store) if one.subject == "mia"]
+    assert "password changed" in [entry.action for entry in audit_entries(store) if entry.subject == "mia"]
 
 
 @pytest.mark.parametrize("changed", ["new@example.org", ""])
 def test_a_link_ends_when_the_address_changes(
     nobody: FlaskClient, store: Store, letterbox: Letterbox, changed: str
 ) -> None:
-    """Whoever still reads the old address could set the password."""
+    """A reader of the old address could set the password."""
     name = f"kim{len(changed)}"
     accounts.add_user(store, name, "designer", PASSWORD)
-    resetting.set_email(store, name, "old@example.org", actor="test")
+    password_reset.set_email(store, name, "old@example.org", actor="test")
     assert asked(store, name)
     link = link_in(letterbox.letters[0])
     assert nobody.get(link).status_code == 200
-    resetting.set_email(store, name, changed, actor="test")
+    password_reset.set_email(store, name, changed, actor="test")
     assert nobody.get(link).status_code == 404
 
 
@@ -299,18 +301,18 @@ def test_a_link_that_ends_while_a_password_is_chosen_sets_none_and_says_so(
     nobody: FlaskClient, store: Store, letterbox: Letterbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accounts.add_user(store, "ron", "designer", PASSWORD)
-    resetting.set_email(store, "ron", "ron@example.org", actor="test")
+    password_reset.set_email(store, "ron", "ron@example.org", actor="test")
     assert asked(store, "ron")
-    link, good_for = link_in(letterbox.letters[0]), resetting.good_for
+    link, good_for = link_in(letterbox.letters[0]), password_reset.good_for
 
     def good_until_now(store: Store, token: str) -> str | None:
         name = good_for(store, token)
-        resetting.set_email(store, "ron", "other@example.org", actor="test")
+        password_reset.set_email(store, "ron", "other@example.org", actor="test")
         return name
 
     with monkeypatch.context() as patch:
         data = {"csrf_token": token_of(nobody, link), "password": "four unrelated words"}
-        patch.setattr(resetting, "good_for", good_until_now)
+        patch.setattr(password_reset, "good_for", good_until_now)
         answer = nobody.post(link, data={**data, "again": data["password"]})
     assert answer.status_code == 404
     assert "is set" not in nobody.get("/sign-in").text
@@ -321,7 +323,7 @@ def test_who_asks_is_not_told_whether_there_is_such_an_account(
     nobody: FlaskClient, store: Store, letterbox: Letterbox
 ) -> None:
     pages = []
-    resetting.set_email(store, "owner", "owner@example.org", actor="test")
+    password_reset.set_email(store, "owner", "owner@example.org", actor="test")
     for name in ("owner", "nobody-of-that-name"):
         answer = submit(nobody, "/sign-in/forgotten", name=name)
         pages.append((answer.status_code, re.sub(r'value="[^"]*"', "", nobody.get(answer.location).text)))
@@ -333,7 +335,7 @@ def test_who_asks_is_not_told_whether_there_is_such_an_account(
 
 def test_other_spellings_of_an_address_give_no_more_letters(store: Store) -> None:
     """Eight spellings gave eight letters, where one spelling is soon refused."""
-    resetting.set_email(store, "owner", "abc@example.org", actor="test")
+    password_reset.set_email(store, "owner", "abc@example.org", actor="test")
     spellings = ["".join(signs) + "@example.org" for signs in product("aA", "bB", "cC")]
 
     def sent(given: str) -> bool:
@@ -343,8 +345,8 @@ def test_other_spellings_of_an_address_give_no_more_letters(store: Store) -> Non
             return False
 
     spelled = sum(sent(one) for one in spellings)
-    resetting._limits.clear()
-    resetting.set_email(store, "owner", "xyz@example.org", actor="test")
+    password_reset._limits.clear()
+    password_reset.set_email(store, "owner", "xyz@example.org", actor="test")
     assert spelled == sum(sent("xyz@example.org") for _ in spellings) < 8
 
 
@@ -353,10 +355,10 @@ def test_a_link_that_is_late_or_altered_opens_nothing(nobody: FlaskClient, store
     with store.read() as tx:
         row = accounts.user_row(tx, "noa")
     assert row is not None
-    good = resetting._token(store, row, now() + 100)
-    assert resetting.good_for(store, good) == "noa"
-    late = resetting._token(store, row, now() - 1)
-    longer = resetting._token(store, row, now() + 2 * resetting.SECONDS)
+    good = password_reset._token(store, row, now() + 100)
+    assert password_reset.good_for(store, good) == "noa"
+    late = password_reset._token(store, row, now() - 1)
+    longer = password_reset._token(store, row, now() + 2 * password_reset.SECONDS)
     for token in (
         late,
         longer,
@@ -368,7 +370,7 @@ def test_a_link_that_is_late_or_altered_opens_nothing(nobody: FlaskClient, store
     ):
         assert nobody.get(f"/sign-in/reset/{token}").status_code == 404
     accounts.change_account(store, "noa", actor="test", active=False)
-    assert resetting.good_for(store, good) is None
+    assert password_reset.good_for(store, good) is None
 
 
 def test_without_a_mail_server_nothing_is_promised(tmp_path: Path) -> None:
@@ -386,15 +388,15 @@ def test_addresses_of_accounts_are_set_by_their_owners_and_by_admins(
     assert submit(owner, **page, email="me@example.org", email_present="wrong").status_code == 422
     assert submit(owner, **page, email="nonsense", email_present=PASSWORD).status_code == 422
     assert submit(owner, **page, email="me@example.org", email_present=PASSWORD).status_code == 302
-    assert resetting.email_of(store, "stranger") == "me@example.org"
+    assert password_reset.email_of(store, "stranger") == "me@example.org"
     assert submit(owner, **page, email="", email_present=PASSWORD).status_code == 302
-    assert resetting.email_of(store, "stranger") == ""
+    assert password_reset.email_of(store, "stranger") == ""
     refused = submit(admin, "/accounts", name="lea", role="designer", email="nonsense")
     assert refused.status_code == 422
     assert "lea" not in [one.name for one in accounts.all_users(store)]
-    made = submit(admin, "/accounts", name="lea", role="analyst", email="lea@example.org")
-    assert "The password of" in made.text
-    assert resetting.email_of(store, "lea") == "lea@example.org"
+    response = submit(admin, "/accounts", name="lea", role="analyst", email="lea@example.org")
+    assert "The password of" in response.text
+    assert password_reset.email_of(store, "lea") == "lea@example.org"
     assert ("lea", "analyst") in [(one.name, one.role) for one in accounts.all_users(store)]
     log = " ".join(f"{one.detail}" for one in audit_entries(store))
     assert "@example.org" not in log

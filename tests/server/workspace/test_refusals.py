@@ -23,7 +23,7 @@ FOLLOW_UP = {**CHOICE, "after": {"question": "q1", "answers": ["Yes"]}}
 
 
 def text_of(page: str) -> str:
-    """The page as somebody reads it, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
 
@@ -33,8 +33,10 @@ def test_more_options_than_a_survey_may_have_are_previewed_and_refused(
     draft = make_draft(store)
     pasted = "\n".join(f"Option {n}" for n in range(1200))
     fields = {"kind": "choice", "id": "which", "text": "Which?", "options": pasted, "mechanism": ""}
-    shown = submit(owner, f"/drafts/{draft.id}/preview", page=f"/drafts/{draft.id}/questions/new", **fields)
-    assert shown.status_code == 200
+    response = submit(
+        owner, f"/drafts/{draft.id}/preview", page=f"/drafts/{draft.id}/questions/new", **fields
+    )
+    assert response.status_code == 200
     refused = submit(owner, f"/drafts/{draft.id}/questions/new", **fields)
     assert refused.status_code == 422
     assert "1,000" in refused.text
@@ -61,9 +63,9 @@ def test_the_count_of_invitations_is_fetched_from_the_survey(owner: FlaskClient,
 
 def test_deleting_a_question_says_that_it_can_be_undone(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", QUESTION, CHOICE)
-    asked = text_of(owner.get(f"/drafts/{draft.id}/questions/why/delete").text)
-    assert "gone for good" not in asked
-    assert "You can undo this." in asked
+    page_text = text_of(owner.get(f"/drafts/{draft.id}/questions/why/delete").text)
+    assert "gone for good" not in page_text
+    assert "You can undo this." in page_text
 
 
 def test_a_question_that_a_rule_needs_is_not_offered_for_deletion(owner: FlaskClient, store: Store) -> None:
@@ -121,7 +123,7 @@ def test_all_mistakes_around_the_questions_are_told_at_once(owner: FlaskClient, 
     draft = make_draft(store)
     refused = submit(
         owner,
-        f"/drafts/{draft.id}/around",
+        f"/drafts/{draft.id}/presentation",
         contact="somebody",
         accent="yellow",
         help="no address here",

@@ -1,4 +1,4 @@
-"""The workspace in two languages: which one is spoken, and that every page is said through the catalogues."""
+"""The workspace in two languages: which one a page uses, and that every text comes from the catalogues."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ def test_a_lock_is_typed_in_either_language_and_kept_in_one(owner: FlaskClient, 
     for typed, kept, shown in locks:
         plan = {"expected_n": "500", "margin": "5", "epsilon": "1", "lock_0": typed}
         assert submit(owner, f"/drafts/{draft.id}/privacy", **plan).status_code == 302
-        found = storage.find(store, draft.id)
-        assert found is not None
-        assert found.locks == {"q1": kept}
+        saved = storage.find(store, draft.id)
+        assert saved is not None
+        assert saved.locks == {"q1": kept}
         assert f'value="{shown}"' in owner.get(f"/drafts/{draft.id}/privacy").text
 
 
@@ -155,9 +155,9 @@ def test_three_decimals_are_read_back_as_they_were_written(owner: FlaskClient, s
     shown = {"margin": "2,125", "lock_0": "3,125-fach"}
     assert all(f'value="{one}"' in page for one in shown.values())
     assert submit(owner, f"/drafts/{draft.id}/privacy", **{**typed, **shown}).status_code == 302
-    found = storage.find(store, draft.id)
-    assert found is not None
-    assert (found.margin, found.locks) == (0.02125, {"q1": "3.125-fold"})
+    saved = storage.find(store, draft.id)
+    assert saved is not None
+    assert (saved.margin, saved.locks) == (0.02125, {"q1": "3.125-fold"})
 
 
 def test_the_log_is_read_in_the_readers_language(place: tuple[Flask, Store], store: Store) -> None:
@@ -182,9 +182,9 @@ def test_the_log_is_read_whatever_a_designer_calls_a_draft(
     admin = signed_in(*place, "admin")
     for language in WORKSPACE_LANGUAGES:
         admin.set_cookie(CHOSEN, language)
-        found = admin.get("/audit-log")
-        assert found.status_code == 200
-        assert title in found.text
+        response = admin.get("/audit-log")
+        assert response.status_code == 200
+        assert title in response.text
 
 
 def test_every_action_that_is_logged_is_known_to_the_catalogue() -> None:
@@ -275,7 +275,7 @@ def test_the_list_and_the_beginning_are_all_said(walk: Walk) -> None:
 
 def test_drafts_are_all_said(walk: Walk) -> None:
     empty = numbered(walk.store)
-    for step in ("", "/privacy", "/phone", "/rehearsal", "/publish", "/around", "/languages", "/paper"):
+    for step in ("", "/privacy", "/phone", "/rehearsal", "/publish", "/presentation", "/languages", "/paper"):
         walk.look(f"/drafts/{empty.id}{step}")
     draft = numbered(
         walk.store,
@@ -294,7 +294,7 @@ def test_drafts_are_all_said(walk: Walk) -> None:
         "/phone",
         "/rehearsal",
         "/publish",
-        "/around",
+        "/presentation",
         "/languages",
         "/languages/fr",
         "/paper",
@@ -340,12 +340,12 @@ def test_refused_drafts_are_all_said(walk: Walk) -> None:
     walk.send(f"{at}/questions/new", kind="yes_no", text="¿?", id="a", mechanism="warner", epsilon="§")
     walk.send(f"{at}/rehearsal", n="1", truth_0_1="101")
     walk.send(f"{at}/publish")
-    walk.send(f"{at}/around", contact="§", asked_by="")
-    walk.send(f"{at}/around", help="§", accent="123", title_0="§")
+    walk.send(f"{at}/presentation", contact="§", asked_by="")
+    walk.send(f"{at}/presentation", help="§", accent="123", title_0="§")
     walk.send(f"{at}/languages", tag="fr")
     walk.send(f"{at}/languages", language="§ §", tag="")
     walk.send(f"{at}/languages/upload", f"{at}/languages")
-    walk.send(f"{at}/logo", f"{at}/around")
+    walk.send(f"{at}/logo", f"{at}/presentation")
     walk.send(f"{at}/blocks/new", questions=["q1"], epsilon="no", ask="9")
     stale = {"revision": "0"}
     walk.send(f"{at}/questions/q1", kind="yes_no", text="¿?", id="q1", status=409, **stale)

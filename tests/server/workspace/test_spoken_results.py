@@ -1,4 +1,4 @@
-"""Pages of results in the language of brackets: reports, groups, cross-tables, waves, what everybody reads."""
+"""Pages of results in the language of brackets: reports, groups, cross-tables, waves, public results."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def truth_of(survey: Survey) -> dict[str, Any]:
 
 
 def made_of(document: dict[str, Any]) -> Survey:
-    """A survey with a title of its own."""
+    """Return a survey with a unique title."""
     return Survey.from_draft(resolve({**documents.blank(f"№ {secrets.randbelow(10**9)}"), **document}))
 
 
 def answered(walk: Walk, document: dict[str, Any], n: int, closed: bool = True, **more: Any) -> Survey:
-    """A survey with so many reports."""
+    """Return a survey with a number of reports."""
     survey = made_of(document)
     assert walk.store.publish(survey, "owner", target_n=100, **more)
     columns = [codes.tolist() for _, codes in simulate_survey(survey, n, truth_of(survey), 5)]
@@ -75,7 +75,7 @@ def answered(walk: Walk, document: dict[str, Any], n: int, closed: bool = True, 
 
 
 def send(walk: Walk, survey: Survey, reports: list[dict[str, Any]]) -> None:
-    lines = [json.dumps({"id": secrets.token_hex(16), **one}) for one in reports]
+    lines = [json.dumps({"id": secrets.token_hex(16), **report_entry}) for report_entry in reports]
     if lines:
         answer = post_batch(walk.people["owner"], survey, "\n".join(lines).encode())
         assert answer.status_code == 201, answer.text
@@ -110,17 +110,17 @@ def test_reports_on_few_are_all_said(walk: Walk, n: int) -> None:
 def test_a_report_that_one_sided_answers_unbind_is_all_said(walk: Walk) -> None:
     unbound = {**questions_of_every_kind()[7], "id": "u"}
     one_sided = {"id": "m", "kind": "yes_no", "text": "¿?", "mechanism": {"name": "mangat", "truth": "1/2"}}
-    for asked in ([unbound], [one_sided], [unbound, one_sided, questions_of_every_kind()[0]]):
-        survey = answered(walk, {"questions": asked}, 200)
+    for question in ([unbound], [one_sided], [unbound, one_sided, questions_of_every_kind()[0]]):
+        survey = answered(walk, {"questions": question}, 200)
         walk.look(f"/surveys/{survey.hash}/report")
     walk.check()
 
 
 def test_a_report_on_a_block_is_all_said(walk: Walk) -> None:
-    asked = [{"id": f"b{n}", "kind": "yes_no", "text": f"¿{n}?"} for n in range(3)]
+    questions = [{"id": f"b{n}", "kind": "yes_no", "text": f"¿{n}?"} for n in range(3)]
     for ask in (1, 3):
         block = {"questions": ["b0", "b1", "b2"], "ask": ask, "epsilon": "2"}
-        survey = answered(walk, {"questions": asked, "blocks": [block]}, 500)
+        survey = answered(walk, {"questions": questions, "blocks": [block]}, 500)
         walk.look(f"/surveys/{survey.hash}/report")
         walk.look(f"/surveys/{survey.hash}/report?by=b0")
     walk.check()
@@ -151,8 +151,10 @@ def test_waves_are_all_said(walk: Walk) -> None:
     document: dict[str, Any] = {"title": name, "questions": [*questions_of_every_kind(), *MORE]}
     first = answered(walk, document, 600)
     document["questions"] = [
-        {**one, "mechanism": {**one["mechanism"], "epsilon": "2"}} if one["id"] == "q1" else one
-        for one in document["questions"]
+        {**question, "mechanism": {**question["mechanism"], "epsilon": "2"}}
+        if question["id"] == "q1"
+        else question
+        for question in document["questions"]
     ]
     second = answered(walk, {**document, "series": wave(name, 2, first)}, 600)
     answered(walk, {**document, "series": wave(name, 3, second)}, 3)

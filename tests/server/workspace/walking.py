@@ -1,4 +1,4 @@
-"""Somebody who reads German and looks at pages, where German is the language of brackets and wide letters."""
+"""A client that reads German pages, where German is the language of brackets and wide letters."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _format_labels() -> list[str]:
 
 
 def left_over(page: str) -> list[str]:
-    """Give what a page says outside of the catalogues."""
+    """Return the texts of a page that do not come from the catalogues."""
     found = []
     for text in unsaid(page):
         rest = text
@@ -150,7 +150,7 @@ def questions_of_every_kind() -> list[dict[str, Any]]:
 
 
 class Walk:
-    """Somebody who reads German and looks at every page."""
+    """Return a client that reads every page in German."""
 
     def __init__(self, app: Flask, store: Store) -> None:
         self.store = store

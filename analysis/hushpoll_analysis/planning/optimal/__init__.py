@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from .problem import Target
     from .program import Progress
 
-__all__ = [
-    "MOST_DESIGNED",
-    "OptimalChannel",
-    "best",
-    "best_worst_case",
-    "designed",
-    "watched",
-    "worst_case_mean",
-]
-
 MOST_DESIGNED = 64
 """Designed channels are published with at most so many answers."""
 _WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)

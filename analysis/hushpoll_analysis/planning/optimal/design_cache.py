@@ -18,8 +18,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SHIPPED", "VERSION", "folder", "key", "look_up", "remember"]
-
 VERSION = 1
 """Of the search: raised when its results change, so that older designs are found anew."""
 

@@ -18,8 +18,6 @@ from hushpoll_client.exact import exp_below
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["Table", "as_columns", "as_matrix", "integers"]
-
 _FIRST_TRACE = Fraction(1, 2**45)
 _LAST_TRACE = Fraction(1, 2**12)
 

@@ -15,8 +15,6 @@ from scipy.linalg import cho_factor, cho_solve
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["Optimum", "minimize", "spanned"]
-
 _MOST_STEPS = 150
 _RANK = 1e-9
 # A trace of every direction keeps J regular where the target needs fewer; it costs less than 1e-6 of the variance.

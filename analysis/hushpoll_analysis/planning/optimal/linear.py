@@ -6,8 +6,6 @@ from typing import Any
 
 from scipy import optimize, sparse
 
-__all__ = ["beside", "linear_program"]
-
 _linprog: Any = optimize.linprog
 _sparse: Any = sparse
 

@@ -13,8 +13,6 @@ from hushpoll_analysis.channel.base import Floats
 
 from .problem import Masks, Problem
 
-__all__ = ["ENUMERATED", "intervals", "mirror", "value_all", "value_found"]
-
 ENUMERATED = 20
 """Up to so many answers every subset is looked at, which makes the bound a proof."""
 

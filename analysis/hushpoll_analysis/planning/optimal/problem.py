@@ -21,8 +21,6 @@ import numpy.typing as npt
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["TARGETS", "Masks", "Problem", "Target", "functionals", "planned_truth", "points"]
-
 Masks = npt.NDArray[np.uint64]
 Target = str | Sequence[Sequence[float]]
 

@@ -16,8 +16,6 @@ from hushpoll_analysis.planning.optimal.interior import Optimum, minimize
 from hushpoll_analysis.planning.optimal.pricing import ENUMERATED, intervals, mirror, value_all, value_found
 from hushpoll_analysis.planning.optimal.problem import Masks, Problem
 
-__all__ = ["GAP", "Progress", "Solution", "priced", "solve"]
-
 GAP = 1e-4
 _CLOSE, _CHEAP = 1e-6, 12  # a smaller gap, which is cheap up to so many answers
 _ROUGH = 1e-2  # where nothing is proven, and bringing the columns down to 64 loses more

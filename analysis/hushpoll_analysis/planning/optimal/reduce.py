@@ -21,8 +21,6 @@ from hushpoll_analysis.planning.optimal.pricing import ENUMERATED
 from hushpoll_analysis.planning.optimal.problem import Masks, Problem
 from hushpoll_analysis.planning.optimal.program import Solution, priced
 
-__all__ = ["MOST_OUTCOMES", "reduced"]
-
 MOST_OUTCOMES = 64
 _FAINT = (1e-5, 1e-6, 1e-7, 0.0)
 _VERTICES = 4

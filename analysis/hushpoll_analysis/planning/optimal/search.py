@@ -19,8 +19,6 @@ from hushpoll_analysis.planning.optimal.reduce import reduced
 from . import OptimalChannel
 from .worst_case import least_worst, worst_bound, worst_variance
 
-__all__ = ["search_best", "search_worst_case"]
-
 
 def search_best(
     options: int,

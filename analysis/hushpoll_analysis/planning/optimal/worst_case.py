@@ -21,8 +21,6 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.optimal.linear import beside, linear_program
 from hushpoll_analysis.planning.optimal.problem import points
 
-__all__ = ["GRID", "OUTPUTS", "least_worst", "worst_bound", "worst_of", "worst_variance"]
-
 GRID = 21
 OUTPUTS = 15
 _REACH = (1.05, 1.8)  # of the two outputs that one bit would have

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .base import ReportFormat, ReportRelease, ResultsFormat
+from .base import ReportFormat as ReportFormat
+from .base import ReportRelease as ReportRelease
+from .base import ResultsFormat as ResultsFormat
 from .csv_reports import CSV_REPORTS
 from .csv_table import CSV_TABLE
 from .html_page import HTML_PAGE
@@ -16,17 +18,6 @@ from .parquet import PARQUET
 from .plain_text import PLAIN_TEXT
 from .spss import SPSS
 from .stata import STATA
-
-__all__ = [
-    "REPORT_FORMATS",
-    "RESULTS_FORMATS",
-    "ReportFormat",
-    "ReportRelease",
-    "ResultsFormat",
-    "by_file_name",
-    "format_by_ending",
-    "format_by_name",
-]
 
 RESULTS_FORMATS: tuple[ResultsFormat, ...] = (
     HTML_PAGE,

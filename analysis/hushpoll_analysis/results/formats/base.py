@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from hushpoll_analysis.results.rendering import Speech
     from hushpoll_analysis.results.survey import SurveyResults
 
-__all__ = ["ReportFormat", "ReportRelease", "ResultsFormat", "always"]
-
 Progress = Callable[[int], object]
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Survey
 
-__all__ = ["CSV_REPORTS", "ROWS"]
-
 ROWS = 1 << 18
 """Rows that are written at once."""
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from hushpoll_analysis.results.rendering import Speech
     from hushpoll_analysis.results.survey import SurveyResults
 
-__all__ = ["JSON_OBJECT"]
-
 
 def _write(results: SurveyResults, language: str, speech: Speech | None) -> str:
     return results.to_json()

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Survey
 
-__all__ = ["PARQUET"]
-
 
 def _write(survey: Survey, frame: pd.DataFrame, path: Path, release: ReportRelease) -> None:
     from hushpoll_analysis.sample.arrow import arrow

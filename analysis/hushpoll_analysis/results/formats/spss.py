@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Survey
 
-__all__ = ["SPSS"]
-
 NO_REPORT = -9
 """The user-missing code of a row without a report."""
 NOTE = 80

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hushpoll_client import Survey
 
-__all__ = ["STATA"]
-
 NO_REPORT = "a"
 """Stata's extended missing value .a, of a row without a report."""
 

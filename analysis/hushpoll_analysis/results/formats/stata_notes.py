@@ -6,8 +6,6 @@ import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["VERSION", "WHOLE", "write_notes"]
-
 VERSION = 14
 """Format 118, which every edition of Stata from 14 on opens; 119 is for more than 32,767 variables and not for all."""
 WHOLE = "_dta"

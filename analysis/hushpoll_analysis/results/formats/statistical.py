@@ -17,8 +17,6 @@ from hushpoll_analysis.results.asked import channel_facts
 from hushpoll_analysis.results.labels import GROUP_TEXT
 from hushpoll_analysis.sample.tally import column_of
 
-__all__ = ["MISSING", "channel_notes", "codes", "columns_of", "file_label", "pyreadstat", "variable_labels"]
-
 MISSING = "No report"
 
 

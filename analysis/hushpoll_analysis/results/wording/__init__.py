@@ -16,8 +16,6 @@ from babel import Locale
 from babel.numbers import format_decimal
 from hushpoll_client.messages import Message
 
-__all__ = ["LANGUAGES", "Wording", "wording"]
-
 LANGUAGES = ("en", "fr", "de", "es", "ar")
 _ISOLATE, _END = "\u2068", "\u2069"
 

@@ -17,7 +17,7 @@ const announcer = document.getElementById("announcer");
 const PINNED = {
   ar: "a78a85c059f979bcefe60d2b2a53ca6bf4122a1a4c2096a64b0cf438f5e33baf",
   de: "c7a95e6057b510116732b02011eba190a8aaeb3c7b25a246334d53456009024d",
-  en: "5a6c313662f860de86f8e5cfdd6b8d8d7322a13589255044719a0ca4e78f813e",
+  en: "e0a26109bd6d21e2fdefd8a82bbeab293a9893b08b6d73b1ad7a8326add5a112",
   es: "fa1d364169e6eb1c3112bf4058b48199dac3b5395bb58be19b2385c443569570",
   fr: "4f0cb86bfbc71e83b8eaed84ee19329611862cb082aae8728b60edc6304c6ac1",
 };
@@ -28,7 +28,7 @@ for (const script of document.querySelectorAll("[data-words]")) addMessages(scri
 // Return sentences if their SHA-256 is the pinned one.
 function readMessages(text, pinned) {
   if (sha256(new TextEncoder().encode(text)) === pinned) return JSON.parse(text);
-  const why = "The sentences of this page are not those of its scripts. Do not answer here; tell whoever sent you the link.";
+  const why = "The sentences of this page are not those of its scripts. Do not answer here; tell the person who sent you the link.";
   document.querySelector("main").replaceChildren(el("h1", {}, why));
   throw new Error(why);
 }

@@ -1,5 +1,5 @@
-// A form with data-autosave is sent as it stands a moment after the last key. What is sound is kept; "Undo" takes back, in
-// one step, everything that this page has kept since it was opened. Without this there is the button.
+// A form with data-autosave is sent a moment after the last key, and saved if it is valid. "Undo" reverts, in one step,
+// everything that this page has saved since it was opened. Without this script there is the button.
 
 import { flagged, tell } from "./errors.js";
 
@@ -9,7 +9,7 @@ const state = document.querySelector("[data-saved-state]");
 const undo = document.querySelector("[data-undo]");
 let last = state?.textContent; // what was said of what was sent last
 
-// A page that moves between pressing a button and letting go of it loses the click: what changes waits until then.
+// A page that moves while a button is pressed loses the click, so changes wait until it is released.
 let pressed = false;
 addEventListener("pointerdown", () => { pressed = true; }, true);
 for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, () => { pressed = false; });
@@ -26,7 +26,7 @@ function values(form) {
   return String(fields);
 }
 
-// The form as the server sent it: keys may be pressed, or a browser may fill in, before this file has come.
+// The form as the server sent it: people may type, or a browser may fill in, before this file has loaded.
 function served(form) {
   const copy = form.cloneNode(true);
   copy.reset();
@@ -75,7 +75,7 @@ function watch(form) {
     return running;
   };
 
-  // From the first key on nothing is called saved that is not.
+  // From the first key on, the page no longer says that all changes are saved.
   const later = () => {
     clearTimeout(timer);
     timer = setTimeout(save, PAUSE);
@@ -84,7 +84,7 @@ function watch(form) {
   };
   form.addEventListener("input", later);
   form.addEventListener("change", later);
-  // Two savings at once would be taken for two tabs.
+  // Two requests at once would look like two tabs.
   form.addEventListener("submit", async (event) => {
     clearTimeout(timer);
     if (!running) return;
@@ -98,7 +98,7 @@ function watch(form) {
   else if (values(form) !== kept) later();
 }
 
-// The sentences come with the page, in its language.
+// The page has the sentences in its language.
 function say(key, text = state?.dataset[key]) {
   if (key !== "saving") last = text;
   if (state && state.textContent !== text) state.textContent = text;

@@ -1,4 +1,4 @@
-// The list of questions: moved by dragging, by keys or by the buttons, without losing one's place. Without this the
+// The list of questions: move them by dragging, keys or buttons without losing the place. Without this script the
 // buttons load the page again.
 
 const section = document.getElementById("questions");
@@ -11,7 +11,7 @@ function prepare() {
 }
 prepare();
 
-// The server moves the question, and its answer is the page as it stands then.
+// The server moves the question and answers with the new page.
 async function move(card, by, control) {
   const { question } = card.dataset;
   const form = card.querySelector("form[action$='/move']");
@@ -59,7 +59,7 @@ section.addEventListener("keydown", (event) => {
   if (to >= 0 && to < cards().length && to !== place) move(card, to - place, "[data-drag]");
 });
 
-// While a card is dragged the others make room; it is moved when it is let go.
+// While a card is dragged the others make room; it is moved when it is dropped.
 section.addEventListener("pointerdown", (event) => {
   const handle = event.target.closest("[data-drag]");
   if (!handle || event.button) return;

@@ -1,4 +1,4 @@
-// Entering sheets by number keys: a number that is complete goes on to the next question. Without this there is Tab.
+// Entering sheets by number keys: a complete number moves to the next question. Without this script there is Tab.
 
 const fields = [...document.querySelectorAll("[data-most]")];
 

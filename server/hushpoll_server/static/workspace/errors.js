@@ -1,4 +1,4 @@
-// What is said beside a field goes when the field is put right, and so does its line at the top of the page.
+// The error next to a field, and its line at the top of the page, disappear when the field is corrected.
 
 const parts = (id) => ({
   control: document.getElementById(id),
@@ -6,11 +6,11 @@ const parts = (id) => ({
   line: document.querySelector(`.error-summary a[href="#${CSS.escape(id)}"]`)?.closest("li"),
 });
 
-/** The ids of all fields that something is said about. */
+/** Return the ids of all fields with an error. */
 export const flagged = (root) =>
   [...root.querySelectorAll(".field-error")].map((said) => said.id.replace(/-error$/, ""));
 
-/** Take back what is said about a field, or ("text" given) say it again. */
+/** Remove the error of a field, or show `text`. */
 export function tell(id, text = "") {
   const { control, said, line } = parts(id);
   const summary = line?.closest(".error-summary");
@@ -30,7 +30,7 @@ function served(one) {
   return (one.options ? (one.querySelector("[selected]") ?? one.options[0])?.value ?? "" : one.defaultValue).trim();
 }
 
-/** In a form that is only checked when it is sent: a field that is changed, and not emptied, is taken for corrected. */
+/** In a form that is only checked when it is sent, a changed field that is not empty counts as corrected. */
 export function clearWhenChanged(form) {
   for (const id of flagged(form)) {
     const { control } = parts(id);

@@ -1,4 +1,4 @@
-// Small comforts of every workspace page. Each page works without them.
+// Small conveniences of every workspace page, which works without them.
 
 // Bootstrap takes its scheme from an attribute; follow the system's setting, also when it changes.
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -8,10 +8,10 @@ const followScheme = () => {
 followScheme();
 dark.addEventListener("change", followScheme);
 
-// After a refused form, begin where the errors are listed.
+// After a refused form, focus the list of errors.
 document.querySelector("[data-focus]")?.focus();
 
-// A second click on a button that is already sending changes nothing; without this it would send twice.
+// Ignore a second click on a button that is already sending.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.dataset.sending) {
@@ -31,7 +31,7 @@ if (document.querySelector(".field-error")) {
   for (const form of document.querySelectorAll("form:not([data-autosave])")) clearWhenChanged(form);
 }
 
-// Leaving with something typed and not saved: the browser asks first.
+// Let the browser ask before leaving a page with unsaved changes.
 for (const form of document.querySelectorAll("form[data-unsaved]")) {
   const typed = () => {
     const fields = new URLSearchParams(new FormData(form));

@@ -1,4 +1,4 @@
-// Around the questions: a picture that is too large is told before it is sent. Without this the server tells it.
+// Warn of a logo that is too large before it is sent. Without this script the server refuses it.
 
 const form = document.querySelector("form[data-largest]");
 const file = form.elements.logo;

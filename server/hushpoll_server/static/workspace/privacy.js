@@ -1,5 +1,5 @@
-// The privacy and accuracy screen, live: a slider in place of the list of stops, and fresh figures at every move.
-// All numbers come from the server; nothing is computed here but places in the figure, and nothing is saved until Save.
+// The privacy and accuracy screen, live: a slider instead of the list of stops, and new figures at every move.
+// All numbers come from the server; this script computes only positions in the figure and saves nothing.
 
 const form = document.getElementById("plan-form");
 const OWN = "own";
@@ -8,12 +8,12 @@ let timer;
 const list = form.elements.epsilon;
 if (list.options) makeSlider();
 
-// A number as the page's language writes it.
+// Return a number in the page's language.
 function written(text) {
   return Number(text).toLocaleString(document.documentElement.lang, { maximumFractionDigits: 6 });
 }
 
-// The slider stands for the list: same label, same value when the form is sent.
+// The slider replaces the list: same label, same value when the form is sent.
 function makeSlider() {
   const all = [...list.options].map((option) => option.value);
   const stops = all.filter((value) => value !== OWN);
@@ -24,7 +24,7 @@ function makeSlider() {
   const ticks = Object.assign(document.createElement("div"), { className: "slider-ticks" });
   ticks.setAttribute("aria-hidden", "true");
   ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: written(stop) })));
-  // Where questions have their own, the slider stands at the stop nearest to them; a move gives all the same again.
+  // If questions have their own epsilons, the slider shows the nearest stop; moving it gives all the same epsilon.
   const show = () => {
     const own = list.value === OWN;
     slider.value = stops.indexOf(own ? list.closest("[data-stops]").dataset.middle : list.value);
@@ -82,7 +82,7 @@ function draw({ texts, rows, remedies, curve, total_x: totalX, met, green, rows_
   for (const [id, row] of Object.entries(rows)) {
     const line = document.querySelector(`[data-row="${CSS.escape(id)}"]`);
     for (const cell of line?.querySelectorAll("[data-cell]") ?? []) cell.textContent = row[cell.dataset.cell];
-    // What is precise enough is never shown as a warning; while the total is too high it is not shown as good either.
+    // A margin that is met is never shown as a warning, and not as good either while the total is too high.
     if (line) line.dataset.met = !rowsMet[id] ? "no" : green ? "yes" : "plain";
   }
   document.querySelector("[data-remedies]").replaceChildren(
@@ -122,14 +122,14 @@ function drawCurve(curve) {
 for (const field of form.querySelectorAll("input.form-control")) field.addEventListener("input", ask);
 form.elements.focus.addEventListener("change", ask);
 
-// The form as the server sent it: keys may be pressed, or a browser may fill in, before this file has come.
+// The form as the server sent it: people may type, or a browser may fill in, before this file has loaded.
 const fields = (one) => new URLSearchParams(new FormData(one)).toString();
 const served = form.cloneNode(true);
 served.reset();
 const saved = fields(served);
 if (fields(form) !== saved) ask();
 
-// "Next" keeps what the slider says: leaving the page must not lose it silently.
+// "Next" saves the slider, so that leaving the page does not lose it.
 document.querySelector("[data-next]").addEventListener("click", (event) => {
   if (fields(form) === saved) return;
   event.preventDefault();

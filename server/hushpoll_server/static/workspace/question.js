@@ -1,4 +1,4 @@
-// The question editor: show only the fields that the chosen kind and mechanism use. Without this they are all there.
+// The question editor: show only the fields that the chosen kind and mechanism use. Without this script all are shown.
 
 const form = document.querySelector("form.editor");
 const chosen = (name) => form.elements[name]?.value ?? "";
@@ -14,7 +14,7 @@ function show() {
   for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = !among(part.dataset.kinds, kind);
   showRule();
   const { answers, counted, two, more } = fitting[kind];
-  // "Prefer not to say" and "does not apply" are one answer more each: from three on only mechanisms for several fit.
+  // "Prefer not to say" and "does not apply" add one answer each; with three answers only mechanisms for several fit.
   const declined = form.elements.prefer_not.checked && usable("prefer_not");
   const skipped = chosen("after_question") !== "" && usable("after_question");
   const count = (answers ?? listed(chosen(counted))) + Number(declined) + Number(skipped);
@@ -50,14 +50,14 @@ for (const part of form.querySelectorAll("[data-no-script]")) part.hidden = true
 form.addEventListener("change", show);
 show();
 
-// A live preview of what is typed, unsaved, complete or not: the respondents' own page, opened at this question.
+// A live preview of the question as typed, complete or not: the respondents' page, opened at this question.
 const aside = document.getElementById("live-preview");
 const frame = aside.querySelector("iframe");
 let timer;
 let shown = "";
 aside.hidden = false;
 
-// What is typed is posted, not written into an address: a list may have a thousand options.
+// The form is posted, because a URL cannot hold a list of a thousand options.
 function typed() {
   const fields = new URLSearchParams(new FormData(form));
   fields.set("instead_of", form.dataset.insteadOf);
@@ -79,14 +79,14 @@ function showIn(frame, fields) {
   sent.remove();
 }
 
-// What the server says of the question as it stands: its margin, the recommendation, how many answers other ways need.
+// Show the server's figures of the question: its margin, the recommendation, the answers that other mechanisms need.
 form.addEventListener("autosaved", ({ detail: { answer } }) => {
   form.querySelector("[data-margin]").textContent = answer.margin;
   if (answer.revision) follow(answer.id);
   advise(answer);
 });
 
-// From the first saving on this page is that of a question in the draft: loading it again shows the same.
+// After the first save the URL is that of the question in the draft, so that reloading shows the same.
 function follow(id) {
   if (form.dataset.insteadOf === id) return;
   form.dataset.insteadOf = id;

@@ -1,4 +1,4 @@
-// Percentages that make 100 together: when one is changed, the others give or take in their proportions.
+// Percentages that add up to 100: when one is changed, the others are scaled.
 
 for (const set of document.querySelectorAll("[data-balance]")) {
   const fields = [...set.querySelectorAll("input")];
@@ -10,7 +10,7 @@ for (const set of document.querySelectorAll("[data-balance]")) {
       const total = others.reduce((sum, one) => sum + read(one), 0);
       const shares = others.map((one) => (total ? (read(one) * rest) / total : rest / others.length));
       const rounded = shares.map((share) => Math.round(share * 10) / 10);
-      // What rounding leaves over goes to the largest.
+      // The largest takes the rounding difference.
       const largest = rounded.indexOf(Math.max(...rounded));
       rounded[largest] = Math.round((rounded[largest] + rest - rounded.reduce((sum, one) => sum + one, 0)) * 10) / 10;
       others.forEach((one, place) => { one.value = rounded[place].toLocaleString(document.documentElement.lang, { useGrouping: false }); });

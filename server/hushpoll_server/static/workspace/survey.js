@@ -15,7 +15,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   });
 }
 
-// Codes come as a download, which leaves this page as it is: fetch the new count for it. A reload could end the download.
+// Codes come as a download, which does not change this page: fetch the new count. A reload could end the download.
 for (const form of document.querySelectorAll("form[data-download]")) form.addEventListener("submit", () => {
   const refresh = async () => {
     const text = await fetch(form.dataset.download).then((response) => response.text()).catch(() => "");

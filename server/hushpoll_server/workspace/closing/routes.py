@@ -31,7 +31,7 @@ def page_part(_survey: Survey, state: SurveyState) -> dict[str, Any]:
     return {
         "close_form": close_form(state),
         "delete_form": DeleteForm(formdata=None, delete_on=keeping.delete_on),
-        "kept": keeping,
+        "retention": keeping,
     }
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from hushpoll_client import Question
 
+from hushpoll_server.i18n.translation import in_words
+
 from .base import PREFER_NOT, EditorKind, Fields, points
 from .choice import ChoiceEditor
 from .inputs import InputRow
@@ -54,5 +56,7 @@ def editor_of(question: Mapping[str, Any]) -> tuple[str, Fields]:
 
 
 def margin_text(question: Question, fraction: float | None) -> str:
-    """Write a margin in the question's own unit."""
-    return EDITORS[question.kind.name].margin(question, fraction)
+    """Return a margin in the question's unit, in the reader's language: points of a share, or a size for a mean."""
+    from hushpoll_analysis.planning.margin_text import margin_words
+
+    return in_words(margin_words(question, fraction, EDITORS[question.kind.name].unit(question)))

@@ -5,20 +5,18 @@ The fields are named like the keys that the kind declares in the client.
 
 from __future__ import annotations
 
-import math
 from abc import ABC
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from flask_babel import lazy_gettext as later
 from hushpoll_client import Question
-from hushpoll_client.formatting import brief_text, size_text
 from hushpoll_client.kind import Kind
 from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words
+from hushpoll_server.i18n.translation import in_words
 
 from .inputs import InputRow
 from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
@@ -52,15 +50,10 @@ def whole_or_text(text: str) -> int | str:
 
 
 def points(share: float | None) -> str:
-    """Write the margin of a share: percentage points."""
-    if share is None or not math.isfinite(share):
-        return _("out of reach")
-    if share >= 1:
-        return _("more than ±100 points")
-    written = in_digits(brief_text(100.0 * share))
-    if written == "1":
-        return _("±1 point")
-    return _("±%(n)s points", n=written)
+    """Return the margin of a share in percentage points, in the reader's language."""
+    from hushpoll_analysis.planning.margin_text import points_words
+
+    return in_words(points_words(share))
 
 
 class EditorKind(ABC):
@@ -160,10 +153,6 @@ class EditorKind(ABC):
         """Return the mechanisms for a question with this number of answers, "Prefer not to say" among them."""
         return self.kind.fitting(answers)
 
-    def margin(self, question: Question, fraction: float | None) -> str:
-        """Write a margin in the question's own unit: points of a share, or a part of an average's range."""
-        return points(fraction)
-
     def unit(self, question: Question) -> str:
         """Return the unit of its margins; "" if there is none."""
         return _("points")
@@ -243,15 +232,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(map(str, value))
     return str(value)
-
-
-def average_margin_text(question: Question, fraction: float | None, unit: str) -> str:
-    """Return the margin of an average as text; `fraction` is its part of the range."""
-    values = question.answers.values
-    assert values is not None
-    if fraction is None or not math.isfinite(fraction):
-        return _("out of reach")
-    if fraction >= 1:
-        return _("more than the whole range")
-    amount = fraction * float(values[-1] - values[0])
-    return f"±{in_digits(size_text(amount))} {unit}".rstrip()

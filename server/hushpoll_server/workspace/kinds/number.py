@@ -17,7 +17,7 @@ from hushpoll_server.fields import decimal, shown
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.i18n.translation import in_digits
 
-from .base import EditorKind, Fields, average_margin_text, points, whole_or_text
+from .base import EditorKind, Fields, whole_or_text
 from .inputs import Input, number_input
 from .rehearsing import SHAPES, Row, bell, mean_row, quantile, select
 
@@ -84,12 +84,6 @@ class NumberEditor(EditorKind):
         if target == _BINNED and bins:
             values["bins"] = bins
         return values
-
-    def margin(self, question: Question, fraction: float | None) -> str:
-        """Write the margin of an average in the number's unit."""
-        if question.answers.target == _BINNED:
-            return points(fraction)
-        return average_margin_text(question, fraction, self.unit(question))
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins: the number's own."""

@@ -12,7 +12,7 @@ from wtforms import TextAreaField
 
 from hushpoll_server.i18n.translation import gettext as _
 
-from .base import EditorKind, Fields, average_margin_text, points, split_lines, whole_or_text
+from .base import EditorKind, Fields, split_lines, whole_or_text
 from .inputs import Input, number_input
 from .rehearsing import Row, mean_row
 
@@ -64,12 +64,6 @@ class ScaleEditor(EditorKind):
     def in_mechanism(self, fields: Fields) -> dict[str, Any]:
         """Return what will be reported."""
         return {"target": fields.get(self.target_field) or self.kind.targets[0]}
-
-    def margin(self, question: Question, fraction: float | None) -> str:
-        """Write the margin of an average in points of the scale."""
-        if question.answers.target == "mean":
-            return average_margin_text(question, fraction, self.unit(question))
-        return points(fraction)
 
     def unit(self, question: Question) -> str:
         """Name the unit of its margins."""

@@ -6,22 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from babel import Locale, UnknownLocaleError
 from flask import Blueprint, abort, flash, jsonify, redirect, render_template, request, url_for
 from flask_babel import lazy_gettext as later
-from flask_wtf import FlaskForm
-from flask_wtf.file import FileField, FileRequired
 from hushpoll_client import HushpollError, SurveyError, strict_json
-from hushpoll_client.limits import LENGTHS
-from hushpoll_client.survey.translations import MAX_LANGUAGES, read_language, read_translations
+from hushpoll_client.survey.translations import read_language, read_translations
 from werkzeug.wrappers import Response
-from wtforms import StringField, TextAreaField
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words, ngettext, pgettext
-from hushpoll_server.i18n.translation import language as spoken
+from hushpoll_server.i18n.translation import in_words
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import stale_translations, storage
@@ -32,13 +26,19 @@ from hushpoll_server.workspace.drafts.translated_texts import (
     completeness,
     next_to_originals,
     shaped_translation,
-    text_at,
     texts_to_translate,
     unfinished,
     without_originals,
 )
 from hushpoll_server.workspace.drafts.translations import Translations
 from hushpoll_server.workspace.forms import RevisionForm, posted_revision
+from hushpoll_server.workspace.languages.forms import (
+    LanguageFileForm,
+    LanguageForm,
+    text_limit,
+    texts_form,
+)
+from hushpoll_server.workspace.languages.summary import language_name, stale_text
 from hushpoll_server.workspace.responses import Page, download, json_text
 
 bp = Blueprint("languages", __name__, template_folder="templates")
@@ -51,66 +51,7 @@ COMMON = (
     "he", "hi", "hr", "hu", "id", "it", "ja", "ko", "lt", "lv", "nl", "pl", "pt", "pt-BR",
     "ro", "ru", "sk", "sl", "sr", "sv", "sw", "ta", "th", "tr", "uk", "ur", "vi", "zh",
 )  # fmt: skip
-_SEVERAL_LINES = ("intro", "thanks", "help")
 _STALE = later("Nothing was changed: this draft was edited in another tab.")
-
-
-class LanguageForm(RevisionForm):
-    """The language that a survey is written in, and one to add."""
-
-    language = StringField(
-        later("This survey is written in"),
-        description=later("Choose one, or type its tag, such as en or pt-BR."),
-    )
-    tag = StringField(
-        later("Add a language"),
-        description=later(
-            "Choose one, or type its tag, such as fr or pt-BR. A survey has at most %(most)s"
-            " languages, its own included.",
-            most=MAX_LANGUAGES,
-        ),
-    )
-
-
-class LanguageFileForm(FlaskForm):  # type: ignore[misc]
-    """Translations from a file."""
-
-    file = FileField(
-        later("Translations (JSON)"),
-        [FileRequired(later("Choose a file."))],
-        description=later(
-            "A file downloaded here, with the texts filled in. It can have one language or several."
-        ),
-    )
-
-
-def language_name(tag: str) -> str:
-    """Return the name of a language in the reader's language; an unknown tag is returned unchanged."""
-    try:
-        return str(Locale.parse(tag, sep="-").get_display_name(spoken()) or tag)
-    except (UnknownLocaleError, ValueError):
-        return tag
-
-
-def language_summary(draft: Draft) -> list[str]:
-    """Return how complete every translation is, such as "fr 7 of 12", and how much may be out of date."""
-    lines = []
-    for tag in draft.translations:
-        have, of = completeness(draft.document, tag)
-        old = _stale_text(draft, tag)
-        line = f"{tag} " + _("%(have)s of %(all)s", have=have, all=of)
-        if old:
-            line += f" ({old})"
-        lines.append(line)
-    return lines
-
-
-def _stale_text(draft: Draft, tag: str) -> str:
-    """Return how many texts of a language may be out of date, as text; "" if none."""
-    old = len(stale_translations.outdated(draft.document, draft.fitting, tag))
-    if old:
-        return ngettext("%(num)s may be out of date", "%(num)s may be out of date", old)
-    return ""
 
 
 def check_texts(document: Document, translations: Mapping[str, Any]) -> None:
@@ -203,7 +144,7 @@ def _show_list(
                 "have": have,
                 "of": of,
                 "done": tag not in open_ones,
-                "old": _stale_text(draft, tag),
+                "old": stale_text(draft, tag),
             }
         )
     page = render_template(
@@ -264,66 +205,14 @@ def _texts_of(draft: Draft, tag: str) -> Document:
     return draft.translations[tag]
 
 
-def _table_form(draft: Draft, tag: str, data: Any) -> RevisionForm:
-    texts = _texts_of(draft, tag)
-    fields: dict[str, Any] = {}
-    values: dict[str, Any] = {"revision": draft.revision}
-    for index, (at, _original) in enumerate(texts_to_translate(draft.document)):
-        several = at[-1] in _SEVERAL_LINES or (at[0] == "sections" and at[-1] == "text")
-        label = piece_label(draft.document, at)
-        fields[f"t_{index}"] = (TextAreaField if several else StringField)(label)
-        values[f"t_{index}"] = text_at(texts, at)
-    form_class = type("TextsForm", (RevisionForm,), fields)
-    form: RevisionForm = form_class(formdata=data, **(values if data is None else {}))
-    return form
-
-
-def piece_label(document: Document, at: Path) -> str:
-    """Return the label of a text, such as "Question 2, option 3"."""
-    head = {
-        "title": _("Title"),
-        "intro": _("Introduction"),
-        "consent": _("Consent"),
-        "thanks": _("Thanks"),
-        "help": pgettext("where people find it", "Help"),
-    }
-    if at[0] in head:
-        return head[str(at[0])]
-    if at[0] == "sections":
-        n = int(at[1]) + 1
-        if at[2] == "title":
-            return _("Section %(n)s, title", n=n)
-        return _("Section %(n)s, text", n=n)
-    number = [question["id"] for question in document["questions"]].index(at[1]) + 1
-    if at[2] == "decoy":
-        return _("Question %(n)s, harmless question", n=number)
-    if at[2] == "options":
-        return _("Question %(n)s, option %(place)s", n=number, place=int(at[3]) + 1)
-    if at[2] == "labels":
-        return _("Question %(n)s, label %(place)s", n=number, place=int(at[3]) + 1)
-    if at[2] == "unit":
-        return _("Question %(n)s, unit", n=number)
-    return _("Question %(n)s, text", n=number)
-
-
-def _limit(at: Path) -> int:
-    if at == ("help",):
-        return LENGTHS["intro"]
-    if at[0] == "sections" and at[-1] == "text":
-        return LENGTHS["intro"]
-    kind = {"options": "option", "labels": "option", "consent": "text", "thanks": "intro"}
-    key = str(next(name for name in reversed(at) if isinstance(name, str)))
-    return LENGTHS[kind.get(key, key)]
-
-
 @bp.route("/drafts/<draft_id>/languages/<tag>", methods=["GET", "POST"])
 @designer
 def language(draft_id: str, tag: str) -> Page:
     """Show every text of a language next to its original; texts may stay open."""
     draft = open_draft(draft_id)
     if request.method == "GET":
-        return _show_table(draft, tag, _table_form(draft, tag, None))
-    form = _table_form(draft, tag, request.form)
+        return _show_table(draft, tag, texts_form(draft, _texts_of(draft, tag), None))
+    form = texts_form(draft, _texts_of(draft, tag), request.form)
     if "autosave" in request.form:
         return _autosave(draft, tag, form)
     try:
@@ -379,7 +268,13 @@ def _show_table(draft: Draft, tag: str, form: RevisionForm, status: int = 200, s
     have, of = completeness(draft.document, tag)
     old = stale_translations.outdated(draft.document, draft.fitting, tag)
     rows = [
-        {"field": form[f"t_{index}"], "original": text, "limit": _limit(at), "old": at in old, "place": index}
+        {
+            "field": form[f"t_{index}"],
+            "original": text,
+            "limit": text_limit(at),
+            "old": at in old,
+            "place": index,
+        }
         for index, (at, text) in enumerate(texts_to_translate(draft.document))
     ]
     page = render_template(

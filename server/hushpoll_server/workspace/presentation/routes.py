@@ -31,7 +31,7 @@ from hushpoll_server.workspace.responses import Page
 bp = Blueprint("presentation", __name__, template_folder="templates")
 
 
-@bp.route("/drafts/<draft_id>/around", methods=["GET", "POST"])
+@bp.route("/drafts/<draft_id>/presentation", methods=["GET", "POST"])
 @designer
 def edit(draft_id: str) -> Page:
     """Show and save the presentation."""

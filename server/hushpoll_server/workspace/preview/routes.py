@@ -13,7 +13,7 @@ from hushpoll_server.i18n.languages import LANGUAGES
 from hushpoll_server.i18n.translation import in_words, language
 from hushpoll_server.workspace.access import designer, own_draft
 from hushpoll_server.workspace.drafts import translated_texts
-from hushpoll_server.workspace.languages.routes import language_name
+from hushpoll_server.workspace.languages.summary import language_name
 from hushpoll_server.workspace.preview.unfinished_question import unfinished_survey
 from hushpoll_server.workspace.privacy.summaries import cap
 from hushpoll_server.workspace.questions.forms import QuestionForm

@@ -81,11 +81,11 @@ def _repeated_question_items(draft: Draft) -> list[tuple[str, str]]:
 
 def _language_items(draft: Draft) -> list[tuple[str, str]]:
     """Return which languages are complete; one that is not stops publishing."""
-    items, open_ones = [], translated_texts.unfinished(draft.document)
+    items, unfinished = [], translated_texts.unfinished(draft.document)
     for tag in draft.translations:
         have, of = translated_texts.completeness(draft.document, tag)
         values = {"language": tag, "have": have, "all": of}
-        if tag not in open_ones:
+        if tag not in unfinished:
             message = _(
                 "The translation “%(language)s” has %(have)s of %(all)s texts: it is complete.", **values
             )

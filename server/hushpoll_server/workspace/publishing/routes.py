@@ -31,15 +31,15 @@ def publish(draft_id: str) -> Page:
     items = checklist(draft)
     ready = all(state != "stop" for state, _ in items)
     if ready:
-        open_ones = one_sided(draft)
+        one_sided_questions = one_sided(draft)
     else:
-        open_ones = []
+        one_sided_questions = []
     weak = ""
     if ready:
         weak = weakness(draft.survey(cap()))
     g.csp = {"frame-src": "'self'"}
     status, stale = 200, False
-    confirmed = form.is_submitted() and form.confirms(weak=bool(weak), one_sided=bool(open_ones))
+    confirmed = form.is_submitted() and form.confirms(weak=bool(weak), one_sided=bool(one_sided_questions))
     if confirmed and ready:
         if form.read_revision() != draft.revision:
             form.revision.data, status, stale = draft.revision, 409, True
@@ -56,7 +56,7 @@ def publish(draft_id: str) -> Page:
         form=form,
         items=items,
         ready=ready,
-        open_ones=open_ones,
+        one_sided_questions=one_sided_questions,
         weak=weak,
         stale=stale,
         step="publish",

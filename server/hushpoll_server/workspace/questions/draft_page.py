@@ -23,7 +23,7 @@ from hushpoll_server.workspace.drafts.plan_file import document_with_plan
 from hushpoll_server.workspace.forms import posted_revision
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.kinds.base import split_lines
-from hushpoll_server.workspace.languages.routes import language_summary
+from hushpoll_server.workspace.languages.summary import language_summary
 from hushpoll_server.workspace.presentation.forms import asked_by_from, presentation_summary
 from hushpoll_server.workspace.privacy.summaries import summaries
 from hushpoll_server.workspace.questions import declining

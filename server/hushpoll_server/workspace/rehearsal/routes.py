@@ -10,7 +10,7 @@ from flask_wtf import FlaskForm
 from hushpoll_client import HushpollError, Survey
 
 from hushpoll_server.fields import sentence
-from hushpoll_server.results.paging import shown_page
+from hushpoll_server.results.paging import questions_on_page
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.rehearsal.simulation import Rehearsed, read_truth, simulated, truth_form
@@ -28,7 +28,7 @@ def rehearsal(draft_id: str) -> Page:
         return render_template("workspace/no_questions.html", draft=draft, step="rehearsal")
     survey = draft.compiled()
     form = truth_form(survey, draft.expected_n, request.form if request.method == "POST" else None)
-    page_questions = shown_page(survey)
+    page_questions = questions_on_page(survey)
     results: Rehearsed | None = None
     status = 200
     # At first the form's own defaults are rehearsed, so that the page is never empty.

@@ -44,24 +44,24 @@ def front() -> BaseResponse:
 def home() -> str:
     """List drafts, own surveys and those that are shared; for admins all."""
     store, user = get_store(), current_user
-    words, away = request.args.get("q", "").strip(), "archived" in request.args
-    shelved = archived_subjects(store)
+    search, archived_only = request.args.get("q", "").strip(), "archived" in request.args
+    archived_ids = archived_subjects(store)
     readable = sharing.readable(store, user, store.list_surveys())
     if user.role == "analyst":
-        written = []
+        all_drafts = []
     else:
-        written = storage.unpublished(store, user.name)
+        all_drafts = storage.unpublished(store, user.name)
     listed = [
         entry
         for entry in readable
-        if (entry.hash in shelved) == away
-        and matches(words, entry.title, entry.hash, *(_question_texts(store, entry.hash) if words else ()))
+        if (entry.hash in archived_ids) == archived_only
+        and matches(search, entry.title, entry.hash, *(_question_texts(store, entry.hash) if search else ()))
     ]
     own_drafts = [
         entry
-        for entry in written
-        if (entry.id in shelved) == away
-        and matches(words, entry.title, *(question["text"] for question in entry.questions))
+        for entry in all_drafts
+        if (entry.id in archived_ids) == archived_only
+        and matches(search, entry.title, *(question["text"] for question in entry.questions))
     ]
     return render_template(
         "survey_list/survey_list.html",
@@ -70,10 +70,12 @@ def home() -> str:
         others=[entry for entry in listed if entry.owner != user.name],
         counts={entry.hash: store.count(entry.hash) for entry in listed},
         weak={entry.hash for entry in listed if _is_weak(store, entry.hash)},
-        words=words,
-        away=away,
-        anything=bool(readable or written),
-        in_archive=len(shelved & ({entry.hash for entry in readable} | {entry.id for entry in written})),
+        search=search,
+        archived=archived_only,
+        has_surveys=bool(readable or all_drafts),
+        in_archive=len(
+            archived_ids & ({entry.hash for entry in readable} | {entry.id for entry in all_drafts})
+        ),
         may_edit={entry.hash for entry in listed if can_edit(user, entry.hash)},
     )
 
@@ -142,23 +144,23 @@ def archived_subjects(store: Store) -> set[str]:
         return set(tx.execute(select(archived.c.subject)).scalars())
 
 
-def matches(words: str, *texts: str) -> bool:
+def matches(search: str, *texts: str) -> bool:
     """Return whether every word is in one of the texts, ignoring case."""
     text = " ".join(texts).casefold()
-    return all(word in text for word in words.casefold().split())
+    return all(word in text for word in search.casefold().split())
 
 
 def _archive(subject: str, title: str) -> Response:
-    away = request.form.get("archived") == "yes"
+    to_archive = request.form.get("archived") == "yes"
     with get_store().write() as tx:
         tx.execute(delete(archived).where(archived.c.subject == subject))
-        if away:
+        if to_archive:
             tx.execute(insert(archived).values(subject=subject))
     message = _("“%(title)s” is in the archive.", title=title)
-    if not away:
+    if not to_archive:
         message = _("“%(title)s” is back in the list.", title=title)
     flash(message, "done")
-    return redirect(url_for("workspace.survey_list.home", archived=None if away else "yes"))
+    return redirect(url_for("workspace.survey_list.home", archived=None if to_archive else "yes"))
 
 
 @bp.post("/drafts/<draft_id>/archive")

@@ -28,8 +28,8 @@ SECOND = {"id": "q2", "kind": "yes_no", "text": "Would you?", "mechanism": {"eps
 
 def live(client: FlaskClient, draft: Draft, **fields: Any) -> Any:
     at = f"/drafts/{draft.id}/questions/new"
-    given = {"kind": "yes_no", "id": "q2", "mechanism": "", **fields}
-    return submit(client, f"/drafts/{draft.id}/live.json", at, **given).get_json()
+    question_entry = {"kind": "yes_no", "id": "q2", "mechanism": "", **fields}
+    return submit(client, f"/drafts/{draft.id}/live.json", at, **question_entry).get_json()
 
 
 def test_a_question_is_kept_while_it_is_typed_and_undone_in_one_step(
@@ -45,26 +45,26 @@ def test_a_question_is_kept_while_it_is_typed_and_undone_in_one_step(
     assert second["revision"] == 3
     same = live(owner, draft, text="Did you ever?", instead_of="q2", opened="1", revision=3)
     assert same["revision"] == 3, "nothing changed, nothing is written"
-    assert [one["text"] for one in again(store, draft).questions] == ["Have you?", "Did you ever?"]
+    assert [question["text"] for question in again(store, draft).questions] == ["Have you?", "Did you ever?"]
     page = f"/drafts/{draft.id}"
     assert "Undo the last change" in owner.get(page).text
     assert submit(owner, f"{page}/undo", page).status_code == 302
     assert again(store, draft).questions == draft.questions, "one step takes back all that the page saved"
     nothing = {"csrf_token": token_of(owner, page), "revision": "4"}
-    shown = owner.post(f"{page}/undo", data=nothing, follow_redirects=True).text
-    assert "There is nothing to undo" in shown
+    response = owner.post(f"{page}/undo", data=nothing, follow_redirects=True).text
+    assert "There is nothing to undo" in response
 
 
 def test_title_and_plan_are_kept_while_they_are_typed(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store)
     page = f"/drafts/{draft.id}"
-    told = submit(owner, page, autosave="yes", title="Better", intro="Why").get_json()
-    assert told == {"errors": {}, "revision": 2}
+    response = submit(owner, page, autosave="yes", title="Better", intro="Why").get_json()
+    assert response == {"errors": {}, "revision": 2}
     assert submit(owner, page, autosave="yes", title=" ").get_json()["errors"].keys() == {"title"}
     fields = {"autosave": "yes", "expected_n": "900", "margin": "4,5", "epsilon": "1"}
     assert submit(owner, f"{page}/privacy", **fields).get_json() == {"errors": {}, "revision": 3}
-    found = again(store, draft)
-    assert (found.title, found.expected_n, found.margin) == ("Better", 900, pytest.approx(0.045))
+    saved = again(store, draft)
+    assert (saved.title, saved.expected_n, saved.margin) == ("Better", 900, pytest.approx(0.045))
     bad = submit(owner, f"{page}/privacy", **{**fields, "expected_n": "0"}).get_json()
     assert bad["errors"].keys() == {"expected_n"}
 
@@ -106,9 +106,9 @@ def test_a_question_moves_by_several_places_and_the_page_comes_back_to_it(
     page = f"/drafts/{draft.id}"
     answer = submit(owner, f"{page}/questions/q1/move", page, direction="down", places="2")
     assert answer.location.endswith("#question-q1")
-    assert [one["id"] for one in again(store, draft).questions] == ["q2", "q3", "q1"]
+    assert [question["id"] for question in again(store, draft).questions] == ["q2", "q3", "q1"]
     submit(owner, f"{page}/questions/q1/move", page, direction="up", places="nonsense")
-    assert [one["id"] for one in again(store, draft).questions] == ["q2", "q1", "q3"]
+    assert [question["id"] for question in again(store, draft).questions] == ["q2", "q1", "q3"]
 
 
 def test_two_equal_questions_are_noticed(owner: FlaskClient, store: Store) -> None:
@@ -116,9 +116,9 @@ def test_two_equal_questions_are_noticed(owner: FlaskClient, store: Store) -> No
     page = f"/drafts/{draft.id}"
     fields = {"kind": "yes_no", "text": "  have   YOU ", "id": "q2", "mechanism": ""}
     answer = submit(owner, f"{page}/questions/new", **fields)
-    shown = owner.get(answer.location).text
-    assert "It has the same text as question 1" in shown
-    assert "This has the same text as question 1" in shown
+    page_text = owner.get(answer.location).text
+    assert "It has the same text as question 1" in page_text
+    assert "This has the same text as question 1" in page_text
     assert "Questions 1 and 2 have the same text." in owner.get(f"{page}/publish").text
     other = make_draft(store, "owner", QUESTION, SECOND)
     assert "the same text" not in owner.get(f"/drafts/{other.id}/publish").text
@@ -141,17 +141,17 @@ def import_file(owner: FlaskClient, document: bytes) -> Any:
 
 def made(store: Store, answer: Any) -> Draft:
     assert answer.status_code == 302, answer.text
-    found = storage.find(store, answer.location.rsplit("/", 1)[1])
-    assert found is not None
-    return found
+    saved = storage.find(store, answer.location.rsplit("/", 1)[1])
+    assert saved is not None
+    return saved
 
 
 def test_exporting_and_importing_keeps_the_plan(owner: FlaskClient, store: Store) -> None:
     draft = planned(store)
     file = owner.get(f"/drafts/{draft.id}/definition.json").data
     assert parse_survey(file).hash == draft.compiled().hash, "the plan is not part of the survey"
-    found = made(store, import_file(owner, file))
-    assert {**found.plan, "linked": ()} == {**draft.plan, "linked": ()}
+    saved = made(store, import_file(owner, file))
+    assert {**saved.plan, "linked": ()} == {**draft.plan, "linked": ()}
 
 
 def test_copying_a_survey_and_running_it_again_keeps_the_plan(owner: FlaskClient, store: Store) -> None:
@@ -253,9 +253,9 @@ def test_thousands_are_refused_beside_every_field(owner: FlaskClient, store: Sto
     owner.set_cookie("hushpoll_language", language)
     draft = make_draft(store, "owner", QUESTION, {**QUESTION, "id": "q2"})
     page = f"/drafts/{draft.id}"
-    asked = {"id": "q3", "text": "Did you?", "mechanism": ""}
-    number = {**asked, "kind": "number", "min": "0", "max": "80", "step": "1"}
-    own = {**asked, "kind": "yes_no", "mechanism": "warner", "epsilon": typed}
+    question_entry = {"id": "q3", "text": "Did you?", "mechanism": ""}
+    number = {**question_entry, "kind": "number", "min": "0", "max": "80", "step": "1"}
+    own = {**question_entry, "kind": "yes_no", "mechanism": "warner", "epsilon": typed}
     plan = {"expected_n": "1000", "margin": "5", "epsilon": "1"}
     block = {"questions": ["q1", "q2"], "ask": "1", "epsilon": typed}
     details = {"title": "A", "anchor_question": "q1", "anchor_share": typed}
@@ -273,15 +273,18 @@ def test_thousands_are_refused_beside_every_field(owner: FlaskClient, store: Sto
     for path, fields, field in forms:
         answer = submit(owner, page + path, **fields)
         assert answer.status_code == 422, (path, field)
-        found = re.search(
+        match = re.search(
             rf'id="{field}-error"[^>]*><span[^>]*>[^<]*</span>(.*?)</p>', answer.text, re.DOTALL
         )
-        assert found, (path, field)
-        assert html.unescape(found[1]).startswith(f"{told}."), (path, field)
+        assert match, (path, field)
+        assert html.unescape(match[1]).startswith(f"{told}."), (path, field)
     assert again(store, draft) == before, "nothing was saved"
     # What only another kind uses is not looked at.
     assert (
-        submit(owner, f"{page}/questions/new", **{**asked, "kind": "yes_no", "max": typed}).status_code == 302
+        submit(
+            owner, f"{page}/questions/new", **{**question_entry, "kind": "yes_no", "max": typed}
+        ).status_code
+        == 302
     )
 
 
@@ -296,11 +299,17 @@ def test_decimal_commas_are_read_in_every_field(owner: FlaskClient, store: Store
     number = {"kind": "number", "text": "Hours?", "id": "q2", "mechanism": ""}
     number |= {"min": "0,5", "max": "10,5", "step": "0,5"}
     submit(owner, f"{page}/questions/new", **number)
-    asked = {"kind": "yes_no", "text": "Did you?", "id": "q3", "mechanism": "warner", "epsilon": "0,7"}
-    submit(owner, f"{page}/questions/new", **asked)
-    found = again(store, draft)
-    assert [found.questions[1][key] for key in ("min", "max", "step")] == ["0.5", "10.5", "0.5"]
-    assert found.questions[2]["mechanism"]["epsilon"] == "0.7"
+    question_entry = {
+        "kind": "yes_no",
+        "text": "Did you?",
+        "id": "q3",
+        "mechanism": "warner",
+        "epsilon": "0,7",
+    }
+    submit(owner, f"{page}/questions/new", **question_entry)
+    saved = again(store, draft)
+    assert [saved.questions[1][key] for key in ("min", "max", "step")] == ["0.5", "10.5", "0.5"]
+    assert saved.questions[2]["mechanism"]["epsilon"] == "0.7"
     refused = submit(owner, f"{page}/questions/new", **{**number, "id": "q4", "max": "12,500"})
     assert refused.status_code == 422
 
@@ -325,8 +334,8 @@ def test_shares_of_the_rehearsal_balance_themselves(owner: FlaskClient, store: S
     answer = submit(owner, page, **typed)
     assert answer.status_code == 200
     shown = dict(re.findall(r'name="(truth_\d_\d)"[^>]*value="([^"]*)"', answer.text))
-    assert [shown[f"truth_0_{place}"] for place in range(3)] == ["40", "10", "50"]
-    assert [shown[f"truth_1_{place}"] for place in range(3)] == ["50", "30", "20"], "one may be ticked"
+    assert [shown[f"truth_0_{index}"] for index in range(3)] == ["40", "10", "50"]
+    assert [shown[f"truth_1_{index}"] for index in range(3)] == ["50", "30", "20"], "one may be ticked"
     nothing = submit(owner, page, **{**typed, "truth_0_0": "0", "truth_0_1": "0", "truth_0_2": "0"})
     assert nothing.status_code == 422
     assert "are all 0" in nothing.text

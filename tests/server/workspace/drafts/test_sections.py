@@ -24,7 +24,7 @@ def around(store: Store, *leave_out: str, **more: Any) -> Draft:
 
 
 def sections(draft: Draft) -> list[tuple[str, str]]:
-    return [(one["before"], one["title"]) for one in draft.document.get("sections", [])]
+    return [(section["before"], section["title"]) for section in draft.document.get("sections", [])]
 
 
 def opens(client: FlaskClient, draft: Draft) -> None:
@@ -36,9 +36,9 @@ def opens(client: FlaskClient, draft: Draft) -> None:
 def test_a_title_can_be_saved_beside_sections_and_translations(owner: FlaskClient, store: Store) -> None:
     draft = around(store)
     assert submit(owner, f"/drafts/{draft.id}", title="Other", asked_by="We").status_code == 302
-    found = again(store, draft)
-    assert found.title == "Other"
-    assert found.document["sections"] == draft.document["sections"]
+    saved = again(store, draft)
+    assert saved.title == "Other"
+    assert saved.document["sections"] == draft.document["sections"]
     opens(owner, draft)
 
 
@@ -65,12 +65,14 @@ def test_a_section_goes_with_its_last_question_in_every_language(owner: FlaskCli
     draft = around(store)
     assert "also deletes the section “" not in owner.get(f"/drafts/{draft.id}/questions/a/delete").text
     for name in ("a", "b"):
-        told = owner.get(f"/drafts/{draft.id}/questions/{name}/delete").text
-        assert ("This also deletes the section “You”, which has no other question." in told) == (name == "b")
+        page_text = owner.get(f"/drafts/{draft.id}/questions/{name}/delete").text
+        assert ("This also deletes the section “You”, which has no other question." in page_text) == (
+            name == "b"
+        )
         submit(owner, f"/drafts/{draft.id}/questions/{name}/delete", f"/drafts/{draft.id}")
-    found = again(store, draft)
-    assert sections(found) == [("c", "Often")]
-    assert found.document["translations"]["fr"]["sections"] == [{"title": "Two fr", "text": "Text fr"}]
+    saved = again(store, draft)
+    assert sections(saved) == [("c", "Often")]
+    assert saved.document["translations"]["fr"]["sections"] == [{"title": "Two fr", "text": "Text fr"}]
     opens(owner, draft)
     for name in ("c", "d"):
         submit(owner, f"/drafts/{draft.id}/questions/{name}/delete", f"/drafts/{draft.id}")
@@ -96,9 +98,9 @@ def test_only_the_question_that_moves_changes_its_section(
     draft = around(store)
     page = f"/drafts/{draft.id}"
     submit(owner, f"{page}/questions/{name}/move", page, direction=direction, places=str(places))
-    found = again(store, draft)
-    assert "".join(one["id"] for one in found.questions) == order
-    assert [before for before, _ in sections(found)] == left
+    saved = again(store, draft)
+    assert "".join(question["id"] for question in saved.questions) == order
+    assert [before for before, _ in sections(saved)] == left
     opens(owner, draft)
 
 
@@ -135,17 +137,17 @@ def test_a_new_question_leaves_the_languages_open_and_publishing_waits(
     page = f"/drafts/{draft.id}"
     new = {"kind": "yes_no", "text": "New?", "id": "e", "mechanism": ""}
     assert submit(owner, f"{page}/questions/new", **new).status_code == 302
-    found = again(store, draft)
-    assert translated_texts.completeness(found.document, "fr") == (17, 18)
-    assert found.document["translations"]["fr"] == draft.document["translations"]["fr"], "nothing is lost"
+    saved = again(store, draft)
+    assert translated_texts.completeness(saved.document, "fr") == (17, 18)
+    assert saved.document["translations"]["fr"] == draft.document["translations"]["fr"], "nothing is lost"
     opens(owner, draft)
-    shown = owner.get(f"{page}/publish").text
-    assert "The translation “fr” has 17 of 18 texts. Complete or remove it" in shown
+    page_text = owner.get(f"{page}/publish").text
+    assert "The translation “fr” has 17 of 18 texts. Complete or remove it" in page_text
     late = submit(owner, f"{page}/publish", frozen="y", one_sided="y")
     assert late.status_code == 422
     assert again(store, draft).published_hash is None
     # Without the open languages the preview compiles; with the question gone again, all of them are back.
-    assert "translations" not in found.compiled().document
+    assert "translations" not in saved.compiled().document
     submit(owner, f"{page}/questions/e/delete", page)
     assert set(again(store, draft).compiled().document["translations"]) == {"fr", "ar"}
     assert "The translation “fr” has 17 of 17 texts: it is complete." in owner.get(f"{page}/publish").text
@@ -163,9 +165,9 @@ def test_a_question_is_renamed_and_duplicated_with_its_translations(owner: Flask
     }
     answer = submit(owner, f"{page}/questions/c", **fields, id="often", target_scale="shares")
     assert answer.status_code == 302
-    found = again(store, draft)
-    assert sections(found)[1][0] == "often"
-    assert found.document["translations"]["fr"]["questions"]["often"]["text"] == "C fr"
+    saved = again(store, draft)
+    assert sections(saved)[1][0] == "often"
+    assert saved.document["translations"]["fr"]["questions"]["often"]["text"] == "C fr"
     submit(owner, f"{page}/questions/often/duplicate", page)
     twin = again(store, draft).questions[3]["id"]
     assert again(store, draft).document["translations"]["ar"]["questions"][twin]["labels"][0] == "low ar"
@@ -175,10 +177,10 @@ def test_a_question_is_renamed_and_duplicated_with_its_translations(owner: Flask
 
 def test_translated_answers_follow_their_originals(store: Store) -> None:
     draft = around(store)
-    asked = draft.questions[1]
+    question_entry = draft.questions[1]
 
     def options(*now: str) -> list[str]:
-        changed = draft.with_edited("b", {**asked, "options": list(now)}, rule=None)
+        changed = draft.with_edited("b", {**question_entry, "options": list(now)}, rule=None)
         found: list[str] = changed.translations["fr"]["questions"]["b"]["options"]
         return found
 

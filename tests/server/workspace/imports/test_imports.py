@@ -192,13 +192,13 @@ def test_an_xlsform_becomes_a_draft(tmp_path: Path, shared: bool) -> None:
     got = read_questionnaire(path, 1.5)
     assert got.document["title"] == "Exam honesty"
     assert got.document["intro"] == "Welcome & thanks"
-    kinds = [(one["id"], one["kind"]) for one in got.document["questions"]]
+    kinds = [(question["id"], question["kind"]) for question in got.document["questions"]]
     assert kinds == [("cheated", "yes_no"), ("reason", "choice"), ("all", "multiple")]
     assert got.document["questions"][1]["after"] == {"question": "cheated", "answers": ["Yes"]}
     assert got.document["questions"][2]["at_most"] == 2
     assert got.document["questions"][0]["text"] == "Did you cheat ?"
     assert got.document["questions"][1]["options"] == ["Time", "Fear", "Habit"]
-    assert all(one["mechanism"] == {"epsilon": 1.5} for one in got.document["questions"])
+    assert all(question["mechanism"] == {"epsilon": 1.5} for question in got.document["questions"])
     lost = "\n".join(got.left_out)
     for part in ("start", "(name)", "(age)", "smallest and largest"):
         assert part in lost
@@ -250,7 +250,7 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
     got = read_questionnaire(path)
     assert got.document["title"] == "Exam honesty"
     assert got.document["intro"] == "Hello"
-    kinds = [(one["id"], one["kind"]) for one in got.document["questions"]]
+    kinds = [(question["id"], question["kind"]) for question in got.document["questions"]]
     assert kinds == [("cheated", "yes_no"), ("reason", "choice"), ("which", "multiple"), ("often", "scale")]
     assert got.document["questions"][3]["points"] == 5
     lost = "\n".join(got.left_out)
@@ -335,7 +335,7 @@ def test_numbers_scales_and_rules_of_an_xlsform(tmp_path: Path, capsys: pytest.C
     path = tmp_path / "more.xlsx"
     workbook(path, MORE)
     got = read_questionnaire(path, 1.0)
-    by = {one["id"]: one for one in got.document["questions"]}
+    by = {question["id"]: question for question in got.document["questions"]}
     assert {key: by["age"][key] for key in ("kind", "min", "max", "step")} == {
         "kind": "number",
         "min": 16,
@@ -394,7 +394,7 @@ def test_numbers_and_arrays_of_limesurvey(tmp_path: Path) -> None:
     path = tmp_path / "lime.tsv"
     path.write_text("\n".join("\t".join(row) for row in rows), encoding="utf-8")
     got = read_questionnaire(path)
-    by = {one["id"]: one for one in got.document["questions"]}
+    by = {question["id"]: question for question in got.document["questions"]}
     assert (by["age"]["kind"], by["age"]["max"], by["age"]["unit"]) == ("number", 99, "years")
     assert (by["mood_m1"]["points"], by["mood_m2"]["text"]) == (5, "How are they?")
     assert by["trust_t1"]["options"] == ["Yes, fully", "Hardly"]
@@ -461,10 +461,10 @@ def test_every_cell_of_an_xlsform_that_is_lost_is_listed(tmp_path: Path) -> None
             "entities": [["dataset"], ["people"]],
         },
     )
-    found = read_questionnaire(tmp_path / "a.xlsx", 1.0)
-    assert [one["id"] for one in found.document["questions"]] == ["a", "b"]
+    imported = read_questionnaire(tmp_path / "a.xlsx", 1.0)
+    assert [question["id"] for question in imported.document["questions"]] == ["a", "b"]
     planted(
-        found.left_out,
+        imported.left_out,
         {
             "Group title": "survey row 2",
             "${a} = 'yes'": "survey row 2",
@@ -523,10 +523,10 @@ def test_every_cell_of_a_limesurvey_structure_that_is_lost_is_listed(tmp_path: P
     (tmp_path / "b.txt").write_text(
         "\n".join("\t".join([*row, *[""] * (len(head) - len(row))]) for row in [head, *rows])
     )
-    found = read_questionnaire(tmp_path / "b.txt", 1.0)
-    assert [one["id"] for one in found.document["questions"]] == ["a", "b"]
+    imported = read_questionnaire(tmp_path / "b.txt", 1.0)
+    assert [question["id"] for question in imported.document["questions"]] == ["a", "b"]
     planted(
-        found.left_out,
+        imported.left_out,
         {
             "Yes please": "setting anonymized",
             "Thanks!": "setting surveyls_endtext",
@@ -543,7 +543,7 @@ def test_every_cell_of_a_limesurvey_structure_that_is_lost_is_listed(tmp_path: P
             '"50"': "QTA quota",
         },
     )
-    assert not any('mandatory "N"' in line or 'other "N"' in line for line in found.left_out)
+    assert not any('mandatory "N"' in line or 'other "N"' in line for line in imported.left_out)
 
 
 def lime(path: Path, *rows: str) -> Path:
@@ -583,7 +583,7 @@ def test_rows_of_limesurvey_that_do_not_fit_the_header_are_listed(tmp_path: Path
         'Q\tY\tlast\t1\t"Last\n\t<b>one</b>?"\ten\n',
     )
     got = read_questionnaire(path)
-    assert [one["id"] for one in got.document["questions"]] == ["short", "long", "open", "last"]
+    assert [question["id"] for question in got.document["questions"]] == ["short", "long", "open", "last"]
     assert got.left_out == (
         "line 2: it has 5 cells and the header 6",
         "line 4: it has 7 cells and the header 6",
@@ -636,13 +636,13 @@ def test_a_file_without_a_usable_question_says_why_of_each(
     with pytest.raises(SystemExit) as ended:
         main(["survey", "import", str(path)])
     assert ended.value.code == 2
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     for part in (
         "question story: LimeSurvey's type T",
         "question pay: a number needs",
         "no question of this file",
     ):
-        assert part in said, part
+        assert part in output, part
 
 
 def test_groups_that_do_not_close_are_listed(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_list_of_people_comes_back_with_a_link_for_each(owner: FlaskClient, st
     assert [row["e-mail"] for row in rows] == ["ada@example.org", "b@example.org", ""]
     links = [row["link"] for row in rows]
     assert len(set(links)) == 3
-    assert all(one.startswith(f"http://localhost/s/{survey.hash[:12]}#{survey.hash}.") for one in links)
+    assert all(link.startswith(f"http://localhost/s/{survey.hash[:12]}#{survey.hash}.") for link in links)
     assert answer_with(owner, survey, links[0]) == 201
     assert answer_with(owner, survey, links[0]) == 403, "once"
     with store.read() as tx:
@@ -149,7 +149,7 @@ def send(owner: FlaskClient, store: Store, survey: Survey, **fields: str) -> Any
 
 
 def links(letterbox: Letterbox) -> dict[str, str]:
-    return {one["To"]: one.get_content().split()[2] for one in letterbox.letters}  # type: ignore[attr-defined]
+    return {letter["To"]: letter.get_content().split()[2] for letter in letterbox.letters}  # type: ignore[attr-defined]
 
 
 def test_invitations_go_out_once_and_reminders_to_unused_codes_only(
@@ -268,7 +268,7 @@ def test_a_mailing_that_breaks_off_gives_nobody_a_second_letter(
         send(owner, store, survey, addresses="\n".join(people))
     assert mailing.read(store, survey.hash).reached == len(letterbox.letters) == 3
     send(owner, store, survey)
-    assert sorted(one["To"] for one in letterbox.letters) == people
+    assert sorted(letter["To"] for letter in letterbox.letters) == people
 
 
 def test_addresses_are_read_from_lines_and_commas() -> None:
@@ -287,8 +287,8 @@ def test_only_the_embedded_results_may_be_framed_and_only_where_the_owner_says_s
     store.set_results_public(survey.hash, True, live=True)
     assert everybody.get(f"/results/{survey.hash}/embed").status_code == 404
     submit(owner, f"{page}/embedding", page, embed="yes")
-    shown = owner.get(page).text
-    assert f"&lt;iframe src=&#34;http://localhost/results/{survey.hash}/embed&#34;" in shown
+    page_text = owner.get(page).text
+    assert f"&lt;iframe src=&#34;http://localhost/results/{survey.hash}/embed&#34;" in page_text
     framed = everybody.get(f"/results/{survey.hash}/embed")
     assert "accept-language" in framed.vary
     assert framed.headers["Cache-Control"] == "no-cache"
@@ -334,10 +334,10 @@ def test_reports_are_deleted_on_their_day_with_a_receipt(
     assert state is not None
     assert not state.is_open
     assert keeping_of(store, survey.hash).deleted_on == day
-    shown = owner.get(page).text
-    assert "All reports were deleted on" in shown
+    page_text = owner.get(page).text
+    assert "All reports were deleted on" in page_text
     assert owner.get(f"{page}/report").status_code == 200
-    (receipt,) = (one for one in audit_entries(store) if one.action == "reports deleted")
+    (receipt,) = (entry for entry in audit_entries(store) if entry.action == "reports deleted")
     assert (receipt.actor, receipt.subject, receipt.title) == ("retention", survey.hash, survey.title)
     assert receipt.values == {"title": survey.title, "reports": 60, "invitations": 0}
     with pytest.raises(HushpollError, match="deleted already"):
@@ -363,9 +363,9 @@ def test_deleting_leaves_nothing_of_the_reports_in_the_files(owner: FlaskClient,
 def test_the_audit_log_names_surveys_by_their_titles(place: tuple[Flask, Store], store: Store) -> None:
     survey = make_published(store)
     set_day(store, survey.hash, today() + datetime.timedelta(days=9), "owner")
-    shown = signed_in(*place, "admin").get("/audit-log").text
-    assert survey.title in shown
-    assert "deletion planned" in shown
+    page_text = signed_in(*place, "admin").get("/audit-log").text
+    assert survey.title in page_text
+    assert "deletion planned" in page_text
 
 
 @pytest.mark.parametrize(

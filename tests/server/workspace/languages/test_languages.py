@@ -43,15 +43,15 @@ def test_a_language_is_added_filled_completed_and_previewed(owner: FlaskClient, 
     assert "fr 1 of 2" in owner.get(f"{page}/fr").text
     assert "Language of the preview" not in owner.get(f"/drafts/{draft.id}/phone").text
     assert submit(owner, f"{page}/fr", t_0="Titre", t_1="Avez-vous ?").status_code == 302
-    found = again(store, draft)
-    assert found.document["translations"]["fr"] == {
+    saved = again(store, draft)
+    assert saved.document["translations"]["fr"] == {
         "title": "Titre",
         "questions": {"q1": {"text": "Avez-vous ?"}},
     }
-    assert found.compiled().document["translations"] == found.document["translations"]
-    shown = owner.get(page).text
-    assert ">French</a>" in shown
-    assert "2 of 2" in shown
+    assert saved.compiled().document["translations"] == saved.document["translations"]
+    page_text = owner.get(page).text
+    assert ">French</a>" in page_text
+    assert "2 of 2" in page_text
     phone = owner.get(f"/drafts/{draft.id}/phone?lang=fr").text
     assert re.search(r'lang=fr" aria-current="true">French', phone)
     assert f'src="/drafts/{draft.id}/preview?lang=fr"' in phone
@@ -60,7 +60,7 @@ def test_a_language_is_added_filled_completed_and_previewed(owner: FlaskClient, 
 
 
 def test_languages_are_suggested_by_name(owner: FlaskClient, store: Store) -> None:
-    """Nobody has to know a tag."""
+    """Designers need not know language tags."""
     page = owner.get(f"/drafts/{make_draft(store).id}/languages").text
     assert page.count('list="common-languages"') == 2
     for tag, name in (("de", "German"), ("pt-BR", "Portuguese (Brazil)"), ("ar", "Arabic")):
@@ -234,9 +234,9 @@ def test_a_translation_whose_original_changes_may_be_out_of_date(owner: FlaskCli
     # It blocks nothing, is in no document, and stays through what is saved beside it.
     assert submit(owner, f"{page}/fr", t_0="Autre titre", t_1="Avez-vous ?").status_code == 302
     assert owner.get(f"{page}/fr").text.count("may be out of date") == 1
-    found = again(store, draft)
-    assert "fitting" not in json.dumps(found.document)
-    assert found.compiled().document["translations"]["fr"]["title"] == "Autre titre"
+    saved = again(store, draft)
+    assert "fitting" not in json.dumps(saved.document)
+    assert saved.compiled().document["translations"]["fr"]["title"] == "Autre titre"
     for cleared in ({"t_1": "Avez-vous ?", "right": "1"}, {"t_1": "L'avez-vous fait ?"}):
         assert submit(owner, f"{page}/fr", t_0="Autre titre", **cleared).status_code == 302
         assert "out of date" not in owner.get(f"{page}/fr").text

@@ -60,19 +60,19 @@ def test_the_checklist_says_all_questions(owner: FlaskClient, store: Store) -> N
 def test_odds_are_chosen_and_the_checklist_says_so(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", QUESTION, {**CHOICE, "mechanism": {"epsilon": "1"}}, OR_POLL)
     page = f"/drafts/{draft.id}/paper"
-    shown = owner.get(page).text
-    assert "works with two coins: 75 of 100 recorded as chosen, epsilon 1.1" in shown
-    assert "works with one die: 83 of 100 recorded as chosen, epsilon 1.61" in shown
+    page_text = owner.get(page).text
+    assert "works with two coins: 75 of 100 recorded as chosen, epsilon 1.1" in page_text
+    assert "works with one die: 83 of 100 recorded as chosen, epsilon 1.61" in page_text
     assert "Not for paper: Questions 1 and 2 would need odds" in owner.get(f"/drafts/{draft.id}/publish").text
-    values = dict(re.findall(r'<option value="(\d)">works with (two coins|one die: 67 of 100)', shown))
+    values = dict(re.findall(r'<option value="(\d)">works with (two coins|one die: 67 of 100)', page_text))
     two_coins = next(value for value, label in values.items() if label == "two coins")
     # The first list is question 1's; a choice of three by one die is the first of question 2's.
     assert submit(owner, page, point_0=two_coins, point_1="0").status_code == 302
-    found = again(store, draft)
-    assert found.questions[0]["mechanism"] == {"name": "warner", "truth": "3/4"}
-    assert found.questions[1]["mechanism"] == {"name": "forced", "forced": ["1/6", "1/6", "1/6"]}
-    assert found.questions[2] == draft.questions[2]
-    assert is_possible(found.compiled())
+    saved = again(store, draft)
+    assert saved.questions[0]["mechanism"] == {"name": "warner", "truth": "3/4"}
+    assert saved.questions[1]["mechanism"] == {"name": "forced", "forced": ["1/6", "1/6", "1/6"]}
+    assert saved.questions[2] == draft.questions[2]
+    assert is_possible(saved.compiled())
     assert "People can also answer on paper" in owner.get(f"/drafts/{draft.id}/publish").text
     assert "All questions of this survey can be answered on paper." in owner.get(page).text
     assert submit(owner, page, point_0="9").status_code == 422
@@ -84,8 +84,8 @@ def test_odds_are_chosen_and_the_checklist_says_so(owner: FlaskClient, store: St
 def test_a_question_that_has_no_such_odds_says_so(owner: FlaskClient, store: Store) -> None:
     number = {"id": "n", "kind": "number", "text": "How many?", "min": "0", "max": "100", "step": "1"}
     draft = make_draft(store, "owner", {**number, "mechanism": {"epsilon": "1", "target": "mean"}})
-    shown = owner.get(f"/drafts/{draft.id}/paper").text
-    assert "There are no such odds for this kind of question" in shown
+    page_text = owner.get(f"/drafts/{draft.id}/paper").text
+    assert "There are no such odds for this kind of question" in page_text
     assert by_hand(draft.compiled().questions[0]) is None
 
 
@@ -103,11 +103,11 @@ def test_slips_have_a_qr_and_the_fingerprint_and_codes_where_they_are_asked_for(
     owner: FlaskClient, store: Store
 ) -> None:
     plain = published(store, COINS)
-    shown = owner.get(f"/surveys/{plain.hash}/slips?n=12").text
-    assert shown.count('class="slip"') == shown.count('src="data:image/svg+xml') == 12
-    assert shown.count(f'<span class="fingerprint" dir="ltr">{fingerprint(plain.hash)}') == 12
+    page_text = owner.get(f"/surveys/{plain.hash}/slips?n=12").text
+    assert page_text.count('class="slip"') == page_text.count('src="data:image/svg+xml') == 12
+    assert page_text.count(f'<span class="fingerprint" dir="ltr">{fingerprint(plain.hash)}') == 12
     assert fingerprint(plain.hash).replace(" ", "") == plain.hash[:8]
-    assert "Code:" not in shown
+    assert "Code:" not in page_text
     invited = published(store, COINS, settings={"kiosk": False, "invitation": True})
     path = f"/surveys/{invited.hash}/slips"
     assert 'class="slip"' not in owner.get(f"{path}?n=3").text, "looking makes no codes"
@@ -141,9 +141,9 @@ def sheet(client: FlaskClient, survey: Survey, **fields: Any) -> Any:
 
 def test_sheets_are_stored_through_the_writer_one_after_the_other(owner: FlaskClient, store: Store) -> None:
     survey = published(store, COINS, DIE)
-    shown = owner.get(f"/surveys/{survey.hash}/enter").text
-    assert "1 No · 2 Yes" in shown
-    assert "1 x · 2 y · 3 z" in shown
+    page_text = owner.get(f"/surveys/{survey.hash}/enter").text
+    assert "1 No · 2 Yes" in page_text
+    assert "1 x · 2 y · 3 z" in page_text
     first = sheet(owner, survey, q0="2", q1="3")
     assert first.location.endswith("/enter?done=1")
     assert "<strong>1</strong> sheet entered" in owner.get(first.location).text

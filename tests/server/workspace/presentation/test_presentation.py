@@ -47,7 +47,7 @@ EVERYTHING = {
 
 def test_everything_is_written_shown_again_and_published(owner: FlaskClient, store: Store) -> None:
     draft = three(store)
-    page = f"/drafts/{draft.id}/around"
+    page = f"/drafts/{draft.id}/presentation"
     assert submit(owner, page, **EVERYTHING).status_code == 302
     document = again(store, draft).document
     assert document["asked_by"] == {
@@ -58,13 +58,16 @@ def test_everything_is_written_shown_again_and_published(owner: FlaskClient, sto
     }
     assert document["consent"] == "I am 18 or older."
     assert document["thanks"] == "Thank you.\nTake care."
-    assert [one["url"] for one in document["help"]] == ["tel:+498001110111", "mailto:help@example.org"]
+    assert [address["url"] for address in document["help"]] == [
+        "tel:+498001110111",
+        "mailto:help@example.org",
+    ]
     assert document["sections"] == [
         {"before": "q1", "title": "First"},
         {"before": "q3", "title": "Last", "text": "One more."},
     ]
     assert document["look"] == {"accent": "#5b2a86", "layout": "steps", "quick_exit": True}
-    shown = owner.get(page).text
+    page_text = owner.get(page).text
     for text in (
         "Board 17",
         "I am 18 or older.",
@@ -72,8 +75,8 @@ def test_everything_is_written_shown_again_and_published(owner: FlaskClient, sto
         "One more.",
         "#5b2a86",
     ):
-        assert text in shown
-    assert f"contrast of {int(10 * contrast('#5b2a86', PAPER)) / 10:g} to the page" in shown
+        assert text in page_text
+    assert f"contrast of {int(10 * contrast('#5b2a86', PAPER)) / 10:g} to the page" in page_text
     first = owner.get(f"/drafts/{draft.id}").text
     assert 'value="University of Somewhere"' in first
     assert "consent to tick, thanks, 2 help addresses, 2 sections, one question at a time" in first
@@ -93,7 +96,7 @@ def test_who_asks_stands_on_top_of_the_draft_and_keeps_the_contact(owner: FlaskC
     assert again(store, draft).document["asked_by"] == {"name": "Us"}
     html = owner.get(page).text
     assert html.index('for="title"') < html.index('for="asked_by"') < html.index('for="intro"')
-    submit(owner, f"{page}/around", asked_by="Us", contact="Here")
+    submit(owner, f"{page}/presentation", asked_by="Us", contact="Here")
     submit(owner, page, title="T", asked_by="We")
     assert again(store, draft).document["asked_by"] == {"name": "We", "contact": "Here"}
     refused = submit(owner, page, title="T", asked_by=" ")
@@ -126,15 +129,15 @@ def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_kept(
     owner: FlaskClient, store: Store, fields: dict[str, str], where: str, what: str
 ) -> None:
     draft = three(store)
-    page = f"/drafts/{draft.id}/around"
+    page = f"/drafts/{draft.id}/presentation"
     refused = submit(owner, page, **fields)
     assert refused.status_code == 422
     assert f'<a href="#{where}">' in refused.text
     said = refused.text.partition(f'id="{where}-error"')[2].partition("</p>")[0]
     assert what in said
     assert again(store, draft).document == draft.document
-    told = submit(owner, page, autosave="yes", **fields).get_json()
-    assert set(told["errors"]) == {where}
+    response = submit(owner, page, autosave="yes", **fields).get_json()
+    assert set(response["errors"]) == {where}
     assert again(store, draft).revision == 1
 
 
@@ -142,7 +145,7 @@ def test_the_page_saves_by_itself_and_all_of_it_is_undone_in_one_step(
     owner: FlaskClient, store: Store
 ) -> None:
     draft = three(store)
-    page = f"/drafts/{draft.id}/around"
+    page = f"/drafts/{draft.id}/presentation"
     first = submit(owner, page, autosave="yes", opened="1", thanks="Th").get_json()
     assert first == {"errors": {}, "revision": 2}
     submit(owner, page, autosave="yes", opened="1", thanks="Thanks")
@@ -156,12 +159,12 @@ def test_the_page_saves_by_itself_and_all_of_it_is_undone_in_one_step(
 
 def test_translated_sections_follow_when_sections_change(owner: FlaskClient, store: Store) -> None:
     draft = storage.create(store, "owner", {**documents.blank(), **about_draft()})
-    page = f"/drafts/{draft.id}/around"
+    page = f"/drafts/{draft.id}/presentation"
     kept = {"before_0": "d", "title_0": "You", "before_1": "c", "title_1": "Often", "text_1": "A text."}
     submit(owner, page, asked_by="We", **kept, before_2="b", title_2="New")
-    found = again(store, draft).document
-    assert [one["title"] for one in found["sections"]] == ["New", "Often", "You"]
-    assert found["translations"]["fr"]["sections"] == [
+    saved = again(store, draft).document
+    assert [section["title"] for section in saved["sections"]] == ["New", "Often", "You"]
+    assert saved["translations"]["fr"]["sections"] == [
         {},
         {"title": "Two fr", "text": "Text fr"},
         {"title": "One fr"},
@@ -186,7 +189,7 @@ def png(side: int = 8) -> bytes:
 
 
 def upload(client: FlaskClient, draft: Draft, body: bytes, name: str = "logo.png", **more: Any) -> Any:
-    token = token_of(client, f"/drafts/{draft.id}/around")
+    token = token_of(client, f"/drafts/{draft.id}/presentation")
     fields = {"csrf_token": token, "revision": str(draft.revision), "logo": (io.BytesIO(body), name), **more}
     return client.post(f"/drafts/{draft.id}/logo", data=fields, headers={"Accept": "text/html"})
 
@@ -194,10 +197,10 @@ def upload(client: FlaskClient, draft: Draft, body: bytes, name: str = "logo.png
 def test_a_logo_is_kept_named_by_its_hash_shown_and_removed(owner: FlaskClient, store: Store) -> None:
     draft = three(store)
     assert upload(owner, draft, png()).status_code == 302
-    found = again(store, draft)
-    address = f"/logos/{found.document['look']['logo']}"
+    saved = again(store, draft)
+    address = f"/logos/{saved.document['look']['logo']}"
     assert owner.get(address).data == png()
-    page = f"/drafts/{draft.id}/around"
+    page = f"/drafts/{draft.id}/presentation"
     assert address in owner.get(page).text
     assert address in owner.get(f"/drafts/{draft.id}/preview").text
     submit(owner, page, accent="#5b2a86")

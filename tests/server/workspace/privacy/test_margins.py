@@ -84,18 +84,18 @@ def test_margins_are_the_planner_s_in_the_question_s_own_unit(
 ) -> None:
     draft = make_draft(store, "owner", question)
     texts = figures(owner, draft, expected_n=2000, margin=5, epsilon="1")["texts"]
-    asked = draft.compiled().questions[0]
-    made = plan(asked.mechanism, n=2000, target=asked.answers.optimum[0])
+    question_entry = draft.compiled().questions[0]
+    figures_of_plan = plan(question_entry.mechanism, n=2000, target=question_entry.answers.optimum[0])
     for key, value in (
-        ("margin", made.margin),
-        ("margin_sampling", made.margin_sampling_only),
-        ("margin_curator", made.margin_trusted_curator),
+        ("margin", figures_of_plan.margin),
+        ("margin_sampling", figures_of_plan.margin_sampling_only),
+        ("margin_curator", figures_of_plan.margin_trusted_curator),
     ):
         number = re.fullmatch(rf"±([\d.,]+) {unit}", texts[key])
         assert number, (key, texts[key])
         digits = 0.06 if scale == 100 else 0.06 * scale * value
         assert float(number[1]) == pytest.approx(scale * value, abs=digits), key
-    needed = plan(asked.mechanism, margin=0.05, target=asked.answers.optimum[0]).n
+    needed = plan(question_entry.mechanism, margin=0.05, target=question_entry.answers.optimum[0]).n
     assert texts["needed_5"] == f"{needed:,}"
     wanted = {"points": "± 5 points", "on the scale": "± 0.2 on the scale", "hours": "± 4 hours"}[unit]
     assert texts["needed_5_for"] == f"Answers for {wanted}"
@@ -146,18 +146,18 @@ def test_the_privacy_that_fits_is_each_kind_s_own_and_no_more_than_it_needs(
 ) -> None:
     draft = make_draft(store, "owner", *EVERY)
     submit(owner, f"/drafts/{draft.id}/privacy", expected_n="20000", margin="4", epsilon="0.25", solve="yes")
-    kept = storage.find(store, draft.id)
-    assert kept is not None
+    saved = storage.find(store, draft.id)
+    assert saved is not None
     stops = [f"{stop:g}" for stop in SLIDER_STOPS]
-    for question in kept.compiled().questions:
-        spent = kept.epsilon_of(kept.question(question.id))
+    for question in saved.compiled().questions:
+        epsilon = saved.epsilon_of(saved.question(question.id))
         assert margin_at(question, 20000) <= 0.04, question.id
         # Where channels have to be computed those at hand are taken: the next lower one would not do.
-        lower = stops[stops.index(spent) - 1] if spent in stops[1:] else f"{0.98 * float(spent):.6f}"
+        lower = stops[stops.index(epsilon) - 1] if epsilon in stops[1:] else f"{0.98 * float(epsilon):.6f}"
         less = draft.with_epsilons({question.id: lower}).compiled()
         (same,) = (one for one in less.questions if one.id == question.id)
-        assert margin_at(same, 20000) > 0.04 or spent == stops[0], question.id
-    assert not kept.has_one_epsilon
+        assert margin_at(same, 20000) > 0.04 or epsilon == stops[0], question.id
+    assert not saved.has_one_epsilon
 
 
 @pytest.mark.long

@@ -53,20 +53,22 @@ def test_the_screen_the_api_and_the_planner_say_the_same(
     for key, text in texts.items():
         if key in ("mechanism", "share", "wanted", "state"):
             continue  # shown question by question
-        shown = re.search(rf'data-readout="{key}"[^>]*>(.*?)<', page)
-        assert shown, key
-        assert shown[1] == text.replace("'", "&#39;"), key
+        match = re.search(rf'data-readout="{key}"[^>]*>(.*?)<', page)
+        assert match, key
+        assert match[1] == text.replace("'", "&#39;"), key
 
 
 def test_bounds_on_the_screen_are_rounded_up_and_promises_down(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", QUESTION)
-    said = figures(owner, draft, expected_n=1000, margin=7, epsilon="1")["texts"]["advice"]
-    (named,) = re.findall(r"needs epsilon ([\d.]+) for question 1", said)
+    screen = figures(owner, draft, expected_n=1000, margin=7, epsilon="1")["texts"]["advice"]
+    (named,) = re.findall(r"needs epsilon ([\d.]+) for question 1", screen)
     exact = plan("warner", n=1000, margin=0.07).epsilon
     assert exact <= float(named) < exact + 0.1
     # 81.757 of 100 at epsilon 1.5: the number that respondents read, who get "about 82".
-    own = {**QUESTION, "mechanism": {"name": "warner", "epsilon": "1.5"}}
-    plans = question_plans(draft, Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [own]}), 1000)
+    question_entry = {**QUESTION, "mechanism": {"name": "warner", "epsilon": "1.5"}}
+    plans = question_plans(
+        draft, Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [question_entry]}), 1000
+    )
     assert plans[0].texts()["recorded"] == "about 82 of 100"
     page = owner.get(f"/drafts/{draft.id}/privacy").text
     assert "by a factor of at most 2.72" in page  # e is 2.71828...: 2.7 would be too little
@@ -91,15 +93,15 @@ def test_expected_answers_and_needed_margin_in_epsilon_out(owner: FlaskClient, s
     draft = make_draft(store, "owner", QUESTION)
     page = f"/drafts/{draft.id}/privacy"
     assert submit(owner, page, expected_n="1000", margin="5", epsilon="0.25", solve="yes").status_code == 302
-    kept = storage.find(store, draft.id)
-    assert kept is not None
+    saved = storage.find(store, draft.id)
+    assert saved is not None
     exact = plan("warner", n=1000, margin=0.05).epsilon
-    assert exact <= float(kept.epsilon) < 1.001 * exact
-    assert kept.questions[0]["mechanism"] == {"epsilon": kept.epsilon}
+    assert exact <= float(saved.epsilon) < 1.001 * exact
+    assert saved.questions[0]["mechanism"] == {"epsilon": saved.epsilon}
     assert "as precise as you need" in owner.get(page).text
     submit(owner, page, expected_n="100", margin="5", epsilon="1", solve="yes")
-    said = owner.get(page).text
-    assert "cannot be reached with 100 answers: even without privacy the margin is ±9.8 points" in said
+    page_text = owner.get(page).text
+    assert "cannot be reached with 100 answers: even without privacy the margin is ±9.8 points" in page_text
 
 
 def test_a_margin_that_a_harmless_question_puts_out_of_reach_is_not_blamed_on_too_few_people(
@@ -108,19 +110,24 @@ def test_a_margin_that_a_harmless_question_puts_out_of_reach_is_not_blamed_on_to
     coin = {**OR_POLL, "mechanism": {**OR_POLL["mechanism"], "epsilon": "1"}}  # type: ignore[dict-item]
     draft = make_draft(store, "owner", QUESTION, coin, linked=("o",))
     submit(owner, f"/drafts/{draft.id}/privacy", expected_n="500", margin="5", epsilon="1", solve="yes")
-    said = owner.get(f"/drafts/{draft.id}/privacy").text
-    assert "its harmless question takes more precision than that at any epsilon" in said
-    assert "even without privacy" not in said, "without privacy 500 answers would do"
+    page_text = owner.get(f"/drafts/{draft.id}/privacy").text
+    assert "its harmless question takes more precision than that at any epsilon" in page_text
+    assert "even without privacy" not in page_text, "without privacy 500 answers would do"
 
 
 def test_the_slider_moves_linked_questions_and_leaves_the_others(owner: FlaskClient, store: Store) -> None:
-    own = {"id": "w", "kind": "yes_no", "text": "W?", "mechanism": {"name": "warner", "epsilon": "0.5"}}
+    question_entry = {
+        "id": "w",
+        "kind": "yes_no",
+        "text": "W?",
+        "mechanism": {"name": "warner", "epsilon": "0.5"},
+    }
     coin = {**OR_POLL, "mechanism": {**OR_POLL["mechanism"], "epsilon": "1"}}  # type: ignore[dict-item]
-    draft = make_draft(store, "owner", QUESTION, own, coin, linked=("o",))
+    draft = make_draft(store, "owner", QUESTION, question_entry, coin, linked=("o",))
     submit(owner, f"/drafts/{draft.id}/privacy", expected_n="500", margin="5", epsilon="2.8")
-    kept = storage.find(store, draft.id)
-    assert kept is not None
-    assert [question["mechanism"]["epsilon"] for question in kept.questions] == ["2.8", "0.5", "2.8"]
+    saved = storage.find(store, draft.id)
+    assert saved is not None
+    assert [question["mechanism"]["epsilon"] for question in saved.questions] == ["2.8", "0.5", "2.8"]
 
 
 def test_totals_add_up_and_only_high_ones_warn(owner: FlaskClient, store: Store) -> None:
@@ -199,10 +206,10 @@ def test_the_rehearsal_shows_estimates_around_the_truth_that_was_set(
     page = f"/drafts/{draft.id}/rehearsal"
     shown = submit(owner, page, n="50000", truth_0_1="30", truth_1_0="90", truth_1_1="10").text
     shown, _, whole = shown.partition("The report as it will look")
-    found = [float(text) for text in re.findall(r"<strong>([\d.]+) %</strong>", shown)]
+    matches = [float(text) for text in re.findall(r"<strong>([\d.]+) %</strong>", shown)]
     assert re.findall(r"<strong>([\d.]+) %</strong>", whole), "the report itself stands below"
     # Five standard errors at 50,000 answers and epsilon 4 are below 1.5 points.
-    assert found == pytest.approx([30, 90, 10], abs=1.5)
+    assert matches == pytest.approx([30, 90, 10], abs=1.5)
 
 
 def test_percentages_that_cannot_be_are_refused(owner: FlaskClient, store: Store) -> None:
@@ -226,8 +233,8 @@ def run(*arguments: str, **environment: str) -> Any:
 def test_hushpoll_user_adds_lists_changes_and_resets(tmp_path: Any) -> None:
     data = {"DATA": str(tmp_path / "data"), "DATABASE_URL": ""}
     make_ready(Config(data=tmp_path / "data"))
-    made = run("add", "ines", "--role", "admin", "--json", **data)
-    password = json.loads(made.output)["password"]
+    output = run("add", "ines", "--role", "admin", "--json", **data)
+    password = json.loads(output.output)["password"]
     assert len(password) >= 16
     plain = run("add", "olu", "--role", "analyst", **data)
     assert "shown only now" in plain.output, "without a terminal the password is generated and printed once"

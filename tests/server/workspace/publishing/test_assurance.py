@@ -20,12 +20,12 @@ from tests.serving import make_ready
 
 STRONG = "Nobody, including us, receives what"
 POSTER = {
-    "strong": "From what is sent, nobody can tell for certain what you choose.",
+    "strong": "From what is sent, no one can tell for certain what you choose.",
     "fair": "What we receive can hint at what you choose.",
     "weak": "but only a little: what we receive can give away what you choose.",
 }
 PAPER = {
-    "strong": "From what you hand in, nobody can tell for certain what is true for you.",
+    "strong": "From what you hand in, no one can tell for certain what is true for you.",
     "fair": "can hint at what is true for you.",
     "weak": "This protects little.",
 }

@@ -65,9 +65,9 @@ def test_a_stale_checklist_does_not_publish(owner: FlaskClient, store: Store) ->
     form = {"frozen": "y", **_hidden(owner, page)}
     submit(owner, f"/drafts/{draft.id}", title="Changed meanwhile", intro="")
     assert owner.post(page, data=form).status_code == 409
-    found = storage.find(store, draft.id)
-    assert found is not None
-    assert found.published_hash is None
+    saved = storage.find(store, draft.id)
+    assert saved is not None
+    assert saved.published_hash is None
 
 
 def test_what_stops_publishing_and_what_only_asks_for_a_look(owner: FlaskClient, store: Store) -> None:
@@ -115,8 +115,8 @@ def test_the_same_definition_of_somebody_else_is_not_handed_over(
 
 def test_an_edit_of_a_published_survey_makes_a_copy(owner: FlaskClient, store: Store) -> None:
     survey = make_published(store)
-    made = submit(owner, f"/surveys/{survey.hash}/copy", f"/surveys/{survey.hash}")
-    copy = storage.find(store, made.location.rsplit("/", 1)[1])
+    response = submit(owner, f"/surveys/{survey.hash}/copy", f"/surveys/{survey.hash}")
+    copy = storage.find(store, response.location.rsplit("/", 1)[1])
     assert copy is not None
     assert copy.title == f"{survey.title} (copy)"
     assert copy.follows_slider(copy.questions[0])
@@ -147,11 +147,11 @@ def test_the_link_carries_the_hash_in_its_fragment_also_as_qr(owner: FlaskClient
 
 def test_the_poster_promises_no_more_than_the_survey_keeps(owner: FlaskClient, store: Store) -> None:
     finite = make_published(store)
-    assert "nobody can tell for certain what you choose" in owner.get(f"/surveys/{finite.hash}/poster").text
+    assert "no one can tell for certain what you choose" in owner.get(f"/surveys/{finite.hash}/poster").text
     open_one = Survey.from_draft({**documents.blank("Open"), "questions": [OR_POLL]})
     store.publish(open_one, "owner")
     assert (
-        "nobody can tell for certain what you choose"
+        "no one can tell for certain what you choose"
         not in owner.get(f"/surveys/{open_one.hash}/poster").text
     )
     invited = make_published(store, invitation=True)
@@ -333,22 +333,22 @@ def test_a_decoys_share_is_taken_from_another_surveys_estimate(
     }
     path = f"/drafts/{draft.id}/questions/q1"
     answer = submit(owner, path, text="T?", kind="yes_no", id="q1", linked="y", **fields)
-    kept = storage.find(store, draft.id)
-    assert kept is not None
+    saved = storage.find(store, draft.id)
+    assert saved is not None
     with app.test_request_context():
         from flask import g
 
-        g.user = next(one for one in accounts.all_users(store) if one.name == "owner")
+        g.user = next(user for user in accounts.all_users(store) if user.name == "owner")
         from hushpoll_analysis import estimate
         from hushpoll_analysis.sample.files import tally
 
         tallied = tally(source, store.record_parts(source.hash)).counts["q1"]
-        found = estimate(tallied, source.questions[0].mechanism)["Yes"]
-        if 0 < found.estimate < 1:
+        estimates = estimate(tallied, source.questions[0].mechanism)["Yes"]
+        if 0 < estimates.estimate < 1:
             assert answer.status_code == 302
-            yes, of = kept.questions[0]["mechanism"]["decoy_counts"]
-            assert yes / of == pytest.approx(found.estimate, abs=1 / of)
-            assert (yes / of * (1 - yes / of) / of) ** 0.5 == pytest.approx(found.se, rel=0.1)
+            yes, of = saved.questions[0]["mechanism"]["decoy_counts"]
+            assert yes / of == pytest.approx(estimates.estimate, abs=1 / of)
+            assert (yes / of * (1 - yes / of) / of) ** 0.5 == pytest.approx(estimates.se, rel=0.1)
         else:
             assert answer.status_code == 422
         with pytest.raises(HushpollError, match="choose one"):

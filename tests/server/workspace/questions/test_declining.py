@@ -29,9 +29,9 @@ def every(store: Store) -> Draft:
 
 
 def options(store: Store, draft: Draft) -> dict[str, tuple[str, ...]]:
-    found = storage.find(store, draft.id)
-    assert found is not None
-    return {one.id: tuple(one.options) for one in found.compiled().questions}
+    saved = storage.find(store, draft.id)
+    assert saved is not None
+    return {question.id: tuple(question.options) for question in saved.compiled().questions}
 
 
 def test_one_tick_offers_it_everywhere_it_can_be_and_one_undo_takes_it_back(
@@ -40,9 +40,9 @@ def test_one_tick_offers_it_everywhere_it_can_be_and_one_undo_takes_it_back(
     draft = every(store)
     page = f"/drafts/{draft.id}"
     before = options(store, draft)
-    shown = owner.get(page).text
-    assert 'aria-checked="false"' in shown
-    assert "inside the randomized set of 4 questions" in shown
+    page_text = owner.get(page).text
+    assert 'aria-checked="false"' in page_text
+    assert "inside the randomized set of 4 questions" in page_text
     answer = submit(owner, f"{page}/declining", page, offered="yes")
     after = options(store, draft)
     assert after["plain"] == ("No", "Yes", PREFER_NOT)
@@ -51,9 +51,9 @@ def test_one_tick_offers_it_everywhere_it_can_be_and_one_undo_takes_it_back(
         assert after[name] == before[name], name
     told = owner.get(answer.location).text
     assert "Question 5 is unchanged" in told
-    found = storage.find(store, draft.id)
-    assert found is not None
-    compiled = {one.id: one for one in found.compiled().questions}
+    saved = storage.find(store, draft.id)
+    assert saved is not None
+    compiled = {question.id: question for question in saved.compiled().questions}
     assert compiled["plain"].channel.options == 3, "it is one of the answers that are mixed"
     assert compiled["after"].after is not None
     assert compiled["after"].after.answers == ("Yes",), "rules follow"
@@ -64,17 +64,17 @@ def test_one_tick_offers_it_everywhere_it_can_be_and_one_undo_takes_it_back(
 def test_the_same_button_takes_it_away_and_never_an_answer_that_a_rule_names(
     owner: FlaskClient, store: Store
 ) -> None:
-    asked = {**CHOICE, "id": "late", "text": "Later?"}
-    asked["after"] = {"question": "plain", "answers": [PREFER_NOT]}
+    question_entry = {**CHOICE, "id": "late", "text": "Later?"}
+    question_entry["after"] = {"question": "plain", "answers": [PREFER_NOT]}
     declined = {**PLAIN, "kind": "choice", "options": ["No", "Yes", PREFER_NOT]}
-    questions = [declined, {**CHOICE, "options": ["x", "y", PREFER_NOT]}, asked]
+    questions = [declined, {**CHOICE, "options": ["x", "y", PREFER_NOT]}, question_entry]
     draft = storage.create(store, "owner", {**documents.blank("Away"), "questions": questions})
     page = f"/drafts/{draft.id}"
     submit(owner, f"{page}/declining", page, offered="yes")
     assert 'aria-checked="true"' in owner.get(page).text
     submit(owner, f"{page}/declining", page, offered="no")
-    found = options(store, draft)
-    assert found["choice"] == found["late"] == ("x", "y")
-    assert found["plain"] == ("No", "Yes", PREFER_NOT)
+    current_options = options(store, draft)
+    assert current_options["choice"] == current_options["late"] == ("x", "y")
+    assert current_options["plain"] == ("No", "Yes", PREFER_NOT)
     stale = submit(owner, f"{page}/declining", page, offered="yes", revision="1")
     assert "edited in another tab" in owner.get(stale.location).text

@@ -1,4 +1,4 @@
-"""Drafts and the editor: what is typed is kept or refused with a word beside the field; nothing is lost silently."""
+"""Drafts and the editor: a form is saved, or refused with a message next to the field; nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ CHOICE = {
 
 def test_there_are_templates_for_the_promised_topics() -> None:
     assert {"exam", "tax", "drugs", "harassment", "vote", "alcohol"} <= set(TEMPLATES)
-    used = {one["kind"] for one in TEMPLATES["alcohol"].document["questions"]}
+    used = {question["kind"] for question in TEMPLATES["alcohol"].document["questions"]}
     assert used >= {"scale", "number", "multiple"}
-    assert any("after" in one for one in TEMPLATES["alcohol"].document["questions"])
+    assert any("after" in question for question in TEMPLATES["alcohol"].document["questions"])
 
 
 @pytest.mark.parametrize("intro", [*(one.document["intro"] for one in TEMPLATES.values()), DEMO["intro"]])
 def test_no_introduction_of_ours_promises_what_the_odds_decide(intro: str) -> None:
-    """The page says what is protected, by the odds; whoever changes epsilon does not change the introduction."""
+    """The page says what is protected, by the odds; a change of epsilon does not change the introduction."""
     assert not re.search(
         r"(?i)can(not)? (see|learn|know)|never leaves|neither .* leaves|nobody receives|court", intro
     )
@@ -59,15 +59,15 @@ def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
     owner: FlaskClient, store: Store, key: str
 ) -> None:
     token = token_of(owner, "/surveys/new")
-    made = owner.post("/drafts", data={"template": key, "csrf_token": token})
-    draft = storage.find(store, made.location.rsplit("/", 1)[1])
+    response = owner.post("/drafts", data={"template": key, "csrf_token": token})
+    draft = storage.find(store, response.location.rsplit("/", 1)[1])
     assert draft is not None
     survey = draft.survey()
     assert survey.epsilon_total < 5, "no template starts with a warning"
     for question in survey.questions:
         assert margin_at(question, draft.expected_n) <= draft.margin, question.id
     assert all(draft.follows_slider(question) for question in draft.questions)
-    assert owner.get(made.location).status_code == 200
+    assert owner.get(response.location).status_code == 200
     for word in ("anonymous", "lie", "fake"):
         assert not re.search(rf"\b{word}\b", json.dumps(draft.document), re.IGNORECASE)
 
@@ -252,9 +252,9 @@ def test_what_is_wrong_is_said_beside_its_field_and_what_was_typed_stays(
     } | fields
     response = submit(owner, f"/drafts/{draft.id}/questions/a", **typed)
     assert response.status_code == 422
-    said = re.search(rf'<p class="field-error" id="{field}-error">.*?</p>', response.text, re.DOTALL)
-    assert said, f"no message beside {field}"
-    assert message in said[0]
+    match = re.search(rf'<p class="field-error" id="{field}-error">.*?</p>', response.text, re.DOTALL)
+    assert match, f"no message beside {field}"
+    assert message in match[0]
     assert f'href="#{field}"' in response.text, "the summary links to the field"
     assert 'role="alert"' in response.text
     assert f'value="{typed["id"]}"' in response.text
@@ -269,10 +269,10 @@ def test_text_that_turns_is_refused_beside_its_field(owner: FlaskClient, store: 
     typed = {"title": "Exam", "intro": "We ask."} | {field: "Exam \u202eytsenoh"}
     response = submit(owner, f"/drafts/{draft.id}", **typed)
     assert response.status_code == 422
-    said = re.search(rf'id="{field}-error">.*?</p>', response.text, re.DOTALL)
-    assert said
+    match = re.search(rf'id="{field}-error">.*?</p>', response.text, re.DOTALL)
+    assert match
     assert (
-        "an invisible sign that turns the direction of writing (U+202E) at position 6; remove it" in said[0]
+        "an invisible sign that turns the direction of writing (U+202E) at position 6; remove it" in match[0]
     )
     assert again(store, draft) == draft
 
@@ -300,12 +300,14 @@ def test_a_recommendation_gives_its_reason(owner: FlaskClient, store: Store) -> 
 def test_the_editor_offers_what_a_survey_can_use() -> None:
     for name, editor in EDITORS.items():
         for answers in (2, 3):
-            offered = {one.name for one in editor.fitting(answers)}
+            offered = {mechanism.name for mechanism in editor.fitting(answers)}
             if answers == editor.answers or editor.answers is None:
-                assert offered == {one.name for one in KINDS[name].fitting(answers)}
+                assert offered == {mechanism.name for mechanism in KINDS[name].fitting(answers)}
             if "option" in editor.kind.mechanism_fits:
                 assert (answers == 2) == ("warner" in offered)
-    assert {one.name for kind in KINDS.values() for one in kind.mechanisms} >= set(mechanisms.OFFERED)
+    assert {mechanism.name for kind in KINDS.values() for mechanism in kind.mechanisms} >= set(
+        mechanisms.OFFERED
+    )
 
 
 def test_every_parameter_has_its_field_with_what_it_means(owner: FlaskClient, store: Store) -> None:
@@ -325,10 +327,10 @@ def test_every_parameter_has_its_field_with_what_it_means(owner: FlaskClient, st
 
 def test_whole_numbers_and_shares_are_written_as_the_document_wants_them() -> None:
     typed = {"id": "b", "text": "B?", "kind": "choice", "options": "x\ny\nz\nw"}
-    made = mechanisms.write_question(
+    written = mechanisms.write_question(
         typed | {"mechanism": "subset", "size": "2", "epsilon": "1", "truth": "50 %"}, "1"
     )
-    assert made["mechanism"] == {"name": "subset", "size": 2, "epsilon": "1"}
+    assert written["mechanism"] == {"name": "subset", "size": 2, "epsilon": "1"}
     typed = {"id": "a", "text": "A?", "kind": "yes_no", "mechanism": "mangat", "truth": "50 %", "size": "2"}
     assert mechanisms.write_question(typed, "1")["mechanism"] == {"name": "mangat", "truth": "0.5"}
 
@@ -348,9 +350,9 @@ def test_an_imported_table_stays_while_its_question_is_edited(owner: FlaskClient
         "revision": draft.revision,
     }
     assert submit(owner, f"/drafts/{draft.id}/questions/own", **fields).status_code == 302
-    kept = storage.find(store, draft.id)
-    assert kept is not None
-    assert kept.question("own") == {
+    saved = storage.find(store, draft.id)
+    assert saved is not None
+    assert saved.question("own") == {
         **question,
         "text": "Did you ever?",
         "mechanism": {"name": "matrix", "epsilon": "2"},
@@ -419,16 +421,21 @@ def test_a_definition_goes_out_and_comes_in_again(owner: FlaskClient, store: Sto
     draft = make_draft(store, "owner", WARNER, CHOICE)
     file = owner.get(f"/drafts/{draft.id}/definition.json").data
     token = token_of(owner, "/surveys/new")
-    made = owner.post("/drafts/import", data={"file": (io.BytesIO(file), "x.json"), "csrf_token": token})
-    twin = storage.find(store, made.location.rsplit("/", 1)[1])
+    response = owner.post("/drafts/import", data={"file": (io.BytesIO(file), "x.json"), "csrf_token": token})
+    twin = storage.find(store, response.location.rsplit("/", 1)[1])
     assert twin is not None
     assert twin.document == draft.document
     assert twin.survey().hash == draft.survey().hash
 
 
 def test_importing_changes_no_question() -> None:
-    own = {"id": "c", "kind": "yes_no", "text": "C?", "mechanism": {"name": "warner", "epsilon": "2"}}
-    survey = Survey.from_draft({**documents.blank("T"), "questions": [WARNER, CHOICE, own]})
+    question_entry = {
+        "id": "c",
+        "kind": "yes_no",
+        "text": "C?",
+        "mechanism": {"name": "warner", "epsilon": "2"},
+    }
+    survey = Survey.from_draft({**documents.blank("T"), "questions": [WARNER, CHOICE, question_entry]})
     document, epsilon = documents.imported(survey)
     assert Survey.from_draft(document).hash == survey.hash
     assert epsilon == "1"
@@ -504,8 +511,8 @@ def test_a_draft_that_is_older_than_the_rule_on_turned_text_loses_it(
     owner: FlaskClient, store: Store
 ) -> None:
     """Its pages would fail for ever: what is kept compiles."""
-    asked = {"id": "q1", "kind": "yes_no", "text": "Did \u202eyou?", "mechanism": {"epsilon": "1"}}
-    draft = make_draft(store, "owner", asked)
-    for place in ("", "/questions/q1", "/privacy", "/preview", "/rehearsal", "/publish", "/languages"):
-        assert owner.get(f"/drafts/{draft.id}{place}").status_code == 200, place
+    question_entry = {"id": "q1", "kind": "yes_no", "text": "Did \u202eyou?", "mechanism": {"epsilon": "1"}}
+    draft = make_draft(store, "owner", question_entry)
+    for question in ("", "/questions/q1", "/privacy", "/preview", "/rehearsal", "/publish", "/languages"):
+        assert owner.get(f"/drafts/{draft.id}{question}").status_code == 200, question
     assert "Did you?" in owner.get(f"/drafts/{draft.id}").text

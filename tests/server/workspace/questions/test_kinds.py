@@ -1,4 +1,4 @@
-"""Every kind of question in the editor: written, found again, refused beside its field; and rules that skip."""
+"""Every kind of question in the editor: saved, shown again, refused next to its field; and skip rules."""
 
 from __future__ import annotations
 
@@ -387,9 +387,12 @@ def test_a_question_that_a_rule_names_stays_before_the_one_it_decides_about(
         submit(owner, f"{at}/questions/first/move", at, direction="down")
     else:
         submit(owner, f"{at}/questions/first/delete", at)
-    said = html.unescape(owner.get(at).text)
-    assert "Nothing was changed" in said
-    assert 'only after certain answers to "first", which has to come before it; change or remove that' in said
+    page_text = html.unescape(owner.get(at).text)
+    assert "Nothing was changed" in page_text
+    assert (
+        'only after certain answers to "first", which has to come before it; change or remove that'
+        in page_text
+    )
     assert again(store, draft).document == draft.document
 
 
@@ -464,9 +467,9 @@ def test_pairs_are_ticked_planned_and_published(store: Store, owner: FlaskClient
     draft = make_draft(store, "owner", FIRST)
     add = f"/drafts/{draft.id}/questions/new"
     assert submit(owner, add, **EIGHT, pairs="y").status_code == 302
-    kept = again(store, draft)
-    assert kept.questions[1]["mechanism"] == {"epsilon": "1", "pairs": True}
-    survey = kept.survey()
+    saved = again(store, draft)
+    assert saved.questions[1]["mechanism"] == {"epsilon": "1", "pairs": True}
+    survey = saved.survey()
     assert survey.questions[1].mechanism.parameters == {"ask": 2, "epsilon": "1"}
     assert "pairs" not in survey.canonical.decode()
     page = owner.get(f"/drafts/{draft.id}/questions/s").text
@@ -474,7 +477,7 @@ def test_pairs_are_ticked_planned_and_published(store: Store, owner: FlaskClient
     assert "Pairs need two options of each person and cost 1.2 times as many people." in html.unescape(page)
     # The slider finds the best number at every stop, never one.
     assert [
-        kept.with_slider_at(stop).survey().questions[1].mechanism.parameters["ask"] for stop in ("0.5", "4")
+        saved.with_slider_at(stop).survey().questions[1].mechanism.parameters["ask"] for stop in ("0.5", "4")
     ] == [
         2,
         3,
@@ -489,9 +492,12 @@ def test_a_chosen_way_that_tells_no_pairs_is_refused_beside_its_field(
 ) -> None:
     draft = make_draft(store, "owner", FIRST)
     add = f"/drafts/{draft.id}/questions/new"
-    one = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "1"}, pairs="y")
-    assert one.status_code == 422
-    assert shown_error(one.text, "ask") == "Error: Pairs need at least two options per person: ask 2 or more."
+    response = submit(owner, add, **{**EIGHT, "mechanism": "sampled", "epsilon": "2", "ask": "1"}, pairs="y")
+    assert response.status_code == 422
+    assert (
+        shown_error(response.text, "ask")
+        == "Error: Pairs need at least two options per person: ask 2 or more."
+    )
     none = submit(owner, add, **{**EIGHT, "mechanism": "padded", "at_most": "2", "epsilon": "2"}, pairs="y")
     assert none.status_code == 422
     assert "cannot show pairs of options" in html.unescape(none.text)
@@ -521,12 +527,12 @@ def test_a_choice_that_no_page_offers_is_refused_beside_its_field(
     """Whatever a form holds, its page comes back; the preview shows the usual choice."""
     draft = make_draft(store, "owner", FIRST)
     page = f"/drafts/{draft.id}"
-    given = {**NUMBER, field: "zzz"}
+    question_entry = {**NUMBER, field: "zzz"}
     for path in ("/questions/new", "/questions/first"):
-        answer = submit(owner, page + path, **given)
+        answer = submit(owner, page + path, **question_entry)
         assert answer.status_code == 422
         assert f'id="{field}-error"' in answer.text
-        assert submit(owner, page + path, switch="yes", **given).status_code == 200
+        assert submit(owner, page + path, switch="yes", **question_entry).status_code == 200
     for path in ("/preview", "/live.json"):
-        assert submit(owner, page + path, f"{page}/questions/new", **given).status_code == 200
+        assert submit(owner, page + path, f"{page}/questions/new", **question_entry).status_code == 200
     assert again(store, draft).document == draft.document

@@ -1,4 +1,4 @@
-"""The rehearsal of every kind: a made-up truth in, the report's own figures beside it."""
+"""The rehearsal of every kind: a made-up truth, with the report's figures next to it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SETTINGS = {"epsilon_cap": "20"}
 def rows(page: str) -> dict[str, tuple[float, float, float, float]]:
     """Each figure of the tables: truth, estimate, and the ends of its interval."""
     tables = page.partition("The report as it will look")[0]
-    found = re.findall(
+    matches = re.findall(
         r'<tr><th scope="row">([^<]+)</th>\s*<td class="number">([^<]+)</td>\s*<td class="number"><strong>([^<]+)'
         r'</strong></td>\s*<td class="number">([^<]+)</td>',
         tables,
@@ -62,7 +62,7 @@ def rows(page: str) -> dict[str, tuple[float, float, float, float]]:
     number = lambda text: float(text.replace("%", "").replace(",", ""))  # noqa: E731
     return {
         html.unescape(label): (number(truth), number(estimate), *map(number, interval.split(" to ")))  # type: ignore[misc]
-        for label, truth, estimate, interval in found
+        for label, truth, estimate, interval in matches
     }
 
 
@@ -92,9 +92,9 @@ def test_the_report_s_figures_stand_beside_the_truth(
     fields = {f"truth_0_{part}": text for part, text in typed.items()}
     answer = submit(owner, f"/drafts/{draft.id}/rehearsal", n="50000", **fields)
     assert answer.status_code == 200, answer.text
-    found = rows(answer.text)
+    table_rows = rows(answer.text)
     for label, wanted in truth.items():
-        true, estimate, low, high = found[label]
+        true, estimate, low, high = table_rows[label]
         assert true == pytest.approx(wanted, abs=0.3)
         # Five standard errors and more at 50,000 answers and epsilon 4.
         assert estimate == pytest.approx(wanted, abs=within), label
@@ -122,10 +122,10 @@ def test_a_question_asked_of_some_shows_the_shares_of_everybody(owner: FlaskClie
     page = submit(
         owner, f"/drafts/{draft.id}/rehearsal", n="50000", truth_0_1="40", truth_1_0="25", truth_1_1="75"
     ).text
-    found = rows(page)
-    assert [found[label][0] for label in ("x", "y", "does not apply")] == [10, 30, 60]
+    table_rows = rows(page)
+    assert [table_rows[label][0] for label in ("x", "y", "does not apply")] == [10, 30, 60]
     for label in ("x", "y", "does not apply"):
-        assert found[label][1] == pytest.approx(found[label][0], abs=2)
+        assert table_rows[label][1] == pytest.approx(table_rows[label][0], abs=2)
     assert "Among those who are asked." in page
     asked, _, everybody = page.partition("Of everybody")
     among = rows(asked.partition("Among those asked this question")[2])
@@ -139,9 +139,9 @@ def test_of_a_long_list_a_shape_is_asked_for_and_the_largest_are_shown(
 ) -> None:
     draft = make_draft(store, "owner", LONG)
     page = submit(owner, f"/drafts/{draft.id}/rehearsal", n="20000", truth_0_shape="falling").text
-    found = rows(page)
-    assert list(found) == [f"o{number}" for number in range(12)]
-    assert found["o0"][0] == pytest.approx(100 / sum(1 / rank for rank in range(1, 101)), abs=0.1)
+    table_rows = rows(page)
+    assert list(table_rows) == [f"o{number}" for number in range(12)]
+    assert table_rows["o0"][0] == pytest.approx(100 / sum(1 / rank for rank in range(1, 101)), abs=0.1)
 
 
 def test_ticks_that_cannot_be_are_balanced(owner: FlaskClient, store: Store) -> None:

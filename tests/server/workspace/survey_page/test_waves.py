@@ -57,11 +57,11 @@ def test_the_next_wave_has_the_same_questions_and_a_hash_of_its_own(owner: Flask
     assert publish(owner, draft).status_code == 302
     second = store.waves(first.hash)[-1]
     assert second.hash != first.hash
-    assert [one.hash for one in store.waves(second.hash)] == [first.hash, second.hash]
+    assert [wave.hash for wave in store.waves(second.hash)] == [first.hash, second.hash]
     for here, other in ((first.hash, second.hash), (second.hash, first.hash)):
-        shown = owner.get(f"/surveys/{here}").text
-        assert "Waves of this series" in shown
-        assert f"/surveys/{other}" in shown
+        page_text = owner.get(f"/surveys/{here}").text
+        assert "Waves of this series" in page_text
+        assert f"/surveys/{other}" in page_text
     third = again(owner, store, first.hash)
     assert third.document["series"]["wave"] == 3, "run again follows the last wave"
     assert third.document["series"]["previous"] == second.hash
@@ -78,9 +78,9 @@ def test_privacy_may_change_and_questions_may_not(owner: FlaskClient, store: Sto
     assert submit(owner, f"/drafts/{draft.id}/questions/q1", **edited).status_code == 302
     answer = publish(owner, draft)
     assert answer.status_code == 422
-    said = html.unescape(answer.text)
-    assert "a wave asks the same questions again, but question 1" in said
-    assert said.count("a wave asks the same questions again") == 1
+    page_text = html.unescape(answer.text)
+    assert "a wave asks the same questions again, but question 1" in page_text
+    assert page_text.count("a wave asks the same questions again") == 1
     back = {**edited, "text": QUESTION["text"]}
     assert submit(owner, f"/drafts/{draft.id}/questions/q1", **back).status_code == 302
     submit(owner, f"/drafts/{draft.id}/privacy", expected_n="500", margin="5", epsilon="2")
@@ -99,12 +99,12 @@ def test_change_is_shown_with_its_interval_across_two_epsilons(owner: FlaskClien
     assert second is not None
     fill(store, owner, first, 0.2)
     fill(store, owner, second, 0.9)
-    shown = html.unescape(owner.get(page).text)
-    assert "Change, 1 to 2" in shown
-    assert 'data-clear="yes"' in shown
-    assert "Randomized differently from wave to wave" in shown
-    assert "ε = 1; " in shown
-    picture = shown[shown.index('<div class="forest" role="img"') : shown.index("<table")]
+    page_text = html.unescape(owner.get(page).text)
+    assert "Change, 1 to 2" in page_text
+    assert 'data-clear="yes"' in page_text
+    assert "Randomized differently from wave to wave" in page_text
+    assert "ε = 1; " in page_text
+    picture = page_text[page_text.index('<div class="forest" role="img"') : page_text.index("<table")]
     assert "Picture of question 1 over the waves" in picture
     assert picture.count('<circle class="dot') == 2, "one dot a wave"
     assert "style=" not in picture
@@ -125,11 +125,11 @@ def test_a_question_that_too_few_were_asked_in_one_wave_says_so(owner: FlaskClie
         lines = [json.dumps({"id": secrets.token_hex(16), "reports": [code]}) for code in codes]
         assert post_batch(owner, survey, "\n".join(lines).encode()).status_code == 201
         submit(owner, f"/surveys/{survey.hash}/close", f"/surveys/{survey.hash}/close")
-    shown = owner.get(f"/surveys/{first.hash}/report/trend")
-    assert shown.status_code == 200
-    assert shown.text.count("Wave 2 is left out here: fewer than 50 people were asked this question.") == 5
-    assert "<table" not in shown.text
-    assert "A change needs two waves with enough people who were asked." in shown.text
+    response = owner.get(f"/surveys/{first.hash}/report/trend")
+    assert response.status_code == 200
+    assert response.text.count("Wave 2 is left out here: fewer than 50 people were asked this question.") == 5
+    assert "<table" not in response.text
+    assert "A change needs two waves with enough people who were asked." in response.text
 
 
 def test_totals_of_an_open_survey_count_what_is_released_together(owner: FlaskClient, store: Store) -> None:
@@ -146,8 +146,8 @@ def test_totals_of_an_open_survey_count_what_is_released_together(owner: FlaskCl
     epsilon = survey.questions[0].epsilon
     assert closed["epsilon_shuffled"] == shuffled_epsilon(epsilon, 800).epsilon
     assert opened["epsilon_shuffled"] == shuffled_epsilon(epsilon, 50).epsilon
-    assert any("read while reports come, 50 or more at a time" in one for one in opened["notes"])
-    assert not any("read while reports come" in one for one in closed["notes"])
+    assert any("read while reports come, 50 or more at a time" in note for note in opened["notes"])
+    assert not any("read while reports come" in note for note in closed["notes"])
 
 
 def test_somebody_who_may_read_one_wave_sees_that_there_are_more_and_nothing_of_them(
@@ -157,9 +157,9 @@ def test_somebody_who_may_read_one_wave_sees_that_there_are_more_and_nothing_of_
     publish(owner, again(owner, store, first.hash))
     second = store.waves(first.hash)[-1]
     reader = signed_in(*place, "reader")
-    shown = reader.get(f"/surveys/{first.hash}/report/trend").text
-    assert "1 more wave is not shared with you" in shown
-    assert second.hash not in shown
+    page_text = reader.get(f"/surveys/{first.hash}/report/trend").text
+    assert "1 more wave is not shared with you" in page_text
+    assert second.hash not in page_text
     assert second.hash not in reader.get(f"/surveys/{first.hash}").text
 
 
@@ -202,7 +202,7 @@ def test_the_command_refuses_a_wave_whose_questions_changed(
         file.write_text(json.dumps(document))
         with pytest.raises(SystemExit) as stopped:
             main(["survey", "publish", str(file)])
-        said = capsys.readouterr()
-        assert stopped.value.code == status, said.err
+        output = capsys.readouterr()
+        assert stopped.value.code == status, output.err
         if status:
-            assert "a wave asks the same questions again, but question 1" in said.err
+            assert "a wave asks the same questions again, but question 1" in output.err

@@ -95,7 +95,7 @@ def request_link(
     wait = math.ceil(_limits.setdefault(store, _Limits()).wait(name_or_email.lower(), remote))
     if wait:
         raise AccountError(
-            "too many links were asked for, by you or by somebody else",
+            "too many links were requested, by you or by someone else",
             msg("wait {seconds} seconds, then try again", seconds=wait)
             if wait < 120
             else msg("wait {minutes} minutes, then try again", minutes=-(-wait // 60)),
@@ -136,7 +136,7 @@ def _look_and_send(store: Store, name_or_email: str, link: str, subject: str, te
 def _text(store: Store, name: str, link: str) -> str:
     """Write the letter in the language of the page that asked for it."""
     request = _(
-        "Somebody, probably you, asked for a new password of the account %(name)s on %(address)s.",
+        "Someone, probably you, asked for a new password for the account %(name)s on %(address)s.",
         name=name,
         address=store.config.address,
     )

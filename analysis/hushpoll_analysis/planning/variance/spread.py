@@ -22,8 +22,6 @@ from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
 
-__all__ = ["TARGETS", "DecoyVariance", "MeanSpread", "Spread", "spread"]
-
 TARGETS = ("shares", "mean", "cumulative")
 """What a plan can be made for: every share, the average of evenly spaced answers, "so much or more"."""
 
@@ -222,7 +220,7 @@ def _moments(mechanism: Mechanism, target: tuple[float, ...]) -> tuple[tuple[flo
     """Return E[b_z^2 | x] of every answer x, and the largest |b_z|."""
     import numpy as np
 
-    from .view import channel_view, set_view
+    from hushpoll_analysis.channel.view import channel_view, set_view
 
     sets = set_view(mechanism)
     if sets is not None:

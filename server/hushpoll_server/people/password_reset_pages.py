@@ -17,7 +17,7 @@ from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.i18n.translation import gettext as _
 
-from . import resetting
+from . import password_reset
 from .access import unencrypted_from_elsewhere
 from .blueprint import bp
 from .errors import AccountError
@@ -64,7 +64,7 @@ def forgotten() -> Page:
         return render_template("accounts/forgotten.html", form=form), 422 if form.errors else 200
     try:
         # Never the name that the request asked for: it could be somebody else's server.
-        resetting.request_link(
+        password_reset.request_link(
             get_store(),
             form.name.data,
             lambda token: config.address_of(unquote(url_for("accounts.new_password", token=token))),
@@ -83,11 +83,11 @@ def new_password(token: str) -> Page:
     if unencrypted_from_elsewhere():
         return render_template("accounts/unencrypted.html"), 403
     store, form = get_store(), NewPasswordForm()
-    if resetting.good_for(store, token) is None:
+    if password_reset.good_for(store, token) is None:
         _not_good()
     if form.validate_on_submit():
         try:
-            if not resetting.choose(store, token, form.password.data):
+            if not password_reset.choose(store, token, form.password.data):
                 _not_good()
             session.clear()
             flash(_("Your new password is set. Sign in with it."), "done")

@@ -48,7 +48,7 @@ def count(store: Store, purpose: str, name: str) -> int:
         # A longer one comes from a clock that was ahead: it would lock somebody out for as long.
         if 0 < wait <= LONGEST_BLOCK:
             raise AccountError(
-                "too many tries for this name, by you or by somebody else",
+                "too many attempts with this name, by you or by someone else",
                 msg("wait {seconds} seconds, then try again", seconds=wait)
                 if wait < 120
                 else msg("wait {minutes} minutes, then try again", minutes=-(-wait // 60)),
