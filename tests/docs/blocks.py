@@ -168,6 +168,8 @@ def commands(block: Block) -> Iterator[tuple[str, str]]:
             command, output = line[2:], []
         elif command is not None and command.endswith("\\"):
             command = command[:-1] + line.removeprefix("> ").strip()
+        elif command is not None and command.count("'") % 2:  # a text in quotes goes over several lines
+            command += " " + line.removeprefix("> ").strip()
         else:
             assert command is not None, f"{block.place}: a console block starts with `$ `"
             output.append(line)
