@@ -391,9 +391,8 @@ def test_a_question_with_a_rule_names_who_answers_it(client: FlaskClient, store:
 
 def test_paper_names_the_questions_that_only_a_device_can_mix(client: FlaskClient, store: Store) -> None:
     drafts = dict(surveys.drafts())
-    survey = Survey.from_draft(
-        drafts["every kind"]
-    )  # one of them with more sets of options than could be listed
+    # One of its questions has more sets of options than could be listed.
+    survey = Survey.from_draft(drafts["every kind"])
     store.publish(survey)
     assert not is_possible(survey)
     text = client.get(f"/s/{survey.hash}/paper").text

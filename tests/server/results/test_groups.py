@@ -126,21 +126,21 @@ def test_a_question_of_another_survey_is_refused(owner: FlaskClient, site_store:
 
 
 def test_known_sizes_weight_the_results(owner: FlaskClient, site_store: Store) -> None:
-    weighted = collected(site_store, owner, "Weighted", [0.5, 0.3, 0.2])
-    address = f"/api/surveys/{weighted.hash}/results"
+    published = collected(site_store, owner, "Weighted", [0.5, 0.3, 0.2])
+    address = f"/api/surveys/{published.hash}/results"
     plain = owner.get(address).json["questions"][0]["estimates"][0]
-    page = owner.get(f"/surveys/{weighted.hash}").text
+    page = owner.get(f"/surveys/{published.hash}").text
     assert "People in each group" in page
     fields = {"size_0": "9000", "size_1": "600", "size_2": "400"}
-    saved = submit(owner, f"/surveys/{weighted.hash}/sizes", f"/surveys/{weighted.hash}", **fields)
+    saved = submit(owner, f"/surveys/{published.hash}/sizes", f"/surveys/{published.hash}", **fields)
     assert saved.status_code == 302
     weighted = owner.get(address).json["questions"][0]["estimates"][0]
     assert plain["estimate"] == pytest.approx(0.5 * 0.1 + 0.3 * 0.6 + 0.2 * 0.5, abs=0.1)
     assert weighted["estimate"] == pytest.approx(0.9 * 0.1 + 0.06 * 0.6 + 0.04 * 0.5, abs=0.1)
-    assert 'value="9000"' in owner.get(f"/surveys/{weighted.hash}").text
-    assert owner.get(f"/surveys/{weighted.hash}/report?by=group").status_code == 200
+    assert 'value="9000"' in owner.get(f"/surveys/{published.hash}").text
+    assert owner.get(f"/surveys/{published.hash}/report?by=group").status_code == 200
     # More reports than people: the sizes cannot be right and are left aside.
-    site_store.set_group_sizes(weighted.hash, {"Science": 10, "Arts": 600, "Law": 400})
+    site_store.set_group_sizes(published.hash, {"Science": 10, "Arts": 600, "Law": 400})
     assert owner.get(address).json["questions"][0]["estimates"][0]["estimate"] == plain["estimate"]
     for fields, message in (
         (
@@ -150,13 +150,13 @@ def test_known_sizes_weight_the_results(owner: FlaskClient, site_store: Store) -
         ({"size_0": "0", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
         ({"size_0": "x", "size_1": "1", "size_2": "1"}, "Type a whole number from 1 to"),
     ):
-        refused = submit(owner, f"/surveys/{weighted.hash}/sizes", f"/surveys/{weighted.hash}", **fields)
+        refused = submit(owner, f"/surveys/{published.hash}/sizes", f"/surveys/{published.hash}", **fields)
         assert (refused.status_code, message in refused.text) == (422, True)
     cleared = submit(
-        owner, f"/surveys/{weighted.hash}/sizes", f"/surveys/{weighted.hash}", **dict.fromkeys(fields, "")
+        owner, f"/surveys/{published.hash}/sizes", f"/surveys/{published.hash}", **dict.fromkeys(fields, "")
     )
     assert cleared.status_code == 302
-    state = site_store.state(weighted.hash)
+    state = site_store.state(published.hash)
     assert state is not None
     assert state.populations is None
 
