@@ -190,7 +190,7 @@ def _request(
         engine=engine,
         master=master,
         anchor=anchor,
-        needed=_margins(needed),
+        needed_margins=_margins(needed),
     )
 
 

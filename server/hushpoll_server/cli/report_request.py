@@ -69,7 +69,7 @@ class ReportRequest:
     engine: str | None = None
     master: str | None = None
     anchor: str | None = None
-    needed: Mapping[str, float] | float | None = None
+    needed_margins: Mapping[str, float] | float | None = None
     fewest: float | None = None
     """Groups with fewer reports are not shown."""
     batch: float | None = None
@@ -92,13 +92,13 @@ class ReportRequest:
         stored_sizes = state.group_sizes(survey)
         if stored_sizes and not sample.weighs_people():
             sample = replace(sample, population=stored_sizes)
-        needed = self.needed
-        if needed is None:
-            needed = planned_margins(store, survey)
+        margins = self.needed_margins
+        if margins is None:
+            margins = planned_margins(store, survey)
         return replace(
             self,
             sample=sample,
-            needed=needed,
+            needed_margins=margins,
             fewest=state.display_threshold,
             batch=state.min_distinguishable_batch,
         )
@@ -119,7 +119,7 @@ class ReportRequest:
             "anchor_counts": anchor_counts,
             "batch": self.batch,
             "fewest": self.fewest,
-            "needed": self.needed,
+            "needed": self.needed_margins,
             "clusters": self.sample.clusters,
             "na_action": self.sample.na_action,
             "population": self.sample.population,
