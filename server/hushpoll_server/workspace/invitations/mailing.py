@@ -1,8 +1,9 @@
-"""Invitations by mail: who got which code is kept in one locked box per survey, for reminders, until the survey closes.
+"""Invitations by e-mail, with reminders.
 
-A copy of the database tells nothing of it: the key is made from the server's secret, which is outside. The box is
-written anew as a whole, in an order that says nothing, so that no row has a history of its own. What was answered is
-in none of this: codes and reports part when a report is sealed.
+Who got which code is stored until the survey closes, in one encrypted box per survey. Its key is derived from the
+server's secret, which is not in the database, so that a copy of the database reveals nothing. The whole box is written
+again at every change, in random order, so that no row has a history. Answers are not in it: codes and reports are
+separated when a report is sealed.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from hushpoll_server.store.surveys import Store, unknown_survey
 from hushpoll_server.store.workspace_schema import mailings
 
 MOST_ADDRESSES = 5_000
-_TOGETHER = 20
+_BATCH = 20
 _BUSY_SECONDS = 120
-_NONCE = 12
+_NONCE_BYTES = 12
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person who is invited: the address, the code, the group, and the last round in which a letter was accepted."""
+    """A person who is invited; `last` is the last round in which the mail server accepted a letter."""
 
     to: str
     code: str
@@ -50,7 +51,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Mailing:
-    """All who are invited to one survey, and the round of letters that is under way: 1, then one for each reminder."""
+    """The people invited to one survey, and the present round of letters: 1, then one for each reminder."""
 
     people: tuple[Person, ...] = ()
     round: int = 1
@@ -58,7 +59,7 @@ class Mailing:
     problem: str = ""
     remedy: str = ""
     values: dict[str, str] = field(default_factory=dict)
-    """What stands in the places of the problem's sentence."""
+    """The values in the problem's sentence."""
 
     @property
     def failed(self) -> MailError | None:
@@ -71,38 +72,38 @@ class Mailing:
 
     @property
     def reached(self) -> int:
-        """How many have got a letter."""
+        """The number of people who got a letter."""
         return sum(person.last > 0 for person in self.people)
 
     @property
     def refused(self) -> int:
-        """How many addresses the mail server refused."""
+        """The number of addresses that the mail server refused."""
         return sum(person.refused for person in self.people)
 
 
 def read_addresses(text: str) -> list[str]:
     """Return the addresses in a text, separated by lines or commas, each once; MailError for the first invalid one."""
     typed = [
-        address_typed
+        address
         for line in text.splitlines()
-        for address_typed in line.replace(";", ",").split(",")
-        if address_typed.strip()
+        for address in line.replace(";", ",").split(",")
+        if address.strip()
     ]
     if len(typed) > MOST_ADDRESSES:
         raise MailError(
             msg("these are {count:,} addresses", count=len(typed)),
             msg("send to at most {most:,}", most=MOST_ADDRESSES),
         )
-    once: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for address in map(check_address, typed):
-        once.setdefault(address.lower(), address)
-    return list(once.values())
+        addresses.setdefault(address.lower(), address)
+    return list(addresses.values())
 
 
 def read(store: Store, survey_hash: str) -> Mailing:
     """Return a survey's mailing; an empty one if nothing was sent."""
     with store.read() as tx:
-        return _open(tx, store, survey_hash)
+        return _load(tx, store, survey_hash)
 
 
 def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | None = None) -> int:
@@ -117,7 +118,7 @@ def add(store: Store, survey_hash: str, addresses: Iterable[str], group: int | N
         return 0
     codes = invitations.invite(store, survey_hash, len(new_addresses), group)
     people = [Person(to, code, group) for to, code in zip(new_addresses, codes, strict=True)]
-    _change(store, survey_hash, lambda mailing: replace(mailing, people=(*mailing.people, *people)))
+    _update(store, survey_hash, lambda mailing: replace(mailing, people=(*mailing.people, *people)))
     return len(people)
 
 
@@ -129,10 +130,10 @@ def start(
         mine = (mailings.c.hash == survey_hash) & (mailings.c.busy_until < now())
         if not tx.execute(update(mailings).where(mine).values(busy_until=now() + _BUSY_SECONDS)).rowcount:
             raise MailError("letters of this survey are being sent already", "wait until they are")
-        mailing = _open(tx, store, survey_hash)
+        mailing = _load(tx, store, survey_hash)
         if remind and not _due(tx, store, survey_hash, mailing):
             mailing = replace(mailing, round=mailing.round + 1)
-        _keep(tx, store, survey_hash, replace(mailing, problem="", remedy="", values={}))
+        _store_mailing(tx, store, survey_hash, replace(mailing, problem="", remedy="", values={}))
         due = _due(tx, store, survey_hash, mailing)
         note(
             tx,
@@ -141,13 +142,13 @@ def start(
             survey_hash,
             Detail("letters", count=len(due)),
         )
-    thread = threading.Thread(target=_run, args=(store, survey_hash, due, write), daemon=True)
+    thread = threading.Thread(target=_send_all, args=(store, survey_hash, due, write), daemon=True)
     thread.start()
     return thread
 
 
 def _due(tx: Connection, store: Store, survey_hash: str, mailing: Mailing) -> list[Person]:
-    """Return those who are to get a letter in this round: in a reminder only those whose code is not used."""
+    """Return the people who get an e-mail in this round: in a reminder only those whose code is unused."""
     waiting = [person for person in mailing.people if person.last < mailing.round and not person.refused]
     published = store.published(survey_hash)
     assert published is not None
@@ -159,40 +160,35 @@ def _due(tx: Connection, store: Store, survey_hash: str, mailing: Mailing) -> li
     return [recipient for recipient in waiting if digests[recipient.code] in unused]
 
 
-def _run(store: Store, survey_hash: str, due: list[Person], write: Callable[[Person], Letter]) -> None:
+def _send_all(store: Store, survey_hash: str, due: list[Person], write: Callable[[Person], Letter]) -> None:
     failed: dict[str, Any] = {}
-    # In an order that says nothing of the list.
+    # In random order, which does not show that of the list.
     waiting = sorted(due, key=lambda _: os.urandom(8))
     try:
-        for start in range(0, len(waiting), _TOGETHER):
-            letters = {write(person): person for person in waiting[start : start + _TOGETHER]}
-            _send_part(store, survey_hash, letters)
+        for start in range(0, len(waiting), _BATCH):
+            letters = {write(person): person for person in waiting[start : start + _BATCH]}
+            _send_batch(store, survey_hash, letters)
     except HushpollError as error:
+        failed = {"problem": error.problem, "remedy": str(error.remedy), "values": {}}
         if isinstance(error.problem, Message):
-            values = error.problem.values
-        else:
-            values = {}
-        failed = {
-            "problem": error.problem.template if isinstance(error.problem, Message) else error.problem,
-            "remedy": str(error.remedy),
-            "values": {name: str(value) for name, value in values.items()},
-        }
+            failed["problem"] = error.problem.template
+            failed["values"] = {name: str(value) for name, value in error.problem.values.items()}
         _LOG.error("letters were not sent: %s", error.problem)
     finally:
-        _change(store, survey_hash, lambda mailing: replace(mailing, **failed))
+        _update(store, survey_hash, lambda mailing: replace(mailing, **failed))
 
 
-def _send_part(store: Store, survey_hash: str, letters: dict[Letter, Person]) -> None:
-    """Send a few letters, and record who got one even if sending breaks off, so that no one gets it twice."""
+def _send_batch(store: Store, survey_hash: str, letters: dict[Letter, Person]) -> None:
+    """Send some e-mails, and record who got one even if sending breaks off, so that no one gets it twice."""
     results: dict[str, bool] = {}
     try:
         for letter, is_taken in send(store.config, letters):
             results[letters[letter].code] = is_taken
     finally:
-        _change(store, survey_hash, partial(_marked, results), _BUSY_SECONDS)
+        _update(store, survey_hash, partial(_with_results, results), _BUSY_SECONDS)
 
 
-def _marked(results: dict[str, bool], mailing: Mailing) -> Mailing:
+def _with_results(results: dict[str, bool], mailing: Mailing) -> Mailing:
     def marked(person: Person) -> Person:
         if person.code not in results:
             return person
@@ -203,27 +199,31 @@ def _marked(results: dict[str, bool], mailing: Mailing) -> Mailing:
     return replace(mailing, people=tuple(map(marked, mailing.people)))
 
 
-def _change(store: Store, survey_hash: str, change: Callable[[Mailing], Mailing], busy: int = 0) -> None:
+def _update(store: Store, survey_hash: str, change: Callable[[Mailing], Mailing], busy: int = 0) -> None:
     with store.write() as tx:
         # One after the other, also on PostgreSQL.
         tx.execute(select(mailings.c.hash).where(mailings.c.hash == survey_hash).with_for_update())
-        _keep(tx, store, survey_hash, change(_open(tx, store, survey_hash)), now() + busy if busy else 0)
+        _store_mailing(
+            tx, store, survey_hash, change(_load(tx, store, survey_hash)), now() + busy if busy else 0
+        )
 
 
-def _keep(
+def _store_mailing(
     tx: Connection, store: Store, survey_hash: str, mailing: Mailing, busy_until: int | None = None
 ) -> None:
     shuffled = sorted(mailing.people, key=lambda _: os.urandom(8))
     text = json.dumps({**asdict(mailing), "people": [asdict(person) for person in shuffled]}).encode()
-    nonce = os.urandom(_NONCE)
-    # Padded, so that the length does not tell how long the addresses are.
+    nonce = os.urandom(_NONCE_BYTES)
+    # Padded, so that the length does not reveal that of the addresses.
     box = nonce + _cipher(store, survey_hash).encrypt(nonce, text.ljust(-(-len(text) // 4096) * 4096), None)
-    values: dict[str, object] = {"box": box} | ({} if busy_until is None else {"busy_until": busy_until})
+    values: dict[str, object] = {"box": box}
+    if busy_until is not None:
+        values["busy_until"] = busy_until
     if not tx.execute(update(mailings).where(mailings.c.hash == survey_hash).values(**values)).rowcount:
         tx.execute(insert(mailings).values(hash=survey_hash, **values))
 
 
-def _open(tx: Connection, store: Store, survey_hash: str) -> Mailing:
+def _load(tx: Connection, store: Store, survey_hash: str) -> Mailing:
     if store.published(survey_hash) is None:
         raise unknown_survey(survey_hash)
     row = tx.execute(select(mailings).where(mailings.c.hash == survey_hash)).one_or_none()
@@ -231,9 +231,9 @@ def _open(tx: Connection, store: Store, survey_hash: str) -> Mailing:
         return Mailing()
     box = bytes(row.box)
     try:
-        text = _cipher(store, survey_hash).decrypt(box[:_NONCE], box[_NONCE:], None)
+        text = _cipher(store, survey_hash).decrypt(box[:_NONCE_BYTES], box[_NONCE_BYTES:], None)
     except InvalidTag:
-        # Locked with a key that was lost: nobody can be reminded, and nothing else is affected.
+        # The key is lost: no one can be reminded, and nothing else is affected.
         return Mailing()
     stored = json.loads(text)
     people = tuple(Person(**entry) for entry in stored.pop("people"))

@@ -134,14 +134,11 @@ def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float])
     rows = []
     for entry in entries:
         # None stands for an unbounded limit: every share is possible.
-        if entry["low"] is None:
+        low, high = entry["low"], entry["high"]
+        if low is None:
             low = 0.0
-        else:
-            low = entry["low"]
-        if entry["high"] is None:
+        if high is None:
             high = 1.0
-        else:
-            high = entry["high"]
         rows.append(Row(entry["option"], truth[entry["option"]], entry["estimate"], low, high))
     if len(rows) <= MOST_ROWS:
         return rows
@@ -149,12 +146,11 @@ def share_rows(entries: Sequence[Mapping[str, Any]], truth: Mapping[str, float])
 
 
 def mean_row(figures: Mapping[str, Any], truth: float, values: Sequence[float], unit: str = "") -> Row:
-    """Put an average next to the truth."""
+    """Return an average next to the truth."""
     mean = figures["mean"]
+    label = _("Average")
     if unit:
-        label = _("%(figure)s, in %(unit)s", figure=_("Average"), unit=unit)
-    else:
-        label = _("Average")
+        label = _("%(figure)s, in %(unit)s", figure=label, unit=unit)
     return Row(
         label,
         truth,

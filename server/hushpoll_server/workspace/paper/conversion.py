@@ -60,21 +60,23 @@ class PaperOdds:
 
 def tools_of(how: Instruction) -> str:
     """Return the tools that a person needs to answer on paper."""
-    return str(_COINS[how.coins] if how.coins else _ROLLS.get(how.rolls, _("nothing but a pencil")))
+    if how.coins:
+        return str(_COINS[how.coins])
+    return str(_ROLLS.get(how.rolls, _("nothing but a pencil")))
 
 
 def paper_odds_of(question: Question) -> list[PaperOdds]:
     """Return the odds to snap to, the most private first; none for a question with a decoy or in a block."""
     if question.mechanism.has_decoy or question.block is not None or question.answers.spacing:
         return []
-    many = len(question.labels)
-    fitting = [mechanism for mechanism in question.kind.fitting(many) if mechanism.name in OFFERED]
-    points = [
-        PaperOdds(mechanism.compile(many, parameters), {"name": mechanism.name, **parameters})
+    answers = len(question.labels)
+    fitting = [mechanism for mechanism in question.kind.fitting(answers) if mechanism.name in OFFERED]
+    odds = [
+        PaperOdds(mechanism.compile(answers, parameters), {"name": mechanism.name, **parameters})
         for mechanism in fitting
-        for parameters in mechanism.points_by_hand(many)
+        for parameters in mechanism.points_by_hand(answers)
     ]
-    return sorted(points, key=lambda mechanism: mechanism.mechanism.epsilon)
+    return sorted(odds, key=lambda entry: entry.mechanism.epsilon)
 
 
 def paper_items(survey: Survey) -> list[tuple[str, str]]:
@@ -97,16 +99,20 @@ def paper_items(survey: Survey) -> list[tuple[str, str]]:
 
 
 def _ranges(numbers: Sequence[int]) -> list[str]:
-    """Write rising numbers, three or more that follow each other as a range: 1–4, 6."""
+    """Return rising numbers as text, with ranges of three or more: 1–4, 6."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    return [
-        text for run in runs for text in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else [str(n) for n in run])
-    ]
+    texts: list[str] = []
+    for run in runs:
+        if len(run) > 2:
+            texts.append(f"{run[0]}–{run[-1]}")
+        else:
+            texts += map(str, run)
+    return texts
 
 
 def _form(draft: Draft, survey: Survey, data: Any) -> RevisionForm:

@@ -185,15 +185,12 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     }
     for index, question in enumerate(draft.questions):
         margin = draft.margins.get(question["id"])
-        if margin is None:
-            values[f"margin_{index}"] = None
-        else:
+        if margin is not None:
             values[f"margin_{index}"] = _percentage_points(margin)
         values[f"lock_{index}"] = draft.locks.get(question["id"], "")
-    if csrf:
-        meta = {}
-    else:
-        meta = {"csrf": False}
+    meta = {}
+    if not csrf:
+        meta["csrf"] = False
     form_class = plan_form(len(draft.questions))
     form = form_class(formdata=data, meta=meta, revision=draft.revision, **values)
     # A draft from elsewhere may have another epsilon than a stop: it stays on offer.

@@ -196,7 +196,7 @@ def test_a_copy_of_the_database_names_neither_addresses_nor_codes(
         columns = [row[1] for row in copy.execute("PRAGMA table_info(mailings)")]
     assert columns == ["hash", "box", "busy_until"], "one value per survey: no row for a person"
     before = [one.to for one in mailing.read(store, survey.hash).people]
-    mailing._change(store, survey.hash, lambda one: one)
+    mailing._update(store, survey.hash, lambda stored: stored)
     assert [one.to for one in mailing.read(store, survey.hash).people] != before, (
         "in no order that says anything"
     )
