@@ -1,4 +1,4 @@
-"""Options and fixtures that every room's tests share."""
+"""Options and fixtures that all tests share."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--long"):
         return
     # Deselected, not skipped: the short run reports only what it really ran.
-    kept = [item for item in items if "long" not in item.keywords]
+    selected = [item for item in items if "long" not in item.keywords]
     config.hook.pytest_deselected(items=[item for item in items if "long" in item.keywords])
-    items[:] = kept
+    items[:] = selected

@@ -6,7 +6,7 @@ People come singly, each with a code that the attacker knows, and each report sa
 success can be counted. At several moments of a survey's life the script takes everything that a thief of the database
 has (SQL with `xmin`, `xmax` and `ctid`; `pg_dump`; the pages of tables and indexes, dead rows included; all of SQLite's
 files), reads out of it every order in which codes and reports stand there, and matches each order of codes with each
-order of reports, and with the order in which people came: who took part when is nobody's business either. Chance puts
+order of reports, and with the order in which people came: who took part when is private too. Chance puts
 one pair together and gives no correlation. Whatever chance would seldom give is measured again on new surveys, which
 count by themselves: a leak grows from survey to survey, and chance does not. Two thousand pairs of orders, as many as
 all tests and both databases have, raise a false alarm once in 700,000 runs: of each, less than 2 % are suspected, and
@@ -72,16 +72,16 @@ SIGNED = Survey.from_draft(
     }
 )
 
-# The same in two groups: the group is open, and within one nobody must be linked.
+# The same in two groups: the group is open, and within one no person must be linked.
 GROUPED = Survey.from_draft(SIGNED.as_document(published=False) | {"groups": ["Science", "Arts"]})
 
 Order = list[int]
 # A moment, and the names of an order of codes and of one of reports.
-Place = tuple[str, str, str]
+Suspect = tuple[str, str, str]
 
 
 class Person(NamedTuple):
-    """Whoever comes: a code, and a report that can be recognised."""
+    """A respondent: a code, and a report that can be recognised."""
 
     code: str
     digest: bytes
@@ -99,9 +99,9 @@ class Evidence:
 
     def add(self, name: str, codes: Order, reports: Order) -> None:
         """Keep an order that is long enough to tell something."""
-        for kept, order in ((self.codes, codes), (self.reports, reports)):
+        for orders, order in ((self.codes, codes), (self.reports, reports)):
             if len(order) >= FEWEST_IN_ORDER:
-                kept[name] = order
+                orders[name] = order
 
 
 class Match(NamedTuple):
@@ -126,10 +126,10 @@ class Match(NamedTuple):
         return 2 * min(float(poisson.sf(self.hits - 1, self.surveys)), float(norm.sf(abs(self.z))))
 
     def and_on(self, other: Match) -> Match:
-        """Put the same two orders of further surveys beside it."""
+        """Return this match pooled with that of the same two orders of further surveys."""
         surveys = self.surveys + other.surveys
         z = self.z * (self.surveys / surveys) ** 0.5 + other.z * (other.surveys / surveys) ** 0.5
-        first, last = (one + more for one, more in zip(self.ends, other.ends, strict=True))
+        first, last = (hits + more for hits, more in zip(self.ends, other.ends, strict=True))
         return Match(self.codes, self.reports, self.people + other.people, (first, last), z, surveys)
 
 
@@ -137,23 +137,23 @@ class Match(NamedTuple):
 
 
 def evidence(store: Store, people: list[Person], came: int, signed: Survey = SIGNED) -> Evidence:
-    """Take what a thief of the whole database has."""
-    found = Evidence(came=came)
+    """Return what a thief of the whole database has."""
+    collected = Evidence(came=came)
     gone = people[:came]
     bits = _bits(store, signed)
     for name, data in files_of(store):
         codes = {i: _places(data, person.digest[:16]) for i, person in enumerate(gone)}
         reports = {i: _places(data, person.record) for i, person in enumerate(gone)}
         for which, at in (("first", 0), ("last", -1)):
-            found.add(f"{name}, {which}", _sorted(codes, at), _sorted(reports, at))
-        found.add(f"{name}, marks", _marks(data, bits, _place_of(store, gone)), [])
+            collected.add(f"{name}, {which}", _sorted(codes, at), _sorted(reports, at))
+        collected.add(f"{name}, marks", _marks(data, bits, _place_of(store, gone)), [])
     for name, order in _rows(store, gone):
-        found.add(name, *order)
-    return found
+        collected.add(name, *order)
+    return collected
 
 
 def files_of(store: Store) -> Iterator[tuple[str, bytes]]:
-    """Give every file of the database with its name, and what `pg_dump` prints."""
+    """Yield every file of the database with its name, and what `pg_dump` prints."""
     if store.database.is_sqlite:
         for path in sorted(store.database.path.parent.glob(f"{store.database.path.name}*")):
             yield path.name.removeprefix(store.database.path.name) or "main", path.read_bytes()
@@ -172,17 +172,17 @@ def files_of(store: Store) -> Iterator[tuple[str, bytes]]:
 
 
 def _dump(store: Store) -> bytes:
-    """Give what `pg_dump` prints, with its hexadecimal digits as bytes again."""
+    """Return what `pg_dump` prints, with its hexadecimal digits as bytes again."""
     program = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_dump"))[-1]
     done = subprocess.run(
         [str(program), "--data-only", store.config.database_url], capture_output=True, check=True
     )
     lines = []
     for line in done.stdout.split(b"\n"):
-        parts = line.split(b"\t")
+        values = line.split(b"\t")
         lines.append(
             b"\t".join(
-                bytes.fromhex(part[3:].decode()) if part.startswith(b"\\\\x") else part for part in parts
+                bytes.fromhex(value[3:].decode()) if value.startswith(b"\\\\x") else value for value in values
             )
         )
     return b"\n".join(lines)
@@ -217,21 +217,21 @@ def _places(data: bytes, token: bytes) -> list[int]:
     return [] if first < 0 else [first, data.rfind(token)]
 
 
-def _sorted(places: dict[int, list[int]], at: int) -> Order:
-    return sorted((i for i, found in places.items() if found), key=lambda i: places[i][at])
+def _sorted(offsets: dict[int, list[int]], at: int) -> Order:
+    return sorted((i for i, hits in offsets.items() if hits), key=lambda i: offsets[i][at])
 
 
 def _bits(store: Store, signed: Survey = SIGNED) -> bytes:
-    known = store.published(signed.hash)
-    assert known is not None
+    published = store.published(signed.hash)
+    assert published is not None
     with store.read() as tx:
-        return spent_bits(tx, known.number)
+        return spent_bits(tx, published.number)
 
 
 def _place_of(store: Store, people: list[Person]) -> dict[int, int]:
     with store.read() as tx:
-        places = {bytes(row.digest): row.place for row in tx.execute(select(invited))}
-    return {places[person.digest]: i for i, person in enumerate(people)}
+        place_by_digest = {bytes(row.digest): row.place for row in tx.execute(select(invited))}
+    return {place_by_digest[person.digest]: i for i, person in enumerate(people)}
 
 
 def _marks(data: bytes, bits: bytes, person_at: dict[int, int]) -> Order:
@@ -253,8 +253,8 @@ def _marks(data: bytes, bits: bytes, person_at: dict[int, int]) -> Order:
     order: Order = []
     met: set[int] = set()
     for version in sorted(versions, key=lambda version: int.from_bytes(version).bit_count()):
-        for place, person in sorted(person_at.items()):
-            if is_set(version, place) and person not in met:
+        for position, person in sorted(person_at.items()):
+            if is_set(version, position) and person not in met:
                 met.add(person)
                 order.append(person)
     return order
@@ -263,11 +263,13 @@ def _marks(data: bytes, bits: bytes, person_at: dict[int, int]) -> Order:
 # Matching --------------------------------------------------------------------------------------------------------
 
 
-def matches(found: Evidence) -> list[Match]:
+def matches(collected: Evidence) -> list[Match]:
     """Match each order of codes with each of reports and with that of arrival: from both ends, and by rank."""
-    others = found.reports | {ARRIVAL: list(range(found.came))}
+    report_orders = collected.reports | {ARRIVAL: list(range(collected.came))}
     return [
-        _match(codes, other, found.codes[codes], others[other]) for codes in found.codes for other in others
+        _match(codes, other, collected.codes[codes], report_orders[other])
+        for codes in collected.codes
+        for other in report_orders
     ]
 
 
@@ -277,7 +279,7 @@ def _match(first: str, second: str, codes: Order, reports: Order) -> Match:
         sum(a == b for a, b in zip(codes, reports, strict=False)),
         sum(a == b for a, b in zip(reversed(codes), reversed(reports), strict=False)),
     )
-    rank = {person: place for place, person in enumerate(reports)}
+    rank = {person: position for position, person in enumerate(reports)}
     shared = [rank[person] for person in codes if person in rank]
     n = len(shared)
     if n < FEWEST_IN_ORDER:
@@ -300,7 +302,7 @@ def live_through(app: Flask, n: int, moments: Sequence[str], signed: Survey = SI
     group = 0 if signed.groups else None
     # Twice as many codes as people: the others never come.
     codes = invitations.invite(store, signed.hash, 2 * n, group)[:n]
-    others = invitations.invite(store, signed.hash, 2 * n, 1)[:n] if signed.groups else []
+    second_group = invitations.invite(store, signed.hash, 2 * n, 1)[:n] if signed.groups else []
     people = [
         Person(
             code, invitations.digest(signed.hash, code, group), hashlib.sha256(code.encode()).digest()[:WIDTH]
@@ -313,7 +315,7 @@ def live_through(app: Flask, n: int, moments: Sequence[str], signed: Survey = SI
     for came, person in enumerate(people, 1):
         report = Report(os.urandom(16).hex(), tuple(person.record), group)
         assert post(client, signed, report.to_bytes(person.code)).status_code == 201
-        for code in others[came - 1 : came]:
+        for code in second_group[came - 1 : came]:
             other = Report(os.urandom(16).hex(), tuple(os.urandom(WIDTH)), 1)
             assert post(client, signed, other.to_bytes(code)).status_code == 201
         released = seal_due(store) if came % 10 == 0 else 0
@@ -325,7 +327,7 @@ def live_through(app: Flask, n: int, moments: Sequence[str], signed: Survey = SI
             return looks
     if "after closing" in moments:
         closing.close(store, signed.hash)
-        assert store.sealed_count(signed.hash) == n + len(others)
+        assert store.sealed_count(signed.hash) == n + len(second_group)
         looks["after closing"] = evidence(store, people, n, signed)
     return looks
 
@@ -358,55 +360,57 @@ def attack(
 ) -> dict[str, Look]:
     """Look at each moment for leaks: what is suspected on a survey, and certain on new ones taken together."""
     first = _survey(make, n, moments, signed)
-    looks = {moment: Look(len(found), []) for moment, found in first.items()}
-    suspects: dict[Place, Match | None] = {
-        (moment, one.codes, one.reports): None
-        for moment, found in first.items()
-        for one in found
-        if one.chance < SUSPECTED
+    looks = {moment: Look(len(pairs), []) for moment, pairs in first.items()}
+    suspects: dict[Suspect, Match | None] = {
+        (moment, match.codes, match.reports): None
+        for moment, pairs in first.items()
+        for match in pairs
+        if match.chance < SUSPECTED
     }
     for _ in range(MOST_NEW_SURVEYS):
         if not suspects:
             break
-        when = [moment for moment in moments if any(place[0] == moment for place in suspects)]
+        when = [moment for moment in moments if any(suspect[0] == moment for suspect in suspects)]
         suspects = _measured_again(suspects, _survey(make, n, when, signed))
-        for place, found in suspects.items():
-            if found is not None and found.chance < CERTAIN:
-                looks[place[0]].leaks.append(found)
-        # Where there is a leak, nobody asks for more.
-        suspects = {place: found for place, found in suspects.items() if not looks[place[0]].leaks}
+        for suspect, match in suspects.items():
+            if match is not None and match.chance < CERTAIN:
+                looks[suspect[0]].leaks.append(match)
+        # A moment with a leak needs no further survey.
+        suspects = {suspect: match for suspect, match in suspects.items() if not looks[suspect[0]].leaks}
     return looks
 
 
 def _survey(
     make: Callable[[], Any], n: int, moments: Sequence[str], signed: Survey
 ) -> dict[str, list[Match]]:
-    """Live through a survey of its own, and match what is found at each moment."""
+    """Live through a new survey, and match the evidence of each moment."""
     with make() as app:
-        return {moment: matches(found) for moment, found in live_through(app, n, moments, signed).items()}
+        return {
+            moment: matches(collected) for moment, collected in live_through(app, n, moments, signed).items()
+        }
 
 
 def _measured_again(
-    suspects: dict[Place, Match | None], new: dict[str, list[Match]]
-) -> dict[Place, Match | None]:
+    suspects: dict[Suspect, Match | None], new: dict[str, list[Match]]
+) -> dict[Suspect, Match | None]:
     """Add a new survey to what the earlier new ones showed, and keep what is still beyond chance."""
-    kept: dict[Place, Match | None] = {}
-    for moment, found in new.items():
-        for one in found:
-            place = (moment, one.codes, one.reports)
-            if place in suspects:
-                before = suspects[place]
-                now = one if before is None else before.and_on(one)
+    still_suspected: dict[Suspect, Match | None] = {}
+    for moment, pairs in new.items():
+        for match in pairs:
+            suspect = (moment, match.codes, match.reports)
+            if suspect in suspects:
+                before = suspects[suspect]
+                now = match if before is None else before.and_on(match)
                 if now.chance < STILL_SUSPECTED:
-                    kept[place] = now
-    return kept
+                    still_suspected[suspect] = now
+    return still_suspected
 
 
 # What still links ------------------------------------------------------------------------------------------------
 
 
 def with_key(app: Flask, n: int) -> int:
-    """Count the waiting reports that somebody with the database and the key links to their codes."""
+    """Return how many waiting reports the database and the key link to their codes."""
     store: Store = app.extensions["hushpoll"]
     store.publish(SIGNED, minimum_batch=n)
     codes = invitations.invite(store, SIGNED.hash, 2 * n)[:n]
@@ -421,16 +425,16 @@ def with_key(app: Flask, n: int) -> int:
             for row in tx.execute(select(inbox))
         ]
     return sum(
-        code_at[one[1]] == invitations.digest(SIGNED.hash, records[one[0]])
-        for one in opened
-        if one is not None and one[1] is not None
+        code_at[record[1]] == invitations.digest(SIGNED.hash, records[record[0]])
+        for record in opened
+        if record is not None and record[1] is not None
     )
 
 
 def with_every_copy(app: Flask, n: int) -> tuple[int, int, int]:
     """Follow copies from before and after each release, as PostgreSQL's WAL or an archive of backups holds them.
 
-    Give the number of releases, the people whose code and report are known to belong to the same one, and the people
+    Return the number of releases, the people whose code and report are known to belong to the same one, and the people
     that are linked by guessing within it.
     """
     store: Store = app.extensions["hushpoll"]
@@ -439,7 +443,7 @@ def with_every_copy(app: Flask, n: int) -> tuple[int, int, int]:
     person_of = {hashlib.sha256(code.encode()).digest()[:WIDTH]: i for i, code in enumerate(codes)}
     people = [Person(code, invitations.digest(SIGNED.hash, code), b"") for code in codes]
     place_of = _place_of(store, people)
-    known: tuple[set[int], set[int]] = (set(), set())
+    earlier: tuple[set[int], set[int]] = (set(), set())
     releases = together = linked = 0
     for came, (record, person) in enumerate(person_of.items(), 1):
         report = Report(os.urandom(16).hex(), tuple(record))
@@ -451,10 +455,10 @@ def with_every_copy(app: Flask, n: int) -> tuple[int, int, int]:
         bits = _bits(store)
         with store.read() as tx:
             rows = [person_of[bytes(row.record)] for row in tx.execute(select(sealed_table))]
-        spent_now = [person for place, person in sorted(place_of.items()) if is_set(bits, place)]
-        new_codes = [person for person in spent_now if person not in known[0]]
-        new_reports = [person for person in rows if person not in known[1]]
-        known = (set(spent_now), set(rows))
+        spent_now = [person for position, person in sorted(place_of.items()) if is_set(bits, position)]
+        new_codes = [person for person in spent_now if person not in earlier[0]]
+        new_reports = [person for person in rows if person not in earlier[1]]
+        earlier = (set(spent_now), set(rows))
         releases += 1
         together += len(set(new_codes) & set(new_reports))
         linked += sum(a == b for a, b in zip(new_codes, new_reports, strict=True))
@@ -462,12 +466,12 @@ def with_every_copy(app: Flask, n: int) -> tuple[int, int, int]:
 
 
 def at_chance(linked: int, releases: int) -> bool:
-    """Tell whether guessing within each release links as many; chance gives more than that once in 100 millions."""
+    """Return whether guessing within each release links as many; chance gives more once in 100 million."""
     return float(poisson.sf(linked - 1, releases)) > CERTAIN
 
 
 def with_wal(app: Flask, n: int) -> tuple[int, Match]:
-    """Read PostgreSQL's own log of a survey's life; give the number of releases, and how codes and reports match.
+    """Read PostgreSQL's own log of a survey's life; return the number of releases, and how codes and reports match.
 
     It holds what was marked and what was sealed at each release, so the order of releases shows in both. Chance gives
     one right guess per release.
@@ -502,8 +506,8 @@ def with_wal(app: Flask, n: int) -> tuple[int, Match]:
 # Leaks on purpose ------------------------------------------------------------------------------------------------
 
 
-def _plain_lock(self: Any, survey: int, digest: bytes, record: bytes, place: int | None = None) -> bytes:
-    return bytes(12) + ((1 << 32) - 1 if place is None else place).to_bytes(4) + record
+def _plain_lock(self: Any, survey: int, digest: bytes, record: bytes, position: int | None = None) -> bytes:
+    return bytes(12) + ((1 << 32) - 1 if position is None else position).to_bytes(4) + record
 
 
 def _plain_open(self: Any, survey: int, digest: bytes, box: bytes) -> tuple[bytes, int | None]:
@@ -517,10 +521,10 @@ def _plain_tag(self: Any, survey: int, code: bytes) -> bytes:
 _insert = accept._insert
 
 
-def _insert_and_mark(tx: Any, locks: Any, fresh: Any) -> None:
-    _insert(tx, locks, fresh)
-    for report, place in fresh:
-        bits = marked(spent_bits(tx, report.survey).ljust(100, b"\0"), [place])
+def _insert_and_mark(tx: Any, locks: Any, new_reports: Any) -> None:
+    _insert(tx, locks, new_reports)
+    for report, position in new_reports:
+        bits = marked(spent_bits(tx, report.survey).ljust(100, b"\0"), [position])
         if tx.dialect.name == "postgresql":
             done = tx.execute(update(spent).where(spent.c.survey == report.survey).values(bits=bits)).rowcount
         else:
@@ -530,17 +534,17 @@ def _insert_and_mark(tx: Any, locks: Any, fresh: Any) -> None:
             tx.execute(insert(spent).values(survey=report.survey, bits=bits))
 
 
-def _insert_and_touch(tx: Any, locks: Any, fresh: Any) -> None:
-    _insert(tx, locks, fresh)
-    for report, _ in fresh:
+def _insert_and_touch(tx: Any, locks: Any, new_reports: Any) -> None:
+    _insert(tx, locks, new_reports)
+    for report, _ in new_reports:
         mine = invited.c.digest == report.invitation
         tx.execute(update(invited).where(mine).values(place=invited.c.place))
 
 
-def _insert_and_move(tx: Any, locks: Any, fresh: Any) -> None:
-    _insert(tx, locks, fresh)
+def _insert_and_move(tx: Any, locks: Any, new_reports: Any) -> None:
+    _insert(tx, locks, new_reports)
     last = select(func.max(invited.c.place)).scalar_subquery()
-    for report, _ in fresh:
+    for report, _ in new_reports:
         tx.execute(update(invited).where(invited.c.digest == report.invitation).values(place=last + 1))
 
 
@@ -582,7 +586,7 @@ PLANTS = {
 
 
 def looked_for(leak: str) -> tuple[str, ...]:
-    """When a planted leak must show: whoever took part, and when, after closing too."""
+    """Return the moments at which a planted leak must show: some show after closing too."""
     return (MOMENTS[0], MOMENTS[-1]) if leak in ("moved", "rewritten") else MOMENTS[:1]
 
 
@@ -605,7 +609,7 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def fresh(backend: str, cluster: Postgres | None) -> Callable[[], Any]:
+def empty_stores(backend: str, cluster: Postgres | None) -> Callable[[], Any]:
     """Make empty stores of a kind, one after the other."""
 
     def make() -> Any:
@@ -631,23 +635,23 @@ def _print_limits(make: Callable[[], Any], backend: str, n: int) -> None:
     )
     if backend == "postgresql":
         with make() as app:
-            releases, found = with_wal(app, n)
+            releases, match = with_wal(app, n)
         print(
-            f"{backend:10}  {n} people  its WAL                {found.people} ordered by release (as stated),"
-            f" {found.hits} linked (chance: {releases})",
+            f"{backend:10}  {n} people  its WAL                {match.people} ordered by release (as stated),"
+            f" {match.hits} linked (chance: {releases})",
             flush=True,
         )
 
 
 def _run(backend: str, cluster: Postgres | None, n: int) -> int:
     failed = 0
-    for moment, look in attack(fresh(backend, cluster), n).items():
+    for moment, look in attack(empty_stores(backend, cluster), n).items():
         print(f"{backend:10}  {n} people  {moment:22} {_words(look)}", flush=True)
         failed += bool(look.leaks)
-    _print_limits(fresh(backend, cluster), backend, n)
+    _print_limits(empty_stores(backend, cluster), backend, n)
     for leak in PLANTS[backend]:
         with planted(leak):
-            looks = attack(fresh(backend, cluster), n, looked_for(leak))
+            looks = attack(empty_stores(backend, cluster), n, looked_for(leak))
         for moment, look in looks.items():
             print(f"{backend:10}  {n} people  planted leak {leak:9} {moment} {_words(look)}", flush=True)
             failed += not look.leaks
@@ -657,7 +661,7 @@ def _run(backend: str, cluster: Postgres | None, n: int) -> int:
 def _words(look: Look) -> str:
     if not look.leaks:
         return f"at chance ({look.pairs} pairs of orders)"
-    worst = max(look.leaks, key=lambda one: one.hits)
+    worst = max(look.leaks, key=lambda leak: leak.hits)
     return f"LINKED: {worst.hits} of {worst.people} ({worst.codes} with {worst.reports})"
 
 

@@ -30,26 +30,24 @@ class Postgres:
         self.folder = Path(tempfile.mkdtemp(prefix="pg", dir=None if fsync else MEMORY))
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
-        self._run(
-            "initdb", "-D", f"{self.folder}/data", "-U", "postgres", "-A", "trust", "-N", "--no-instructions"
-        )
+        options = ("-U", "postgres", "-A", "trust", "-N", "--no-instructions")
+        self._run("initdb", "-D", f"{self.folder}/data", *options)
         self.start()
         # Migrated once; every test gets a copy.
         self.create("migrated")
         with tempfile.TemporaryDirectory() as folder:
             store = open_store(Config(data=Path(folder), database_url=self.url("migrated")))
-            # Every test has a key of its own, and the copy belongs to it.
+            # Every test has its own key, and the copy belongs to it.
             key.forget(store.database)
             store.close()
 
     def start(self) -> None:
         options = f"-k {self.folder} -c listen_addresses='' -c fsync={self.fsync} -c max_connections=200"
-        self._run(
-            "pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/log", "-o", options, "start"
-        )
+        command = ("start", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/log", "-o", options)
+        self._run("pg_ctl", *command)
 
     def stop(self, mode: str = "immediate") -> None:
-        self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
+        self._run("pg_ctl", "stop", "-D", f"{self.folder}/data", "-m", mode, "-w")
 
     @property
     def pid(self) -> int:
@@ -93,8 +91,8 @@ class Postgres:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:
-        found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
-        path = str(found[-1]) if found else shutil.which(program)
+        programs = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+        path = str(programs[-1]) if programs else shutil.which(program)
         assert path, (
             "no PostgreSQL on this machine: install it (Debian: apt-get install postgresql), or run `make test`"
         )

@@ -1,4 +1,4 @@
-"""A small OpenID Connect provider: it signs in whoever comes, as the person that a test names."""
+"""A small OpenID Connect provider: it signs in every visitor as the person that a test names."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class Provider:
         }
 
     def new_key(self) -> None:
-        """Sign with another key from now on, as providers do now and then."""
-        made = RSAKey.generate_key(2048, {"kid": secrets.token_hex(4), "use": "sig"})
-        self.key = self.keys[made.kid] = made
+        """Sign with another key, as providers do now and then."""
+        key = RSAKey.generate_key(2048, {"kid": secrets.token_hex(4), "use": "sig"})
+        self.key = self.keys[key.kid] = key
 
     def answer(self, handler: BaseHTTPRequestHandler, body: str) -> None:
         """Answer a request to one of the endpoints."""
@@ -112,30 +112,36 @@ class Provider:
         handler.end_headers()
 
     def _token(self, handler: BaseHTTPRequestHandler, fields: dict[str, str]) -> dict[str, Any]:
-        asked = self.codes.pop(fields.get("code", ""), None)
+        authorization = self.codes.pop(fields.get("code", ""), None)
         secret = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
         challenge = hashlib.sha256(fields.get("code_verifier", "").encode()).digest()
         if (
-            asked is None
+            authorization is None
             or handler.headers.get("Authorization") != f"Basic {secret}"
-            or asked["redirect_uri"] != fields.get("redirect_uri")
-            or asked["code_challenge"] != base64.urlsafe_b64encode(challenge).decode().rstrip("=")
+            or authorization["redirect_uri"] != fields.get("redirect_uri")
+            or authorization["code_challenge"] != base64.urlsafe_b64encode(challenge).decode().rstrip("=")
         ):
             return {"error": "invalid_grant"}
         return {
             "access_token": "opens the page of user information",
             "token_type": "Bearer",
-            "id_token": self._id_token(asked),
+            "id_token": self._id_token(authorization),
         }
 
-    def _id_token(self, asked: dict[str, str]) -> str:
+    def _id_token(self, authorization: dict[str, str]) -> str:
         now = int(time.time())
         times = {"iat": now, "exp": now + 300}
-        claims = {"iss": self.issuer, "aud": CLIENT_ID, "nonce": asked["nonce"], **times, **self.person}
+        claims = {
+            "iss": self.issuer,
+            "aud": CLIENT_ID,
+            "nonce": authorization["nonce"],
+            **times,
+            **self.person,
+        }
         claims = {name: value for name, value in claims.items() if name not in self.leaves_out} | self.wrong
         if self.algorithm == "none":
             parts = [{"alg": "none"}, claims]
-            return ".".join(_encoded(json.dumps(part).encode()) for part in parts) + "."
+            return ".".join(_encoded(json.dumps(section).encode()) for section in parts) + "."
         key = self.key
         if self.algorithm == "HS256":
             key = OctKey.import_key(CLIENT_SECRET.encode())

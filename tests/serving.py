@@ -49,15 +49,15 @@ share_compiled_code()
 
 
 def make_survey(title: str = "Exam honesty", **settings: bool) -> Survey:
-    """A survey with the three mechanisms at the heart."""
+    """Return a survey with the three basic mechanisms."""
     return Survey.from_draft({**DRAFT, "title": title, "settings": settings})
 
 
 def reserve() -> socket.socket:
-    """Hold a free port for a server that starts later, or again: until this is closed, nobody else is given it.
+    """Hold a free port for a server that starts later, or again: no other process gets it until this is closed.
 
-    It is bound and does not listen, so that who connects is refused, and has the option that servers set as well, so
-    that they may listen beside it. Without it the port of a server that is killed could become that of a client.
+    It is bound and does not listen, so that connections are refused, and has the option that servers set as well, so
+    that they may share it. Without it the port of a server that is killed could become that of a client.
     """
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -135,7 +135,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def config(folder: Path, database_url: str) -> Config:
-    """Settings for a test: seals only when told to, at 50."""
+    """Settings for a test: seals only on request, at 50."""
     return Config(data=folder / "data", database_url=database_url, seal_every=86_400, testing=True)
 
 
@@ -191,26 +191,26 @@ def post(client: FlaskClient, survey: Survey, data: bytes, **options: object):  
 
 
 def waiting_records(store: Store, survey_hash: str) -> dict[bytes, bytes]:
-    """What waits, opened with the server's key: records by the digest of their id."""
-    known = store.published(survey_hash)
-    assert known is not None
-    found = {}
+    """Return the waiting records, decrypted with the server's key, by the digest of their id."""
+    published = store.published(survey_hash)
+    assert published is not None
+    records = {}
     with store.read() as tx:
-        for row in tx.execute(select(inbox).where(inbox.c.survey == known.number)):
-            opened = store.waiting.open(known.number, bytes(row.digest), bytes(row.box))
+        for row in tx.execute(select(inbox).where(inbox.c.survey == published.number)):
+            opened = store.waiting.open(published.number, bytes(row.digest), bytes(row.box))
             assert opened is not None
-            found[bytes(row.digest)] = opened[0]
-    return found
+            records[bytes(row.digest)] = opened[0]
+    return records
 
 
 def used_codes(store: Store, survey_hash: str) -> tuple[int, int]:
-    """How many invitations were made, and how many reports have spent: those that wait as well, which no page shows."""
-    known = store.published(survey_hash)
-    assert known is not None
-    made, counted = invitations.counts(store, survey_hash)
-    query = select(func.count()).where(inbox.c.survey == known.number, inbox.c.tag.is_not(None))
+    """Return how many invitations exist and how many are spent, also by reports that wait (no page shows those)."""
+    published = store.published(survey_hash)
+    assert published is not None
+    invited, counted = invitations.counts(store, survey_hash)
+    query = select(func.count()).where(inbox.c.survey == published.number, inbox.c.tag.is_not(None))
     with store.read() as tx:
-        return made, counted + tx.execute(query).scalar_one()
+        return invited, counted + tx.execute(query).scalar_one()
 
 
 _tokens: weakref.WeakKeyDictionary[Store, str] = weakref.WeakKeyDictionary()
@@ -279,7 +279,7 @@ class LiveServer:
             time.sleep(0.05)
 
     def _is_up(self) -> bool:
-        """Whether it answers and has all its workers: the first may answer before the others are there."""
+        """Return whether it answers and has all its workers: the first may answer before the others are there."""
         try:
             with urllib.request.urlopen(f"{self.url}/healthz", timeout=30) as answer:
                 answer.read()
@@ -297,7 +297,7 @@ class LiveServer:
                 return error.code
 
     def wait_for(self, path: str, status: int) -> None:
-        """Ask until the answer has this status: one about health may be a second old."""
+        """Request the path until the answer has this status: one about health may be a second old."""
         deadline = time.monotonic() + LONGEST
         while self.status(path) != status:
             assert time.monotonic() < deadline, f"{path} never answered {status}"
@@ -319,7 +319,7 @@ class LiveServer:
         self.process = None
 
     def terminate(self) -> None:
-        """Ask it to end, as systemd does."""
+        """Stop it with SIGTERM, as systemd does."""
         assert self.process is not None
         self.process.terminate()
         self.process.wait(LONGEST)
@@ -367,5 +367,5 @@ def live(folder: Path, database_url: str) -> Iterator[Callable[..., LiveServer]]
 
 
 def sealed_records(store: Store, survey_hash: str) -> bytes:
-    """All records of a survey that may be read, one after the other."""
+    """Return all readable records of a survey, one after the other."""
     return b"".join(read_sealed(store, survey_hash))

@@ -1,4 +1,4 @@
-"""Rules that hold the rooms apart: imports go one way, the client needs nothing, randomness is the system's."""
+"""Rules between the packages: imports go one way, the client needs nothing, randomness is the system's."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def tree_of(file: Path) -> ast.Module:
 @cache
 def imports(file: Path) -> frozenset[str]:
     """The top-level packages that a file imports, wherever the import stands."""
-    found: set[str] = set()
+    packages: set[str] = set()
     for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
-            found |= {name.name.split(".")[0] for name in node.names}
+            packages |= {name.name.split(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module.split(".")[0])
-    return frozenset(found)
+            packages.add(node.module.split(".")[0])
+    return frozenset(packages)
 
 
 def files(room: str) -> list[Path]:
-    found = sorted((ROOT / room / ROOMS[room]).rglob("*.py"))
-    assert found
-    return found
+    modules = sorted((ROOT / room / ROOMS[room]).rglob("*.py"))
+    assert modules
+    return modules
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -67,15 +67,15 @@ def test_randomness_is_the_operating_systems(room: str) -> None:
 
 def top_level(tree: ast.Module) -> set[str]:
     """What a module defines by itself, as opposed to what it imports."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.Assign):
-            found |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found.add(node.target.id)
-    return found
+            names.add(node.target.id)
+    return names
 
 
 def listed(tree: ast.Module) -> set[str] | None:
@@ -92,7 +92,9 @@ def imported_names(name: str, file: Path, tree: ast.Module) -> Iterator[tuple[st
         if isinstance(node, ast.ImportFrom):
             parts = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
             above = parts[: len(parts) - node.level + 1] if node.level else []
-            yield from ((".".join([*above, *filter(None, [node.module])]), one.name) for one in node.names)
+            yield from (
+                (".".join([*above, *filter(None, [node.module])]), alias.name) for alias in node.names
+            )
 
 
 def test_all_lists_what_other_modules_import() -> None:

@@ -15,9 +15,9 @@ def commands(text: str) -> list[str]:
 
 def recipe(target: str) -> list[str]:
     """The lines of one target of the Makefile."""
-    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert found is not None, target
-    return commands(found[1])
+    match = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert match is not None, target
+    return commands(match[1])
 
 
 def test_the_build_machine_runs_the_docs_tests_once() -> None:

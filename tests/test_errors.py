@@ -1,4 +1,4 @@
-"""Errors carry what is wrong and what to do as two fields; nobody writes both into one text and splits it again."""
+"""Errors carry what is wrong and what to do as two fields, never as one text that is split again."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ ROOT = Path(__file__).parent.parent
 
 def family(base: type = HushpollError) -> Iterator[str]:
     yield base.__name__
-    for one in base.__subclasses__():
-        yield from family(one)
+    for subclass in base.__subclasses__():
+        yield from family(subclass)
 
 
 def in_one_text(text: str) -> list[int]:
     """The lines where an error of ours is made whose problem holds the remedy too."""
-    ours, found = set(family()), []
+    ours, lines = set(family()), []
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        parts = [part.value for part in ast.walk(node.args[0]) if isinstance(part, ast.Constant)]
-        if name in ours and any(isinstance(part, str) and "; " in part for part in parts):
-            found.append(node.lineno)
-    return found
+        values = [constant.value for constant in ast.walk(node.args[0]) if isinstance(constant, ast.Constant)]
+        if name in ours and any(isinstance(value, str) and "; " in value for value in values):
+            lines.append(node.lineno)
+    return lines
 
 
 @pytest.mark.parametrize("room", ["client", "analysis", "server"])
 def test_problem_and_remedy_are_two_fields(room: str) -> None:
     import hushpoll_analysis  # noqa: F401 - so that its errors are known
 
-    found = [
+    violations = [
         f"{file.relative_to(ROOT)}:{line}"
         for file in sorted((ROOT / room).rglob("*.py"))
         for line in in_one_text(file.read_text("utf-8"))
     ]
-    assert not found, "\n".join(found)
+    assert not violations, "\n".join(violations)
 
 
-def test_a_text_with_both_is_found() -> None:
+def test_a_text_with_both_is_detected() -> None:
     assert in_one_text('raise SubmitError(f"{url} is not an address; copy the link")') == [1]
     assert in_one_text('raise SubmitError(f"{url} is not an address", "copy the link; then open it")') == []
 
@@ -67,11 +67,11 @@ def test_an_account_s_error_points_at_its_field() -> None:
     with pytest.raises(AccountError) as refused:
         check_password("short")
     assert (refused.value.field, refused.value.remedy) == ("password", "")
-    made = AccountError("the name is taken", "choose another")
-    assert (made.field, str(made)) == ("name", "the name is taken; choose another")
+    error = AccountError("the name is taken", "choose another")
+    assert (error.field, str(error)) == ("name", "the name is taken; choose another")
 
 
-def test_a_place_and_its_fault_are_said_once() -> None:
+def test_a_field_and_its_fault_are_named_once() -> None:
     error = MechanismError.about("epsilon", "must be greater than 0", "try 1.0")
     assert (error.field, error.predicate) == ("epsilon", "must be greater than 0")
     assert str(error) == "epsilon must be greater than 0; try 1.0"

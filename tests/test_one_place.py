@@ -83,7 +83,7 @@ INTERVALS = Rule(
 )
 # Goes down only: the decisions by the name of an interval method that are left.
 METHOD_DECISIONS = 0
-# Goes down only: the classes beside `Estimate` with a standard error and limits of their own.
+# This number may only fall: the classes other than `Estimate` with a standard error and limits.
 ESTIMATE_CLASSES = 6
 
 
@@ -125,11 +125,11 @@ def lists_names(node: ast.AST, rule: Rule) -> bool:
 def asks_for_a_class(node: ast.AST, rule: Rule) -> bool:
     if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "isinstance":
         return False
-    return bool(rule.classes & {last_name(part) for part in ast.walk(node.args[1])})
+    return bool(rule.classes & {last_name(element) for element in ast.walk(node.args[1])})
 
 
 def last_name(node: ast.AST) -> str:
-    """Give the name of a variable, or of an attribute as in `module.Class`."""
+    """Return the name of a variable, or of an attribute as in `module.Class`."""
     return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
@@ -137,10 +137,10 @@ QUOTED = CHANNELS.quoted
 
 
 def in_jinja(text: str) -> Iterator[int]:
-    for found in re.finditer(r"{[{%].*?[%}]}", text, re.DOTALL):
+    for match in re.finditer(r"{[{%].*?[%}]}", text, re.DOTALL):
         compared = rf"""[=!]=\s*["']({QUOTED})["']|["']({QUOTED})["']\s*[=!]=|\bin\s*[(\[][^)\]]*["']({QUOTED})["']"""
-        for _ in re.finditer(compared, found[0]):
-            yield text.count("\n", 0, found.start()) + 1
+        for _ in re.finditer(compared, match[0]):
+            yield text.count("\n", 0, match.start()) + 1
 
 
 def in_javascript(text: str) -> Iterator[int]:
@@ -148,13 +148,13 @@ def in_javascript(text: str) -> Iterator[int]:
     bare = re.sub(r"typeof [\w.?[\]]+ [!=]== \"number\"", lambda match: " " * len(match[0]), bare)
     compared = rf"""[!=]==?\s*["']({QUOTED})["']|["']({QUOTED})["']\s*[!=]==?|case\s+["']({QUOTED})["']"""
     listed = rf"""includes\(\s*["']({QUOTED})["']|\[[^\[\]]*["']({QUOTED})["'][^\[\]]*\]\s*\.(includes|indexOf)\("""
-    for found in (*re.finditer(compared, bare), *re.finditer(listed, bare)):
-        yield bare.count("\n", 0, found.start()) + 1
+    for decision in (*re.finditer(compared, bare), *re.finditer(listed, bare)):
+        yield bare.count("\n", 0, decision.start()) + 1
     open_at: list[tuple[int, int]] = []
-    for found in re.finditer(rf"""[{{}}]|(?<=[{{,\s])["']?({QUOTED})["']?:""", bare):
-        if found[0] == "{":
-            open_at.append((found.start(), 0))
-        elif found[0] == "}" and open_at:
+    for token in re.finditer(rf"""[{{}}]|(?<=[{{,\s])["']?({QUOTED})["']?:""", bare):
+        if token[0] == "{":
+            open_at.append((token.start(), 0))
+        elif token[0] == "}" and open_at:
             start, keys = open_at.pop()
             if keys >= 2:
                 yield bare.count("\n", 0, start) + 1
@@ -201,18 +201,18 @@ def declared(node: ast.ClassDef) -> set[str]:
 
 
 def test_estimates_have_one_class() -> None:
-    found = [
+    classes = [
         f"{file.name}:{name}"
         for file in sorted((ROOT / "analysis").rglob("*.py"))
         if file.name != "estimates.py"
         for name in estimate_classes(file.read_text(encoding="utf-8"))
     ]
-    assert len(found) == ESTIMATE_CLASSES, "\n".join(found)
+    assert len(classes) == ESTIMATE_CLASSES, "\n".join(classes)
 
 
-def test_a_class_with_limits_of_its_own_is_found() -> None:
-    own = "class Mean:\n    estimate: float\n    se: float\n    low: float\n    high: float = 0.0\n"
-    assert estimate_classes(own) == ["Mean"]
+def test_a_second_class_with_limits_is_detected() -> None:
+    source = "class Mean:\n    estimate: float\n    se: float\n    low: float\n    high: float = 0.0\n"
+    assert estimate_classes(source) == ["Mean"]
     assert estimate_classes("class Axis:\n    low: float\n    high: float\n") == []
 
 
@@ -231,7 +231,7 @@ def test_a_class_with_limits_of_its_own_is_found() -> None:
         'match combine:\n    case "or": pass',
     ],
 )
-def test_python_that_decides_by_a_name_is_found(text: str) -> None:
+def test_python_that_decides_by_a_name_is_detected(text: str) -> None:
     assert list(in_python(text))
 
 

@@ -84,8 +84,8 @@ def tracked(folder: str) -> set[str]:
     """The files of a package that are in the repository."""
     done = subprocess.run(["git", "ls-files", "-z", folder], cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:  # a source archive without git
-        found = (path for path in (ROOT / folder).rglob("*") if path.is_file())
-        return {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
+        paths = (path for path in (ROOT / folder).rglob("*") if path.is_file())
+        return {str(path.relative_to(ROOT)) for path in paths if "__pycache__" not in path.parts}
     return {name for name in done.stdout.split("\0") if name and (ROOT / name).exists()}
 
 
@@ -98,7 +98,7 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "part",
+    "member",
     [
         "hushpoll_client/js/channel.js",
         "hushpoll_client/py.typed",
@@ -113,8 +113,8 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
         ),
     ],
 )
-def test_the_wheel_holds_more_than_python(wheel: Path, part: str) -> None:
-    assert part in zipfile.ZipFile(wheel).namelist()
+def test_the_wheel_holds_more_than_python(wheel: Path, member: str) -> None:
+    assert member in zipfile.ZipFile(wheel).namelist()
 
 
 def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
@@ -148,18 +148,18 @@ def version_of(folder: Path) -> str:
     return done.stdout.strip()
 
 
-def test_every_commit_has_a_version_of_its_own_and_an_archive_has_one_too(tmp_path: Path) -> None:
-    """All builds were 0.1.0, so that the documented upgrade installed nothing."""
+def test_every_commit_and_every_archive_has_its_own_version(tmp_path: Path) -> None:
+    """With one version for all builds, the documented upgrade would install nothing."""
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert version_of(tmp_path) == "0.1.0", "an archive without git's data"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     subprocess.run([*git, "init", "--quiet"], cwd=tmp_path, check=True)
-    found = []
+    versions = []
     for message in ("first", "second"):
         subprocess.run([*git, "add", "."], cwd=tmp_path, check=True)
         subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", message], cwd=tmp_path, check=True)
-        found.append(Version(version_of(tmp_path)))
-    assert found[0] < found[1]
+        versions.append(Version(version_of(tmp_path)))
+    assert versions[0] < versions[1]
     subprocess.run([*git, "tag", "v0.1.0"], cwd=tmp_path, check=True)
     assert version_of(tmp_path) == "0.1.0"
     subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "third"], cwd=tmp_path, check=True)
@@ -167,9 +167,9 @@ def test_every_commit_has_a_version_of_its_own_and_an_archive_has_one_too(tmp_pa
 
 
 def test_constraints_name_every_library_and_gunicorn_is_bounded() -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "tools" / "constraints.py"))["constraints"]
+    constraints = runpy.run_path(str(ROOT / "docs" / "tools" / "constraints.py"))["constraints"]
     pinned = (ROOT / "requirements" / "run.txt").read_text()
-    lines = [Requirement(line) for line in made(pinned).splitlines()]
+    lines = [Requirement(line) for line in constraints(pinned).splitlines()]
     assert len(lines) == pinned.count("==") - sum(str(line.marker or "").count("==") for line in lines)
     assert all(str(line.specifier).startswith("==") for line in lines)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -214,7 +214,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
-def test_the_installed_command_says_its_version(installed: Path, wheel: Path) -> None:
+def test_the_installed_command_prints_its_version(installed: Path, wheel: Path) -> None:
     done = run(installed, "hushpoll", "--version")
     assert done.stdout.strip() == f"hushpoll, version {wheel.name.split('-')[1]}", done.stderr
     where = run(installed, "python", "-c", "import hushpoll_server as s; print(s.__file__)").stdout
@@ -278,7 +278,7 @@ def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_base_install_needs_click_alone(wheel: Path) -> None:
+def test_the_base_install_needs_only_click(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         fields = email.message_from_bytes(archive.read(metadata))
@@ -317,7 +317,8 @@ def test_a_respondent_needs_the_base_install_only(
         assert checked["hash"] == survey.hash
         (tmp_path / "answers.json").write_text('{"cheated": "Yes"}', "ascii")
         answers = str(tmp_path / "answers.json")
-        done = run(base, "hushpoll", "answer", "--json", "--answers", answers, link)
+        command = ("hushpoll", "answer", "--json", "--answers", answers, link)
+        done = run(base, *command)
         assert done.returncode == 0, done.stderr
         sent = json.loads(done.stdout)
         assert sent["status"] == 201
@@ -364,7 +365,7 @@ def test_importing_the_analysis_names_its_extra(base: Path) -> None:
     assert "pip install 'hushpoll[analysis]'" in done.stderr.splitlines()[-1]
 
 
-def test_the_list_of_commands_says_what_is_not_installed(base: Path) -> None:
+def test_the_list_of_commands_marks_what_is_not_installed(base: Path) -> None:
     text = run(base, "hushpoll", "--help").stdout
     here, _, missing = text.partition("After pip install 'hushpoll[analysis]':")
     assert re.findall(r"^  (\w+)  ", here, re.M) == ["answer", "survey", "verify"]
@@ -373,7 +374,7 @@ def test_the_list_of_commands_says_what_is_not_installed(base: Path) -> None:
 
 
 def test_the_build_machine_runs_every_test_once() -> None:
-    """The docs' tests ran twice: among all tests, and again to check the docs."""
+    """The docs' tests are among all tests, so they are not run again to check the docs."""
     script = (ROOT / ".ci" / "run").read_text("utf-8")
     targets = re.findall(r"^make (\S+)", script, re.M)
     assert "test" in targets
@@ -453,19 +454,19 @@ def test_csv_files_need_no_pyarrow(tmp_path: Path) -> None:
     )
     for status, _, errors in results:
         assert status == 0, errors
-    _, table, whole, exported = (printed for _, printed, _ in results)
+    _, table, report, exported = (printed for _, printed, _ in results)
     lines = (tmp_path / "reports.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == '"cheated_reported"'
     assert len(lines) == 501
     assert table.splitlines()[1].startswith("cheated,Yes,")
     # What repeats a report names a file that is in the export.
-    assert 'report(survey, "reports.csv"' in whole
+    assert 'report(survey, "reports.csv"' in report
     assert "reports.csv" in exported
     assert "reports.parquet" not in exported
     assert "reports.csv" in (tmp_path / "out" / "reproduce.py").read_text(encoding="utf-8")
 
 
-def test_a_parquet_file_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
+def test_a_parquet_file_without_pyarrow_names_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "survey.json").write_text(DRAFT, encoding="utf-8")
     (tmp_path / "reports.parquet").write_bytes(b"PAR1")
     truth = ["--truth", '{"cheated": [0.7, 0.3]}']
@@ -512,7 +513,7 @@ def test_the_commands_of_the_release_page_install_a_wheel(wheel: Path, tmp_path:
     tool = [sys.executable, "docs/tools/constraints.py", str(tmp_path / "constraints.txt")]
     subprocess.run(tool, cwd=ROOT, check=True, capture_output=True)
     programs = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    places = {
+    variables = {
         "HOME": str(tmp_path),
         "PIPX_HOME": str(tmp_path / "pipx"),
         "PIPX_BIN_DIR": str(tmp_path / "bin"),
@@ -525,7 +526,7 @@ def test_the_commands_of_the_release_page_install_a_wheel(wheel: Path, tmp_path:
             command,
             shell=True,
             cwd=tmp_path,
-            env={**os.environ, **programs, **places},
+            env={**os.environ, **programs, **variables},
             capture_output=True,
             text=True,
             timeout=600,

@@ -123,8 +123,8 @@ def test_an_interval_method_takes_two_files(copy_of_the_package: Path) -> None:
 def test_an_output_format_takes_two_files(copy_of_the_package: Path) -> None:
     changed = follow("How to add an output format", copy_of_the_package)
     assert len(changed) == 2
-    shown = run(copy_of_the_package, "-c", FORMATS_SHOWN)
-    assert '"markdown"' in shown, "a choice of --format"
-    assert "json, txt, md)" in shown, "an address of a download"
-    assert "Markdown" in shown, "a link on the pages"
-    assert "| cheated | Yes |" in shown
+    printed = run(copy_of_the_package, "-c", FORMATS_SHOWN)
+    assert '"markdown"' in printed, "a choice of --format"
+    assert "json, txt, md)" in printed, "an address of a download"
+    assert "Markdown" in printed, "a link on the pages"
+    assert "| cheated | Yes |" in printed

@@ -55,7 +55,7 @@ def _file(config: Config, file: Path | None) -> Iterator[Check]:
     holds_secret = has_password or "@" in config.smtp_url or bool(config.oidc_client_secret)
     mode = stat.S_IMODE(file.stat().st_mode)
     if holds_secret and mode & stat.S_IROTH and stat.S_ISREG(file.stat().st_mode):
-        yield Check("file", FAILED, f"{file} holds a password and everybody can read it", f"chmod 640 {file}")
+        yield Check("file", FAILED, f"{file} holds a password and everyone can read it", f"chmod 640 {file}")
     else:
         yield Check("file", OK, f"{file} is read")
 

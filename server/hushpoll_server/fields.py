@@ -16,7 +16,7 @@ from wtforms.widgets import TextInput
 
 from hushpoll_server.i18n.translation import gettext as _
 
-from .i18n.translation import in_digits, in_words
+from .i18n.translation import localize_number, translate
 
 __all__ = [
     "DecimalField",
@@ -49,7 +49,7 @@ def decimal(text: str, at: Sequence[str] = ()) -> str:
     """Read a decimal comma as a point; refuse what could be thousands, at the place in a survey that it is for."""
     text = text.strip()
     sign, digits = ("-", text[1:]) if text.startswith(("-", "−")) else ("", text)
-    point = in_digits("0.5")[1]
+    point = localize_number("0.5")[1]
     if _THOUSANDS[point].fullmatch(digits):
         raise _unclear(text, sign + re.sub(r"\D", "", digits), sign + re.sub(r"\D", point, digits), at)
     match = _COMMA.fullmatch(digits)
@@ -79,7 +79,7 @@ def shown(value: object) -> str:
     """Write a number of a document, or a list of them, into a field as `decimal` and `decimals` read it."""
     if not isinstance(value, list):
         if _POINT.fullmatch(str(value)):
-            return in_digits(str(value))
+            return localize_number(str(value))
         return str(value)
     items = [shown(element) for element in value]
     return ("; " if any("," in item for item in items) else ", ").join(items)
@@ -95,7 +95,7 @@ class DecimalField(FloatField):  # type: ignore[misc]
         """Write the number as the language does, unless it was typed."""
         if self.raw_data:
             return str(super()._value())
-        return in_digits(str(super()._value()))
+        return localize_number(str(super()._value()))
 
     def process_formdata(self, valuelist: list[str]) -> None:
         """Read what was typed."""
@@ -135,7 +135,7 @@ def quoted(text: str) -> str:
 def option(text: str) -> str:
     """Return an answer: the words that are ours in the reader's language, what a designer wrote as it is written."""
     if isinstance(text, Message) or text in _OURS:
-        return in_words(text)
+        return translate(text)
     return text
 
 
@@ -157,10 +157,10 @@ def together(texts: Sequence[str]) -> str:
 
 def both(error: HushpollError) -> str:
     """Return the problem and the remedy, without the place: the message stands next to its field."""
-    return f"{in_words(error.problem)}; {in_words(error.remedy)}"
+    return f"{translate(error.problem)}; {translate(error.remedy)}"
 
 
 def sentence(msg: object) -> str:
     """Write an error, or a problem, as a sentence to show next to a field."""
-    text = in_words(msg)
+    text = translate(msg)
     return f"{text[:1].upper()}{text[1:]}."

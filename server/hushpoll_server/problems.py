@@ -15,7 +15,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.wrappers import Response as BaseResponse
 
 from .gunicorn_adapter import NoMoreData, ParseException
-from .i18n.translation import direction, in_words, language, of_problems
+from .i18n.translation import direction, language, problem_page_language, translate
 
 RETRY_SECONDS = 5
 # Addresses that programs ask, never people.
@@ -68,11 +68,11 @@ def respond(
 
 def _page(status: int, detail: str) -> str:
     """Return the page that says what happened and what to do, in the reader's language."""
-    with force_locale(of_problems()):
+    with force_locale(problem_page_language()):
         # What werkzeug says of itself is what the page says already, in English.
         text = ""
         if detail not in _STANDARD:
-            text = in_words(detail)
+            text = translate(detail)
         return render_template(
             "respond/problem.html",
             status=status,

@@ -24,9 +24,9 @@ def weakness(survey: Survey) -> str:
     # Here, because most commands need no pages: it brings the web framework.
     from .fields import together
     from .i18n.translation import gettext as _
-    from .i18n.translation import in_digits, ngettext
+    from .i18n.translation import localize_number, ngettext
 
-    factor = in_digits(at_most(float(promised.factor)))
+    factor = localize_number(at_most(float(promised.factor)))
     if not promised.weakest:
         return _(
             "All answers of one person together change the odds up to %(factor)s-fold (a total epsilon above 10).",

@@ -8,7 +8,7 @@ from itertools import product
 
 from hushpoll_client import Report
 from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
-from hushpoll_server.i18n.translation import CHOSEN
+from hushpoll_server.i18n.translation import LANGUAGE_COOKIE
 from hushpoll_server.people import sharing
 from hushpoll_server.workspace.drafts import documents, storage
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect
@@ -196,7 +196,7 @@ def test_pages_are_light_the_first_time_and_lighter_after(browser: Browser, serv
         sign_in(page, server, "root")
         names = ("home", "draft", "question", "privacy", "rehearsal", "survey")
         for language, name in product(WORKSPACE_LANGUAGES, names):
-            context.add_cookies([{"name": CHOSEN, "value": language, "url": server.url}])
+            context.add_cookies([{"name": LANGUAGE_COOKIE, "value": language, "url": server.url}])
             context.new_cdp_session(page).send("Network.clearBrowserCache")
             first, after = (weight(page, server.url + pages[name]) for _ in range(2))
             print(f"{name} ({language}): {first:.0f} bytes the first time, {after:.0f} after")

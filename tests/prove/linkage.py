@@ -14,7 +14,7 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
     """Let 400 people come singly to each kind of database, and plant leaks that must be caught."""
     people, pairs, planted = max(120, round(400 * size)), 0, 0
     for backend in BACKENDS:
-        make = linkage.fresh(backend, cluster)
+        make = linkage.empty_stores(backend, cluster)
         for moment, look in linkage.attack(make, people).items():
             tell(f"{backend} {moment}")
             assert not look.leaks, f"{backend} {moment}: {look.leaks[0]}"
@@ -32,7 +32,7 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
             releases, together, linked = linkage.with_every_copy(app, people)
             assert together == people
             assert linkage.at_chance(linked, releases), f"copies of each release link {linked} of {people}"
-    with linkage.fresh("postgresql", cluster)() as app:
+    with linkage.empty_stores("postgresql", cluster)() as app:
         releases, log = linkage.with_wal(app, people)
         assert linkage.at_chance(log.hits, releases), f"PostgreSQL's WAL links {log.hits} of {people}"
     return (

@@ -1,4 +1,4 @@
-"""People for tests of the workspace: accounts, their sessions, drafts and surveys of theirs."""
+"""People for tests of the workspace: accounts with their sessions, drafts and surveys."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sqlalchemy import insert
 from tests.serving import close_store, make_ready
 
 PASSWORD = "correct horse battery"
-# Who asks, and the role of the account: the analyst has nothing shared, the reader has everything.
+# The accounts and their roles: nothing is shared with the analyst, everything with the reader.
 PEOPLE = {
     "owner": "designer",
     "stranger": "designer",
@@ -47,8 +47,8 @@ OR_POLL = {
 
 
 @contextmanager
-def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
-    """An application with all the people, for a whole module of tests that do not get into each other's way."""
+def open_site(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
+    """Yield an application with all the people, and its store, for a whole module of independent tests."""
     config = Config(data=folder / "data", seal_every=86_400, testing=True, **settings)
     make_ready(config)
     app = create_app(config)
@@ -60,13 +60,13 @@ def open_place(folder: Path, **settings: Any) -> Iterator[tuple[Flask, Store]]:
 
 
 def add_people(store: Store) -> None:
-    """One account of each kind, all with the same password."""
+    """Add one account of each kind, all with the same password."""
     for name, role in PEOPLE.items():
         accounts.add_user(store, name, role, PASSWORD, actor="test")
 
 
 def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
-    """A client with a session of that account, without the cost of checking a password."""
+    """Return a client with a session of that account, without the cost of checking a password."""
     client = app.test_client()
     if name is None:
         return client
@@ -80,7 +80,7 @@ def signed_in(app: Flask, store: Store, name: str | None) -> FlaskClient:
 
 
 def token_of(client: FlaskClient, path: str) -> str:
-    """The CSRF token of a page's forms."""
+    """Return the CSRF token of a page's forms."""
     match = re.search(r'name="csrf_token"[^>]* value="([^"]+)"', client.get(path).text)
     assert match, f"{path} has no form with a token"
     return match[1]
@@ -94,14 +94,14 @@ def submit(client: FlaskClient, path: str, page: str | None = None, **fields: An
 
 
 def make_draft(store: Store, owner: str = "owner", *questions: dict[str, Any], **plan: Any) -> Draft:
-    """A draft of that owner, with one plain question unless others are given."""
+    """Return a new draft of that owner, with one plain question by default."""
     document = documents.blank(f"Draft {secrets.token_hex(4)}")
     document["questions"] = [dict(question) for question in questions or (QUESTION,)]
     return storage.create(store, owner, document, **plan)
 
 
 def make_published(store: Store, owner: str | None = "owner", **settings: bool) -> Survey:
-    """A published survey of that owner, shared with the reader."""
+    """Return a published survey of that owner, shared with the reader."""
     document = {**documents.blank(f"Survey {secrets.token_hex(4)}"), "questions": [QUESTION]}
     survey = Survey.from_draft({**document, "settings": settings})
     assert store.publish(survey, owner, target_n=100)

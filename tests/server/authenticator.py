@@ -29,7 +29,7 @@ class Authenticator:
         self.count = 0
 
     def create(self, options: str, **changes: Any) -> str:
-        """Answer what a page asks for to make a passkey."""
+        """Return the answer to a page's options for a new passkey."""
         client = self._client_data("webauthn.create", json.loads(options)["challenge"], **changes)
         numbers = self.key.public_key().public_numbers()
         point = {-2: numbers.x.to_bytes(32, "big"), -3: numbers.y.to_bytes(32, "big")}
@@ -40,14 +40,14 @@ class Authenticator:
         return self._written({"clientDataJSON": client, "attestationObject": attestation})
 
     def get(self, options: str, **changes: Any) -> str:
-        """Answer what a page asks for to sign in."""
+        """Return the answer to a page's options for signing in."""
         self.count += 1
         client = self._client_data("webauthn.get", json.loads(options)["challenge"], **changes)
         data = self._authenticator_data(0x01)
         signature = self.key.sign(data + hashlib.sha256(client).digest(), ec.ECDSA(hashes.SHA256()))
         return self._written({"clientDataJSON": client, "authenticatorData": data, "signature": signature})
 
-    def _client_data(self, kind: str, challenge: str, **changes: Any) -> bytes:
+    def _client_data(self, kind: str, challenge: str, /, **changes: Any) -> bytes:
         value = {"type": kind, "challenge": challenge, "origin": self.origin, "crossOrigin": False, **changes}
         return json.dumps(value).encode()
 

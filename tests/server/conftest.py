@@ -17,7 +17,7 @@ from hushpoll_server.store.surveys import Store
 
 from tests.command import run_command
 from tests.postgres import postgres
-from tests.server.accounts_kit import add_people, open_place, signed_in
+from tests.server.accounts_kit import add_people, open_site, signed_in
 from tests.server.documented import undescribed
 from tests.serving import (
     app,
@@ -66,7 +66,7 @@ def described_statuses() -> Iterator[None]:
 
 @pytest.fixture
 def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw what `hushpoll audit` draws from a seed: an honest survey fails an audit once in some 10,000 runs."""
+    """Seed the draws of `hushpoll audit`: an honest survey fails an audit once in some 10,000 runs."""
     for module in (epsilon_audit, whole_report_audit):
         monkeypatch.setattr(module, "buffered", lambda: buffered(np.random.default_rng(1).bytes))
 
@@ -89,25 +89,25 @@ def cheap_passwords() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def place(
+def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Flask, Store]]:
     """One server with all the people for a whole module, with that module's SETTINGS."""
     settings = getattr(request.module, "SETTINGS", {})
-    with open_place(tmp_path_factory.mktemp("place"), **settings) as place:
-        yield place
+    with open_site(tmp_path_factory.mktemp("site"), **settings) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")
-def shop(place: tuple[Flask, Store]) -> Store:
+def site_store(site: tuple[Flask, Store]) -> Store:
     """The store of that server."""
-    return place[1]
+    return site[1]
 
 
 @pytest.fixture
-def owner(place: tuple[Flask, Store]) -> FlaskClient:
+def owner(site: tuple[Flask, Store]) -> FlaskClient:
     """A designer who is signed in there."""
-    return signed_in(*place, "owner")
+    return signed_in(*site, "owner")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the description of the API says about a request: the statuses that may answer it."""
+"""The statuses that openapi.yaml describes for a request."""
 
 from __future__ import annotations
 

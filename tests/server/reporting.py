@@ -33,7 +33,7 @@ def fill(client: FlaskClient, survey: Survey, n: int, seed: int = 4) -> None:
 
 
 def signed_in(app: Flask, store: Store, name: str, role: str) -> FlaskClient:
-    """A client with the session of a new account."""
+    """Return a client with the session of a new account."""
     password = accounts.add_user(store, name, role)
     begun = sign_in(store, name, password)
     assert begun is not None

@@ -1,4 +1,4 @@
-"""Logs name places, never values: what a client sends is found in no log, at any level, whatever goes wrong."""
+"""Logs name code positions, never values: nothing that a client sends is in a log, at any level or error."""
 
 from __future__ import annotations
 

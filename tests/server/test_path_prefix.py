@@ -27,9 +27,9 @@ HOST = "https://example.org"
 
 @pytest.mark.parametrize("passed_on", [True, False])
 def test_pages_and_reports_work_whether_or_not_the_proxy_passes_the_path_on(
-    place: tuple[Flask, Store], passed_on: bool
+    site: tuple[Flask, Store], passed_on: bool
 ) -> None:
-    app, store = place
+    app, store = site
     client, before = signed_in(app, store, None), PREFIX if passed_on else ""
     survey = make_published(store)
     page = client.get(f"{before}/s/{survey.hash}", base_url=HOST)
@@ -47,8 +47,8 @@ def test_pages_and_reports_work_whether_or_not_the_proxy_passes_the_path_on(
     assert sent.status_code == 201
 
 
-def test_signing_in_leads_back_to_the_requested_page(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_signing_in_leads_back_to_the_requested_page(site: tuple[Flask, Store]) -> None:
+    app, store = site
     client = signed_in(app, store, None)
     survey = make_published(store)
     target = f"{PREFIX}/surveys/{survey.hash}"
@@ -64,9 +64,9 @@ def test_signing_in_leads_back_to_the_requested_page(place: tuple[Flask, Store])
     assert client.get(target, base_url=HOST).status_code == 200
 
 
-def test_no_page_of_the_workspace_leads_outside_the_path(place: tuple[Flask, Store]) -> None:
-    """The forms of a question and of the privacy plan, and the links of languages, did."""
-    app, store = place
+def test_no_page_of_the_workspace_leads_outside_the_path(site: tuple[Flask, Store]) -> None:
+    """Among them are the forms of a question and of the privacy plan, and the links of languages."""
+    app, store = site
     owner, draft = signed_in(app, store, None), make_draft(store, "owner", QUESTION)
     token = re.search(
         r'name="csrf_token"[^>]* value="([^"]*)"', owner.get(f"{PREFIX}/sign-in", base_url=HOST).text
@@ -85,7 +85,7 @@ def test_no_page_of_the_workspace_leads_outside_the_path(place: tuple[Flask, Sto
         assert all(unquote(address).startswith(f"{PREFIX}/") for address in following)
 
 
-def test_links_that_are_handed_out_carry_the_path(place: tuple[Flask, Store], tmp_path: Path) -> None:
+def test_links_that_are_handed_out_carry_the_path(site: tuple[Flask, Store], tmp_path: Path) -> None:
     config = Config.from_environment({"DATA": str(tmp_path), "PUBLIC_URL": f"https://example.org{PREFIX}/"})
     assert (config.prefix, config.address) == (PREFIX, f"https://example.org{PREFIX}")
     assert Config.from_environment({"PUBLIC_URL": "https://example.org"}).prefix == ""
@@ -97,9 +97,9 @@ def test_a_path_that_no_link_can_carry_is_refused(path: str) -> None:
         Config.from_environment({"PUBLIC_URL": f"https://example.org{path}"})
 
 
-def test_a_path_that_begins_like_an_own_page_is_refused(place: tuple[Flask, Store]) -> None:
-    """Behind a proxy that takes the path away, https://example.org/surveys/surveys showed the first page."""
-    names = {rule.rule.split("/")[1] for rule in place[0].url_map.iter_rules()} - {""}
+def test_a_path_that_begins_like_an_own_page_is_refused(site: tuple[Flask, Store]) -> None:
+    """Behind a proxy that strips the path, https://example.org/surveys/surveys would show the first page."""
+    names = {rule.rule.split("/")[1] for rule in site[0].url_map.iter_rules()} - {""}
     assert len(names) > 10
     for name in names:
         with pytest.raises(HushpollError, match="is the address of a page"):
@@ -108,10 +108,10 @@ def test_a_path_that_begins_like_an_own_page_is_refused(place: tuple[Flask, Stor
 
 
 def test_whole_addresses_have_the_path_once(
-    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+    site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Letters with a link for a new password, printed slips and the lines for other sites had it twice."""
-    app, store = place
+    """This holds for mails with a link for a new password, printed slips and embed codes."""
+    app, store = site
     survey, address = make_published(store, invitation=True), f"https://example.org{PREFIX}"
     client = signed_in(app, store, None)
 

@@ -45,8 +45,8 @@ def test_a_survey_is_compiled_once_when_it_is_read(monkeypatch: pytest.MonkeyPat
     assert compiled.calls == 3
 
 
-def test_reading_results_writes_nothing(place: tuple[Flask, Store]) -> None:
-    owner, survey = signed_in(*place, "owner"), make_published(place[1])
+def test_reading_results_writes_nothing(site: tuple[Flask, Store]) -> None:
+    owner, survey = signed_in(*site, "owner"), make_published(site[1])
     statements: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
@@ -67,9 +67,9 @@ class Full(Exception):
 
 
 def test_publishing_is_one_transaction_with_its_draft_and_its_log_entry(
-    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+    site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, draft = place[1], make_draft(place[1])
+    store, draft = site[1], make_draft(site[1])
 
     def fail(*arguments: Any, **named: Any) -> None:
         raise Full
@@ -82,14 +82,12 @@ def test_publishing_is_one_transaction_with_its_draft_and_its_log_entry(
     stored = storage.find(store, draft.id)
     assert stored is not None
     assert stored.published_hash is None
-    assert submit(signed_in(*place, "owner"), f"/drafts/{draft.id}/publish", frozen="y").status_code == 302
+    assert submit(signed_in(*site, "owner"), f"/drafts/{draft.id}/publish", frozen="y").status_code == 302
     assert store.state(draft.survey("20").hash) is not None
 
 
-def test_publishing_by_a_program_does_too(
-    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app, store = place
+def test_publishing_by_a_program_does_too(site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch) -> None:
+    app, store = site
     survey = Survey.from_draft(exam(title="By a program"))
     token = tokens.make(store, "owner", "publish", ["publish"], actor="owner")
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}

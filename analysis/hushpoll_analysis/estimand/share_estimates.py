@@ -78,8 +78,11 @@ class ShareEstimates(EstimateTable):
             raise AnalysisError(
                 f"functional: {view.options} numbers expected, one per option, got {numbers.size}"
             )
+        return self._target_quantity(numbers)
+
+    def _target_quantity(self, target: Floats) -> Quantity:
         counts = np.asarray(self.counts, dtype=np.int64)
-        return finite_population(quantity(view, counts, numbers, self.shares, self.decoy), self.fraction)
+        return finite_population(quantity(self.view, counts, target, self.shares, self.decoy), self.fraction)
 
     def mean(self, values: npt.ArrayLike) -> Estimate:
         """Return the mean of a number per option, such as the points of a scale."""

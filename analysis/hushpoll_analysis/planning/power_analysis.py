@@ -9,8 +9,9 @@ from typing import Any
 
 from hushpoll_client.mechanism import Mechanism
 
+from hushpoll_analysis.channel.spread import DecoyVariance
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.planning.variance.spread import DecoyVariance, spread
+from hushpoll_analysis.planning.variance.spread import spread
 from hushpoll_analysis.result import PlottedResult
 
 from .precision import read_number, read_whole

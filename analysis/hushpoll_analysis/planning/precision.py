@@ -20,8 +20,9 @@ from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
+from hushpoll_analysis.channel.spread import DecoyVariance, Spread
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.planning.variance.spread import TARGETS, DecoyVariance, MeanSpread, Spread, spread
+from hushpoll_analysis.planning.variance.spread import TARGETS, MeanSpread, spread
 
 PLANNED = {
     name: mechanism

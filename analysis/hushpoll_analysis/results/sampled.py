@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
@@ -35,14 +35,14 @@ from .numbers import Numbers, has_numbers, numbers_of
 from .respondents import MOST_READ, Rows
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class SampleEstimate(ShareEstimates):
     """Estimated shares of one question under a sample design."""
 
-    frequencies: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
-    worth: tuple[Quantity, ...] = field(default=(), repr=False, compare=False)
-    degrees_of_freedom: int | None = None
+    sample: DesignSample = field(repr=False, compare=False)
+    worth: tuple[Quantity, ...] = field(repr=False, compare=False)
     """Each share with the counts that its interval used."""
+    degrees_of_freedom: int
 
     def top(self, k: int = 10) -> tuple[Estimate, ...]:
         """Return the k options with the largest estimates.
@@ -53,24 +53,41 @@ class SampleEstimate(ShareEstimates):
 
     def constrained(self) -> ConstrainedEstimate:
         """Shares that make the weighted reports likeliest: never negative, summing to one."""
-        counts = self.frequencies * self.n
+        counts = self.sample.reports.frequencies * self.n
         start = np.full(self.view.options, 1.0 / self.view.options)
         maximum = maximise(counts, self.view.forward, self.view.backward, start)
         return ConstrainedEstimate(
             self.counts, maximum.shares, maximum.log_likelihood, float("nan"), maximum.gap, maximum.converged
         )
 
-    def _covariance(self) -> Floats:
-        """Refuse: the design's covariance needs the rows."""
-        raise AnalysisError(
-            "under a sample design only variances are estimated", "use the standard errors of to_frame()"
-        )
+    def functional(
+        self, target: npt.ArrayLike, label: str = "quantity", interval: str | None = None
+    ) -> Estimate:
+        """Estimate a.h with its linearised standard error, and an interval at the effective size with t."""
+        method = quantity_method(interval or self.interval_requested)
+        plain: Estimate = self.sample.plainly(super().functional(target, label, method))
+        return plain
 
-    def functional(self, target: Any, label: str = "quantity", interval: str | None = None) -> Estimate:
-        """Refuse: a linear quantity of a weighted sample needs its rows."""
-        raise AnalysisError(
-            "under a sample design only the shares are estimated", "use weighted_estimate on the rows"
-        )
+    def gap(self, first: str | int, second: str | int) -> tuple[float, float]:
+        """Return the difference of two shares and its standard error alone."""
+        difference, error = super().gap(first, second)
+        return difference, error * self.sample.shrink
+
+    def covariance(self) -> Floats:
+        """Linearised covariance of the shares of all options."""
+        if self.decoy is not None or self.sample.reports.design.fractions is not None:
+            raise AnalysisError(
+                "the covariance is not estimated for a finite population or a decoy whose share was estimated",
+                "use the standard errors of to_frame()",
+            )
+        return self.sample.covariance(np.eye(self.view.options))
+
+    def _target_quantity(self, target: Floats) -> Quantity:
+        return self.sample.quantity(target)
+
+    def _covariance(self) -> Floats:
+        positions = [self._place(entry.option) for entry in self.estimates]
+        return self.covariance()[np.ix_(positions, positions)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -206,7 +223,7 @@ class SampledQuestion:
             view=view,
             decoy=reports.decoy,
             resampling=Resampling(),
-            frequencies=reports.frequencies,
+            sample=self.sample,
             worth=tuple(reports.worth(k, self.level) for k in entries),
             degrees_of_freedom=weighted.degrees_of_freedom,
         )

@@ -30,7 +30,7 @@ from .stored import find_survey, opened_store, print_left_over
     "--parts",
     type=click.IntRange(min=1),
     metavar="ROWS",
-    help="Write Parquet parts of so many reports (1000000), in constant memory; run it again to go on after a cut.",
+    help="Write Parquet parts of ROWS reports (1000000), in constant memory; run it again to resume.",
 )
 @json_option
 def export(hash_: str, out: str, level: float, parts: int | None, as_json: bool) -> None:

@@ -73,7 +73,7 @@ class ReportRequest:
     fewest: float | None = None
     """Groups with fewer reports are not shown."""
     batch: float | None = None
-    """How many reports were released together at least; None if nobody knows."""
+    """The least number of reports that were released together; None if unknown."""
 
     def for_file(self, survey: Survey, sizes: tuple[str, ...]) -> ReportRequest:
         """Return the request for a file of reports of a survey that no store knows."""

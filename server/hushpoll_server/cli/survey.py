@@ -28,13 +28,11 @@ MOST_REPORTS = 2_000_000_000
 
 @click.command()
 @click.argument("file", type=click.Path())
-@click.option(
-    "--public-results", is_flag=True, help="Let everybody read the results when the survey is closed."
-)
+@click.option("--public-results", is_flag=True, help="Publish the results when the survey is closed.")
 @click.option(
     "--live-results",
     is_flag=True,
-    help="Let everybody read them meanwhile too; new reports are added once a day.",
+    help="Publish them while it is open, too; new reports are added once a day.",
 )
 @click.option("--target", type=click.IntRange(1, MOST_REPORTS), help="Number of reports hoped for.")
 @click.option(

@@ -73,7 +73,7 @@ def password(name: str, generate: bool, as_json: bool) -> None:
     "--lock/--unlock", "lock", default=None, help="Keep the account from signing in, or let it again."
 )
 @click.option(
-    "--second-factor-off", is_flag=True, help="Ask for the password only, for somebody whose phone is lost."
+    "--second-factor-off", is_flag=True, help="Ask for the password only, for a user whose phone is lost."
 )
 @json_option
 def change(name: str, role: str | None, lock: bool | None, second_factor_off: bool, as_json: bool) -> None:

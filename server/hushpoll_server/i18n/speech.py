@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .languages import WORKSPACE_LANGUAGES
-from .translation import in_words, language
+from .translation import language, translate
 
 if TYPE_CHECKING:
     from hushpoll_analysis.results.rendering import Speech
@@ -19,5 +19,5 @@ def speech() -> Speech:
 
     spoken = language()
     if spoken in WORKSPACE_LANGUAGES and spoken != "en":
-        return Speech(spoken, in_words)
+        return Speech(spoken, translate)
     return Speech()

@@ -22,20 +22,20 @@ from hushpoll_client.messages import Message
 from .languages import LANGUAGES, WORKSPACE_LANGUAGES, direction_of
 
 __all__ = [
-    "CHOSEN",
+    "LANGUAGE_COOKIE",
     "day",
     "direction",
     "gettext",
-    "in_digits",
-    "in_words",
     "init_app",
     "language",
+    "localize_number",
     "ngettext",
-    "of_problems",
     "pgettext",
+    "problem_page_language",
+    "translate",
 ]
 
-CHOSEN = "hushpoll_language"
+LANGUAGE_COOKIE = "hushpoll_language"
 """The cookie with the language of the workspace."""
 
 _CATALOGUES = "i18n/translations"
@@ -58,54 +58,54 @@ _DAYS = {"en": "d MMMM y"}
 def init_app(app: Flask) -> Babel:
     """Let an application choose the language of each request."""
     app.config.setdefault("BABEL_TRANSLATION_DIRECTORIES", _CATALOGUES)
-    return Babel(app, default_locale="en", locale_selector=_here)
+    return Babel(app, default_locale="en", locale_selector=_request_language)
 
 
-def _here() -> str:
+def _request_language() -> str:
     """Return the language of this request; programs get English."""
     if not has_request_context():
         return "en"
-    if _for_everybody():
-        return readers()
+    if _is_public_page():
+        return readers_language()
     if request.path.startswith("/api/"):
         return "en"
-    return _workspaces()
+    return _workspace_language()
 
 
-def of_problems() -> str:
+def problem_page_language() -> str:
     """Return the language for a page about a problem: that of the workspace cookie, or the reader's on public pages."""
-    if _for_everybody():
-        return readers()
-    return _chosen() or readers()
+    if _is_public_page():
+        return readers_language()
+    return _cookie_language() or readers_language()
 
 
-def _for_everybody() -> bool:
+def _is_public_page() -> bool:
     return (request.endpoint or "").startswith(("respond", PUBLIC, "results.embedded"))
 
 
-def readers() -> str:
+def readers_language() -> str:
     """Return ?lang= if pages have it, else the browser's language, else English."""
-    return _asked(LANGUAGES) or request.accept_languages.best_match(LANGUAGES) or "en"
+    return _requested_language(LANGUAGES) or request.accept_languages.best_match(LANGUAGES) or "en"
 
 
-def _workspaces() -> str:
+def _workspace_language() -> str:
     """Return the language of the workspace cookie, else ?lang=, else the browser's, else English."""
     offered = WORKSPACE_LANGUAGES
-    if _chosen():
-        return _chosen()
+    if _cookie_language():
+        return _cookie_language()
     requested = ""
     if not (request.endpoint or "").startswith(_OF_THE_SURVEY):
-        requested = _asked(offered)
+        requested = _requested_language(offered)
     return requested or request.accept_languages.best_match(offered) or "en"
 
 
-def _chosen() -> str:
+def _cookie_language() -> str:
     """Return the language of the workspace cookie; "" without one."""
-    code = request.cookies.get(CHOSEN, "")
+    code = request.cookies.get(LANGUAGE_COOKIE, "")
     return code if code in WORKSPACE_LANGUAGES else ""
 
 
-def _asked(offered: dict[str, str]) -> str:
+def _requested_language(offered: dict[str, str]) -> str:
     code = request.args.get("lang", "")
     return code if code in offered else ""
 
@@ -143,7 +143,7 @@ def pgettext(context: str, text: str, /, **values: Any) -> str:
     return str(flask_babel.pgettext(context, text, **values))
 
 
-def in_words(msg: object) -> str:
+def translate(msg: object) -> str:
     """Return a text of the client, the analysis or the store in the reader's language.
 
     A `Message` is filled in again, with numbers as the language writes them. An error becomes its place, problem and
@@ -164,8 +164,8 @@ def in_words(msg: object) -> str:
 
 
 def _error(error: HushpollError) -> str:
-    where = in_words(getattr(error, "where", "") or getattr(error, "item", ""))
-    problem, remedy = in_words(error.problem), in_words(error.remedy)
+    where = translate(getattr(error, "where", "") or getattr(error, "item", ""))
+    problem, remedy = translate(error.problem), translate(error.remedy)
     text = problem
     if where:
         text = f"{where}: {problem}"
@@ -182,9 +182,9 @@ class _Filled(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, str):
-            return format(in_words(value) if isinstance(value, Message) else value, format_spec)
+            return format(translate(value) if isinstance(value, Message) else value, format_spec)
         if isinstance(value, HushpollError):
-            return in_words(value)
+            return translate(value)
         text = format(value, format_spec)
         is_number = isinstance(value, (int, float, Decimal, Fraction)) and not isinstance(value, bool)
         if is_number:
@@ -192,13 +192,13 @@ class _Filled(Formatter):
         return text
 
 
-def in_digits(text: str) -> str:
+def localize_number(text: str) -> str:
     """Return a number in English with the signs of the reader's language: 1,234.5 as 1.234,5.
 
     A value that is not a number ("unbounded") is translated.
     """
     if isinstance(text, Message) or not any(sign.isdigit() for sign in text):
-        return in_words(text)
+        return translate(text)
     return _with_signs(get_locale() or Locale("en"), text)
 
 

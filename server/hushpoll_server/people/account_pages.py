@@ -18,7 +18,7 @@ from wtforms.widgets import CheckboxInput
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 
 from . import accounts, identities, passkeys, password_reset, second_factor, sessions, tokens
 from .access import current_user, login_required
@@ -37,7 +37,7 @@ _NEW_PASSWORD_HINT = later("At least %(n)s characters. A few unrelated words are
 
 
 def _scope(scope: str) -> str:
-    return f"{scope}: {in_words(tokens.SCOPES[scope])}"
+    return f"{scope}: {translate(tokens.SCOPES[scope])}"
 
 
 class PresentForm(FlaskForm):  # type: ignore[misc]

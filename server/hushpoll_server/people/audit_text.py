@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from flask_babel import lazy_gettext as later
 
-from hushpoll_server.i18n.translation import day, gettext, in_digits, in_words, ngettext
+from hushpoll_server.i18n.translation import day, gettext, localize_number, ngettext, translate
 
 from .audit_log import Entry
 
@@ -78,7 +78,7 @@ def detail_text(entry: Entry) -> str:
 
 
 def _number(count: int) -> str:
-    return in_digits(f"{count:,}")
+    return localize_number(f"{count:,}")
 
 
 def _day(iso: str) -> str:
@@ -88,7 +88,7 @@ def _day(iso: str) -> str:
 def _account(role: str = "", active: bool | None = None) -> str:
     parts = []
     if role:
-        parts.append(in_words(role))
+        parts.append(translate(role))
     if active is not None:
         parts.append(gettext("unlocked") if active else gettext("locked"))
     return ", ".join(parts)

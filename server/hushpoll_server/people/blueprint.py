@@ -9,7 +9,7 @@ from flask import Blueprint, Flask, abort, redirect, request, url_for
 from werkzeug.wrappers import Response
 
 from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
-from hushpoll_server.i18n.translation import CHOSEN, day
+from hushpoll_server.i18n.translation import LANGUAGE_COOKIE, day
 
 from .access import cookies_are_secure, guard_forms, init_app, keep_private, local_path
 from .audit_text import detail_text
@@ -31,7 +31,7 @@ def choose_language(chosen: str) -> Response:
     if request.headers.get("Sec-Fetch-Site") == "cross-site":
         return response  # another site's link or picture chooses nothing
     response.set_cookie(
-        CHOSEN,
+        LANGUAGE_COOKIE,
         chosen,
         max_age=_REMEMBERED_SECONDS,
         secure=cookies_are_secure(),

@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.security import Throttle
 
 from . import identities, openid, sessions
@@ -112,7 +112,7 @@ def disconnect_institution() -> Page:
         identities.disconnect(get_store(), current_user.name, actor=current_user.name)
         flash(_("You now sign in with your password only."), "done")
     except AccountError as error:
-        flash(in_words(error), "problem")
+        flash(translate(error), "problem")
     return redirect(url_for("accounts.account"))
 
 

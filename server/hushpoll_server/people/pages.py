@@ -13,7 +13,7 @@ from hushpoll_server import mail
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 
 from . import (
     account_pages,
@@ -265,7 +265,7 @@ def change_account() -> str | Response | tuple[str, int]:
         else:
             accounts.change_account(get_store(), name, actor=current_user.name, role=change)
     except AccountError as error:
-        flash(_("Nothing changed: %(problem)s.", problem=in_words(error)), "problem")
+        flash(_("Nothing changed: %(problem)s.", problem=translate(error)), "problem")
         return redirect(url_for("accounts.list_accounts"))
     if new_password is None:
         flash(f"{name}: {_CHANGED.get(change, change)}.", "done")

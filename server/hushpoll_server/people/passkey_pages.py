@@ -10,7 +10,7 @@ from wtforms.validators import InputRequired, Length
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 
 from . import passkeys
 from .access import current_user, login_required
@@ -78,5 +78,5 @@ def remove_passkey() -> Page:
         label = passkeys.remove(get_store(), current_user.name, passkey_id)
         flash(_("The passkey “%(label)s” is removed.", label=label), "done")
     except AccountError as error:
-        flash(in_words(error), "problem")
+        flash(translate(error), "problem")
     return redirect(url_for("accounts.account") + "#second-factor")

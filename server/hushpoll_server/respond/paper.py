@@ -32,7 +32,7 @@ from hushpoll_server.collect.retention import keeping_of
 from hushpoll_server.compression import compressible
 from hushpoll_server.config import LOOPBACK
 from hushpoll_server.current_store import get_store
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.problems import Problem
 from hushpoll_server.security import refuse_cross_site
 from hushpoll_server.store.surveys import Published
@@ -129,7 +129,7 @@ def report_labels(question: Question, texts: Texts) -> list[str]:
 def _options(question: Question, texts: Texts) -> list[str]:
     labels = [texts.option(question, option) for option in question.options]
     return [
-        in_words(label) if isinstance(label, Message) or label == PREFER_NOT else label for label in labels
+        translate(label) if isinstance(label, Message) or label == PREFER_NOT else label for label in labels
     ]
 
 
@@ -139,7 +139,7 @@ def _sentences(options: Sequence[str]) -> list[Message]:
 
 def _marks(question: Question, texts: Texts) -> list[Markup]:
     """Mark the labels that are the designer's words; the others are in the page's language."""
-    ours = {_("Prefer not to say"), _("does not apply"), *map(in_words, _sentences(question.options))}
+    ours = {_("Prefer not to say"), _("does not apply"), *map(translate, _sentences(question.options))}
     theirs = question.mechanism.reports_are_answers and not question.kind.fixed_words
     return [
         _marked(texts.tag) if theirs and label not in ours else Markup("")

@@ -27,7 +27,7 @@ from hushpoll_server.current_store import get_store
 from hushpoll_server.files import serve
 from hushpoll_server.i18n.speech import speech
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.people.access import audit, can_edit, signed_in
 from hushpoll_server.people.audit_log import Detail
 from hushpoll_server.respond.languages import language
@@ -102,7 +102,7 @@ def table(survey_hash: str) -> Page:
     else:
         results = results_of(survey, by, level, outcome, request.args.get("reference") or None)
         if results.too_few:
-            body = in_words(results.too_few)
+            body = translate(results.too_few)
         else:
             body = _groups_body(results)
     page = render_template(

@@ -22,7 +22,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.i18n.speech import speech
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.people.access import can_read_survey, guard_forms, signed_in
 from hushpoll_server.problems import Problem, respond
 from hushpoll_server.respond.languages import language
@@ -56,7 +56,7 @@ bp.record_once(
 
 @bp.errorhandler(HushpollError)
 def _refused(error: HushpollError) -> Response:
-    return respond(422, in_words(error))
+    return respond(422, translate(error))
 
 
 def state_of(survey_hash: str) -> SurveyState:

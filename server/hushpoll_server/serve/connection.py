@@ -23,7 +23,7 @@ REQUEST_SECONDS = Config.from_environment().request_seconds
 # A thread hands most answers to the kernel in one go and is free before the client has read a byte.
 _SEND_BUFFER = 512 * 1024
 # What the kernel does not take of an answer is kept for the poller to send: all of most answers. Threads write longer
-# ones, such as exports, as fast as they are read; so many of them may wait for that at a time.
+# ones, such as exports, as fast as they are read; this many of them may wait for that at a time.
 MOST_KEPT = 16 << 20
 _MAY_WAIT = BoundedSemaphore(max(1, Config.from_environment().threads // 4))
 

@@ -52,7 +52,7 @@ def first_start(store: Store) -> tuple[str, str | None]:
     """Make what a fresh server lacks; give the demo's hash and a new account's password, to be shown once."""
     survey = demo_survey()
     if not store.list_surveys():
-        # Public like most results should be: after closing, when nobody can watch them change any more.
+        # Public as most results should be: after closing, when they no longer change.
         store.publish(survey, results_public=True, target_n=500)
     password = None
     if not accounts.all_users(store):

@@ -17,7 +17,7 @@ from typing import Any
 
 # Linux' number for it, which Python has no name for.
 _SO_ATTACH_FILTER = 26
-# A program of the Berkeley packet filter, which is given the TCP header: whoever asks for a connection is not heard.
+# A Berkeley packet filter, which gets the TCP header and drops requests for a connection.
 _FLAGS, _SYN = 13, 0x02
 _DROP_NEW = (
     (0x30, 0, 0, _FLAGS),  # load the byte of the flags

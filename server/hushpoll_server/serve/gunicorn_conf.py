@@ -1,7 +1,7 @@
 """How gunicorn runs the server: `gunicorn -c python:hushpoll_server.serve.gunicorn_conf`, which `hushpoll serve` does.
 
 Threads, because a synchronous worker stalls for half a minute on a browser's speculative connection. One process by
-default: SQLite takes one writer at a time, and one process shares each commit among all waiting requests.
+default: SQLite allows one writer at a time, and one process shares each commit among all waiting requests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ metrics_process.prepare(_config)
 _publisher: list[Any] = []
 
 wsgi_app = "hushpoll_server:create_app()"
-# `hushpoll serve` hands over a socket that listens already, so that a port in use is said before anything starts.
+# `hushpoll serve` hands over a socket that listens already, so that a port in use is reported before anything starts.
 bind = os.environ.get("HUSHPOLL_SOCKET") or f"{_config.host}:{_config.port}"
 worker_class = "hushpoll_server.serve.worker.Worker"
 workers = _config.workers
@@ -42,7 +42,7 @@ if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[0] < _most + _spare:
     resource.setrlimit(resource.RLIMIT_NOFILE, (_allowed, _hard))
     _most = max(_allowed - _spare, threads + 1)
 worker_connections = _most
-# glibc gives each thread a heap of its own and seldom takes it back; two are enough, since one thread runs at a time.
+# glibc gives each thread a separate heap and seldom frees it; two are enough, since one thread runs at a time.
 _M_ARENA_MAX = -8
 if hasattr(ctypes.CDLL(None), "mallopt"):
     ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
@@ -50,7 +50,7 @@ keepalive = _config.request_seconds
 timeout = 60
 graceful_timeout = 30
 backlog = 2048
-# Which program answers is nobody's business, and each of a page's files would repeat the other one.
+# Clients need not know the program, and each of a page's files would repeat the other header.
 omit_default_headers()
 # Files go through the same sending as everything else, which has a deadline.
 sendfile = False
@@ -90,8 +90,8 @@ def post_worker_init(worker: Any) -> None:
     # Python lets a busy thread keep the interpreter for 5 ms; the writer, on which all others wait, asks for it several
     # times per commit.
     sys.setswitchinterval(0.0005)
-    # What is loaded by now stays for good: looking through all of it for garbage again and again would stop everybody
-    # for a tenth of a second each time.
+    # What is loaded by now stays: searching all of it for garbage again and again would stop every request for a
+    # tenth of a second each time.
     gc.collect()
     gc.freeze()
     if "hushpoll" in worker.wsgi.extensions:

@@ -6,7 +6,7 @@ import math
 import re
 from enum import Enum
 
-# The largest report with its headers; what is longer is read by a thread of its own kind (see worker.py).
+# The largest report with its headers; the few threads for long bodies read what is longer (see worker.py).
 LARGEST = 96 * 1024
 # Browsers and proxies send a few hundred bytes, with the cookies of others on the same host a few thousand.
 LARGEST_HEAD = 32 * 1024

@@ -29,13 +29,13 @@ from .connection import REQUEST_SECONDS, ClientSocket, Connection
 from .early_errors import refusal, refusal_of
 from .request_buffer import LARGEST_HEAD, Arrival
 
-# A client may go on sending while it is told why it is refused; it is listened to so long, or it would not get to read.
+# A refused client may still be sending. Its data is read for this long, or it could not read the refusal.
 LEAVING_SECONDS = 2.0
-# Connections that were on their way, or silent, when the server was told to stop have so long to say what they want; so
-# have those that were promised meanwhile that they would be kept.
+# When the server stops, connections that are silent, waiting or newly promised to be kept have this long to send a
+# request.
 LAST_CALL_SECONDS = 0.5
 _PIECE = 64 * 1024
-# Bytes of answers that are kept for clients to read; beyond them whoever has not read for longest is let go.
+# Limit of unsent bytes of all answers; beyond it the connection that has not read for longest is dropped.
 MOST_KEPT_BY_ALL = 64 << 20
 _PROBES = tuple(f"GET {path} ".encode() for path in HEALTH)
 _TOO_SLOW = (408, f"the request took longer than {REQUEST_SECONDS} seconds to arrive; send it again")
@@ -341,7 +341,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             client.sendall(refusal(status, detail))
         except OSError:
-            self.log.debug("nobody is there to read the refusal")
+            self.log.debug("the client left before the refusal was sent")
 
 
 def _receive(client: socket.socket) -> bytes | None:

@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words
+from hushpoll_server.i18n.translation import localize_number, translate
 from hushpoll_server.people.access import current_user, guard_forms, keep_private
 from hushpoll_server.problems import respond
 from hushpoll_server.workspace.closing import routes as closing
@@ -75,18 +75,18 @@ bp.add_app_template_filter(lambda draft: history.can_undo(get_store(), draft.id)
 bp.add_app_template_filter(points, "points")
 bp.add_app_template_filter(count_text, "whole")
 bp.add_app_template_filter(epsilon_text, "epsilon")
-bp.add_app_template_filter(in_words, "said")
+bp.add_app_template_filter(translate, "translate")
 bp.add_app_template_filter(either, "either")
 bp.add_app_template_filter(option, "option")
 bp.add_app_template_filter(sentence, "sentence")
-bp.add_app_template_filter(lambda number, digits: in_digits(f"{number:.{digits}f}"), "decimals")
-bp.add_app_template_filter(lambda number: in_digits(f"{number:g}"), "brief")
+bp.add_app_template_filter(lambda number, digits: localize_number(f"{number:.{digits}f}"), "decimals")
+bp.add_app_template_filter(lambda number: localize_number(f"{number:g}"), "brief")
 
 
 @bp.app_template_filter("factor")
 @pass_context  # without it Jinja computes the filter of a constant once, in the language of the first reader
 def _factor(_: Context, epsilon: float) -> str:
-    return in_digits(factor_text(epsilon))
+    return localize_number(factor_text(epsilon))
 
 
 @bp.app_errorhandler(DraftIsPublished)

@@ -16,7 +16,7 @@ from hushpoll_client.mechanism.parameters import DECOY_COUNTS, DECOY_SHARE
 
 from hushpoll_server.fields import decimal, decimals, either, option, shown
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits
+from hushpoll_server.i18n.translation import localize_number
 from hushpoll_server.workspace.kinds import EDITORS, Fields, editor_of
 
 RECOMMENDED = (
@@ -79,7 +79,7 @@ def what_it_reveals(question: Question) -> str:
     bound = _(
         "Its privacy has no finite epsilon; it is %(epsilon)s if no one knows more about the"
         " harmless answer than its share.",
-        epsilon=in_digits(epsilon_text(mechanism.epsilon_conditional, 2)),
+        epsilon=localize_number(epsilon_text(mechanism.epsilon_conditional, 2)),
     )
     return f"{given_away} {bound}"
 

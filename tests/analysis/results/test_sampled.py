@@ -335,3 +335,41 @@ def test_the_command_takes_a_population_and_every_kind_of_replicates(
         with pytest.raises(SystemExit) as ended:
             main(["report", str(tmp_path / "s.json"), "--data", str(tmp_path / "d.csv"), *replicates, *wrong])
         assert ended.value.code == 2
+
+
+def test_equal_weights_give_the_plain_functionals(people: pd.DataFrame) -> None:
+    plain = report(KINDS, people)["mood"].estimate
+    weighted = report(KINDS, people.assign(one=1.0), weights="one")["mood"].estimate
+    pairs = [
+        (table.difference("1", "2"), table.mean(range(5)), table.share_of(["1", "5"]))
+        for table in (plain, weighted)
+    ]
+    for expected, entry in zip(*pairs, strict=True):
+        assert entry.estimate == pytest.approx(expected.estimate, abs=1e-9)
+        assert entry.se == pytest.approx(expected.se, rel=2e-3)
+        assert (entry.low, entry.high) == pytest.approx((expected.low, expected.high), abs=0.01)
+    np.testing.assert_allclose(weighted.covariance(), plain.covariance(), rtol=2e-3, atol=1e-9)
+    np.testing.assert_allclose(weighted.vcov(), plain.vcov(), rtol=2e-3, atol=1e-9)
+    assert weighted.gap("1", "2") == pytest.approx(plain.gap("1", "2"), rel=2e-3)
+
+
+def test_functionals_and_covariances_are_those_of_the_design(people: pd.DataFrame) -> None:
+    """Not those of the counts, which know of no weights, strata and clusters."""
+    clustered = people.assign(c=people["s"] + people["c"].astype(str))
+    table = report(KINDS, clustered, weights="w", strata="s", clusters="c")["mood"].estimate
+    errors = np.array([entry.se for entry in table.estimates])
+    np.testing.assert_allclose(np.sqrt(np.diag(table.covariance())), errors, rtol=1e-9)
+    np.testing.assert_allclose(np.sqrt(np.diag(table.vcov())), errors, rtol=1e-9)
+    for position, entry in enumerate(table.estimates):
+        alone = table.functional(np.eye(5)[position])
+        assert (alone.estimate, alone.se) == pytest.approx((entry.estimate, entry.se), rel=1e-9)
+    difference = table.difference("1", "2")
+    contrast = np.array([1.0, -1.0, 0.0, 0.0, 0.0])
+    assert difference.se == pytest.approx(np.sqrt(contrast @ table.covariance() @ contrast), rel=1e-9)
+
+
+def test_covariances_of_a_finite_population_are_not_given(people: pd.DataFrame) -> None:
+    table = report(KINDS, people, weights="w", population=2000)["mood"].estimate
+    assert table.difference("1", "2").se > 0.0
+    with pytest.raises(AnalysisError, match="finite population"):
+        table.covariance()

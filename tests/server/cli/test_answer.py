@@ -69,7 +69,7 @@ def server(app: Flask, store: Store) -> Iterator[Server]:
 def run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Callable[..., tuple[int, str, str]]:
-    """Run the command as a user with an empty state folder; gives status, stdout and stderr."""
+    """Run the command as a user with an empty state folder; return status, stdout and stderr."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
 
@@ -272,7 +272,7 @@ def test_one_sided_protection_is_explained(mechanism: dict[str, object], lines: 
 
 
 def around(server: Server, **look: object) -> str:
-    """The link of a survey with everything around its questions, in three languages."""
+    """Return the link of a survey with a full presentation, in three languages."""
     document = about_draft() | {"look": look}
     survey = Survey.from_draft(
         document if look else {key: document[key] for key in document if key != "look"}
@@ -348,7 +348,7 @@ def test_a_survey_with_a_quick_exit_is_not_listed(
 
 @pytest.mark.parametrize("options", [["No", "Yes"], ["a", "b", "c"]])
 def test_the_terminal_rounds_no_chance_to_all_or_none(options: list[str]) -> None:
-    """At epsilon 8 "about 100 are recorded as Yes" and "about 0" stood where the page says more than 99."""
+    """At epsilon 8 the page says "more than 99"; the terminal must not say "about 100" or "about 0"."""
     kind = {"kind": "yes_no"} if len(options) == 2 else {"kind": "choice", "options": options}
     question = {"id": "q", "text": "Q?", **kind, "mechanism": {"name": "krr", "epsilon": "8"}}
     survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [question]})

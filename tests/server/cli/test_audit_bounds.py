@@ -170,7 +170,7 @@ def test_the_whole_person_costs_exactly_the_sum() -> None:
         mechanisms.krr(options=6, epsilon="2"),
         mechanisms.designed(designed(5, "1", "cumulative"), "1"),
     ],
-    ids=lambda one: one.name,
+    ids=lambda design: design.name,
 )
 def test_every_form_is_enumerated_as_its_integers_say(design: Any) -> None:
     audit = audit_person(parts_of_channels(design.device), [design.device.ratio])

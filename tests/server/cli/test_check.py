@@ -26,7 +26,7 @@ def write(folder: Path, document: Any) -> str:
 
 
 @pytest.mark.parametrize("published", [False, True])
-def test_check_refuses_turned_text_as_publishing_does(
+def test_check_refuses_reordered_text_as_publishing_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], published: bool
 ) -> None:
     document = exam()
@@ -79,7 +79,7 @@ def test_check_names_the_anchor_for_careless_answers(
 def test_no_command_prints_an_epsilon_below_its_value(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """To the nearest fourth decimal all of these would be smaller than they are."""
+    """Rounding any of these to the nearest fourth decimal would make it too small."""
     questions = [
         one_question(id=name, mechanism={"name": "warner", "epsilon": epsilon})["questions"][0]
         for name, epsilon in (("one", "1.00001"), ("two", "0.50002"))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.command import run_command
+from tests.command import run_command, run_line
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,7 @@ def test_an_unknown_command_without_a_near_one_is_named(capsys: pytest.CaptureFi
 def test_counts_follow_their_flag_or_come_alone(
     capsys: pytest.CaptureFixture[str], counts: list[str]
 ) -> None:
-    status, out, _ = run_command(
-        capsys, "estimate", *counts, "--mechanism", "warner", "--truth", "3/4", "--json"
-    )
+    status, out, _ = run_line(capsys, f"estimate {' '.join(counts)} --mechanism warner --truth 3/4 --json")
     assert status == 0
     assert json.loads(out)["estimates"][0]["estimate"] == pytest.approx(0.34)
 

@@ -15,7 +15,7 @@ import pytest
 from hushpoll_client import Channel
 
 from tests.client.documents import exam
-from tests.command import run_command
+from tests.command import run_command, run_line
 
 
 @pytest.fixture(autouse=True)
@@ -24,9 +24,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_design_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run_command(
-        capsys, "design", "--options", "5", "--epsilon", "1", "--target", "cumulative", "--json"
-    )
+    status, out, err = run_line(capsys, "design --options 5 --epsilon 1 --target cumulative --json")
     assert (status, err) == (0, "")
     design = json.loads(out)
     assert {
@@ -59,9 +57,7 @@ def test_the_worst_case_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_design_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run_command(
-        capsys, "design", "--options", "5", "--epsilon", "1", "--target", "cumulative"
-    )
+    status, out, err = run_line(capsys, "design --options 5 --epsilon 1 --target cumulative")
     assert (status, err) == (0, "")
     assert "the best possible" in out
     assert out.index("designed ") < out.index("krr")

@@ -41,7 +41,7 @@ class Hostile:
 
     @property
     def link(self) -> str:
-        """A link to a survey that is not there."""
+        """Return a link to a survey that does not exist."""
         return f"http://127.0.0.1:{self.listener.getsockname()[1]}/s/{'0' * 12}#{'0' * 64}"
 
     def serve(self) -> None:
@@ -123,7 +123,7 @@ def test_all_answers_together_have_a_deadline(
     assert "not finished in 0 seconds" in error_line("verify")
 
 
-def test_what_goes_wrong_in_time_is_raised_as_it_is() -> None:
+def test_errors_before_the_deadline_are_raised_unchanged() -> None:
     def refuse() -> None:
         raise TimeoutError("of its own")
 

@@ -224,7 +224,9 @@ def test_checking_what_was_resolved_gives_the_same_hash(tmp_path: Path, survey: 
         ),
     ],
 )
-def test_plans_of_the_command_line_are_the_planner_s(arguments: list[str], planned: dict[str, Any]) -> None:
+def test_plans_of_the_command_line_are_those_of_the_planner(
+    arguments: list[str], planned: dict[str, Any]
+) -> None:
     result = CliRunner().invoke(hushpoll, ["plan", *arguments, "--epsilon", "1", "--n", "1000", "--json"])
     expected = plan(**planned, epsilon=1, n=1000)
     assert json.loads(result.output) == expected.to_dict()
@@ -260,7 +262,7 @@ def test_a_plan_that_makes_no_sense_ends_in_one_line(
     assert "Traceback" not in err
 
 
-def test_simulated_numbers_and_sets_have_shares_of_their_own(tmp_path: Path, survey: Survey) -> None:
+def test_simulated_numbers_and_sets_have_the_given_shares(tmp_path: Path, survey: Survey) -> None:
     file, out = tmp_path / "survey.json", tmp_path / "reports.csv"
     file.write_text(json.dumps(DOCUMENT))
     truth = {
@@ -281,7 +283,7 @@ def test_simulated_numbers_and_sets_have_shares_of_their_own(tmp_path: Path, sur
     ("question", "target"),
     [("mood", "cumulative"), ("mood", "shares"), ("hours", "distribution"), ("mood", None)],
 )
-def test_a_target_that_the_reports_cannot_tell_is_refused(
+def test_a_target_that_the_reports_cannot_estimate_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], question: str, target: str | None
 ) -> None:
     selected = next(entry for entry in QUESTIONS if entry["id"] == question)

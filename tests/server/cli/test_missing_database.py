@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refusal(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> str:
-    """The one line on stderr with which a command stops."""
+    """Return the one line on stderr with which a command stops."""
     status, out, err = run_command(capsys, *arguments)
     assert (status, out) == (2, ""), err
     (line,) = err.splitlines()
@@ -88,7 +88,7 @@ def test_a_file_without_our_tables_is_no_database_and_stays_as_it_is(
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "another program's"])
-def test_a_database_of_postgresql_without_our_tables_is_named_without_its_password(
+def test_a_postgresql_database_without_our_tables_is_named_without_its_password(
     folder: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.command import run_command
-from tests.server.accounts_kit import QUESTION, make_draft, open_place, signed_in, submit
+from tests.server.accounts_kit import QUESTION, make_draft, open_site, signed_in, submit
 
 BELOW = re.compile(
     r"\b3(\.00?)?(?=[ -]?(fold|times|for somebody| at most))|factor of (at most )?3(\.00?)?\b(?!\.?\d)"
@@ -67,7 +67,7 @@ def test_commands_round_the_odds_up(
     assert not BELOW.search(printed)
 
 
-def test_the_planner_s_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_planned_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureFixture[str]) -> None:
     planned: dict[str, Any] = json.loads(
         run(capsys, *["plan", "--mechanism", "warner", "--epsilon", "1.1", "--n", "1000", "--json"])
     )
@@ -75,7 +75,7 @@ def test_the_planner_s_factor_is_no_lower_than_the_bound(capsys: pytest.CaptureF
 
 
 def test_the_privacy_screen_rounds_the_odds_up(tmp_path: Path) -> None:
-    with open_place(tmp_path) as site:
+    with open_site(tmp_path) as site:
         owner = signed_in(*site, "owner")
         page = f"/drafts/{make_draft(site[1], 'owner', QUESTION).id}/privacy"
         submit(owner, page, expected_n="500", margin="10", epsilon="1", lock_0="1.1", solve="yes")

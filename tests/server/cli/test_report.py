@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ from hushpoll_server.config import Config
 from hushpoll_server.people import audit_log
 from hushpoll_server.store.surveys import Store
 
-from tests.command import run_command
+from tests.command import run_command, run_line
 from tests.server.every_form import EVERY_FORM, send
 from tests.server.reporting import TRUTH, fill
 from tests.serving import DRAFT, make_ready
@@ -39,21 +40,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_from_a_simulation_to_a_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = run_command(
-        capsys,
-        "simulate",
-        "survey.json",
-        "-n",
-        "40000",
-        "--truth",
-        "truth.json",
-        "--out",
-        "r.parquet",
-        "--json",
+    status, out, err = run_line(
+        capsys, "simulate survey.json -n 40000 --truth truth.json --out r.parquet --json"
     )
     assert (status, err) == (0, "")
     assert json.loads(out)["n"] == 40_000
-    status, out, err = run_command(capsys, "report", "survey.json", "--data", "r.parquet", "--format", "json")
+    status, out, err = run_line(capsys, "report survey.json --data r.parquet --format json")
     assert (status, err) == (0, "")
     value = json.loads(out)
     assert value["hash"] == Survey.from_draft(DRAFT).hash
@@ -66,9 +58,7 @@ def test_from_a_simulation_to_a_report(folder: Path, capsys: pytest.CaptureFixtu
 def test_every_form_by_flag_or_by_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth = json.dumps(TRUTH)
     assert (
-        run_command(
-            capsys, "simulate", "survey.json", "-n", "500", "--truth", truth, "--out", "r.csv", "--seed", "1"
-        )[0]
+        run_line(capsys, f"simulate survey.json -n 500 --truth {shlex.quote(truth)} --out r.csv --seed 1")[0]
         == 0
     )
     base = ["report", "survey.json", "--data", "r.csv", "--by", "cheated"]
@@ -129,9 +119,7 @@ def test_parts_give_the_same_report_and_an_export_goes_on(
     assert [file.read_bytes() for file in parts][::2] == before[::2]
     assert not (folder / "large" / "reproduce.R").exists()  # it would read one file
     for data in ("large/parts/*.parquet", "large/parts"):
-        result = run_command(
-            capsys, "report", "large/survey.json", "--data", data, "--by", "reason", "--json"
-        )
+        result = run_line(capsys, f"report large/survey.json --data {data} --by reason --json")
         assert json.loads(result[1]) == from_store
     command = ["report", survey.hash, "--data", "large/parts/*.parquet", "--engine", "duckdb", "--json"]
     assert json.loads(run_command(capsys, *command)[1])["n"] == 300
@@ -142,9 +130,7 @@ def test_what_was_needed_is_compared_and_pictures_are_written(
 ) -> None:
     fill(client, survey, 300)
     closing.close(store, survey.hash)
-    result = run_command(
-        capsys, "report", survey.hash, "--json", "--needed", "cheated=0.01", "--figures", "pictures"
-    )
+    result = run_line(capsys, f"report {survey.hash} --json --needed cheated=0.01 --figures pictures")
     first, second = json.loads(result[1])["questions"][:2]
     assert first["margin"]["more"] > 0
     assert "margin" not in second
@@ -265,7 +251,7 @@ def test_an_export_claims_no_more_than_the_store(
     assert status == 0
     expected = json.loads(out)
     assert run_command(capsys, "export", survey.hash, "--out", "out")[0] == 0
-    assert run_command(capsys, "export", survey.hash, "--out", "large", "--parts", "200")[0] == 0
+    assert run_line(capsys, f"export {survey.hash} --out large --parts 200")[0] == 0
     for source in ("out/reports.parquet", "out/reports.csv", "large/parts", "large/parts/*.parquet"):
         status, out, _ = run_command(capsys, "report", "out/survey.json", "--data", source, "--json")
         assert status == 0
@@ -275,7 +261,7 @@ def test_an_export_claims_no_more_than_the_store(
     # A closed survey's parts say so: they are written anew.
     if not closed:
         closing.close(store, survey.hash)
-        assert run_command(capsys, "export", survey.hash, "--out", "large", "--parts", "200")[0] == 0
+        assert run_line(capsys, f"export {survey.hash} --out large --parts 200")[0] == 0
         out = run_command(capsys, "report", "out/survey.json", "--data", "large/parts", "--json")[1]
         assert json.loads(out)["questions"][0]["epsilon_shuffled"] < claimed
 
@@ -292,7 +278,7 @@ def test_a_large_export_of_groups_blocks_and_bitmaps_is_reported_from_its_parts(
     store.publish(every)
     send(client, every, 700)
     closing.close(store, every.hash)
-    assert run_command(capsys, "export", every.hash, "--out", "out", "--parts", "200")[0] == 0
+    assert run_line(capsys, f"export {every.hash} --out out --parts 200")[0] == 0
     assert len(list((folder / "out" / "parts").iterdir())) == 4
     reports = []
     for source in ([], ["--data", "out/parts/*.parquet"]):

@@ -78,7 +78,7 @@ def survey_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if survey.groups:
             frame["group"] = rng.choice(["Science", "Arts", "Law"], N)
         frame["w"], frame["site"] = rng.uniform(0.5, 2, N), rng.choice(["u", "v"], N)
-        # Every site has classes of its own: clusters lie within strata.
+        # Classes differ between sites: clusters lie within strata.
         frame["class"] = rng.integers(0, 30, N) + np.where(frame["site"] == "u", 0, 30)
         frame["size"] = np.where(frame["site"] == "u", 5000, 4000)
         for number in range(4):

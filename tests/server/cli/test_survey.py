@@ -57,7 +57,8 @@ def test_publish_list_invite_close(run, draft: str, config: Config) -> None:
         len(json.loads(run("survey", "invite", survey.hash[:8], "-n", "2", "--json")[1])["invitations"]) == 2
     )
     assert run("survey", "close", survey.hash, "--at", "9" * 30)[0] == 2
-    planned = json.loads(run("survey", "close", survey.hash, "--at", "10", "--on", "2999-12-31", "--json")[1])
+    limits = ("--at", "10", "--on", "2999-12-31")
+    planned = json.loads(run("survey", "close", survey.hash, *limits, "--json")[1])
     assert (planned["state"], planned["closes_at"], planned["closes_on"]) == ("open", 10, "2999-12-31")
     assert "Closes after 2999-12-31 or at 10 reports" in run("survey", "close", survey.hash, "--at", "10")[1]
     assert json.loads(run("survey", "close", survey.hash, "--json")[1])["state"] == "closed"
@@ -182,7 +183,7 @@ def test_a_port_in_use_is_one_line(config: Config, run, monkeypatch: pytest.Monk
 def test_a_survey_of_the_command_line_belongs_to_its_owner_or_to_admins(
     run, app: Flask, store: Store, draft: str
 ) -> None:
-    """It belonged to every designer of the server, who could close it or hand out invitations."""
+    """No other designer of the server may close it or create invitations."""
     ada, bob, root = (
         signed_in(app, store, name, role)
         for name, role in (("ada", "designer"), ("bob", "designer"), ("root", "admin"))
@@ -210,7 +211,7 @@ def test_a_survey_of_the_command_line_belongs_to_its_owner_or_to_admins(
 def test_a_backup_stops_neither_an_export_nor_a_closing(
     run, app: Flask, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both commands ended with a traceback after fifteen seconds, and the page's export with 503."""
+    """Neither command may end with a traceback, nor the page's export with 503."""
     survey = make_survey("During a backup")
     store.publish(survey, "ada")
     for _ in range(110):

@@ -161,7 +161,7 @@ def test_the_address_in_the_link_and_its_headers_are_compared(
 
 
 @ONE
-def test_the_server_that_is_installed_is_no_false_alarm(
+def test_an_installed_server_is_as_in_its_release(
     live: Callable[..., LiveServer], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As gunicorn sends it, with the headers that it adds."""
@@ -204,12 +204,12 @@ def test_what_another_address_serves_is_not_compared(
     """A server that redirects to an honest one is not honest."""
     _, honest = served
 
-    def lead_on(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def redirect(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         query = environ["QUERY_STRING"] and f"?{environ['QUERY_STRING']}"
         start_response("302 Found", [("Location", f"{honest}{environ['PATH_INFO']}{query}")])
         return []
 
-    server = make_server("127.0.0.1", 0, lead_on, threaded=True)
+    server = make_server("127.0.0.1", 0, redirect, threaded=True)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -251,7 +251,7 @@ def test_the_operators_texts_are_printed_and_left_out_of_the_comparison(
 
 
 @ONE
-def test_a_survey_with_public_results_is_no_false_alarm(
+def test_a_survey_with_public_results_is_as_in_its_release(
     served: tuple[Tampered, str], store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The page links to public results, while it is open where they are live, and after closing; the demo's too."""

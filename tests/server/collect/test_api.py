@@ -22,7 +22,7 @@ from tests.serving import make_survey, new_report, post, post_batch, sealed_reco
 
 
 def problem(response, status: int) -> dict:
-    """Check a problem document and give it."""
+    """Check a problem document and return it."""
     assert response.status_code == status, response.data
     assert response.content_type == "application/problem+json"
     body = response.get_json()
@@ -208,7 +208,7 @@ def test_the_order_of_the_checks(client: FlaskClient, store: Store) -> None:
     assert post(client, survey, report.to_bytes(code)).status_code == 200
     assert post(client, survey, report.to_bytes()).status_code == 200
     problem(post(client, survey, other_content(report)), 409)
-    # Closing seals, so that from now on only the id is known; 410 comes before 403.
+    # Closing seals: afterwards only the id is known. 410 comes before 403.
     closing.close(store, survey.hash)
     assert post(client, survey, report.to_bytes(code)).status_code == 200
     problem(post(client, survey, new_report(survey).to_bytes(spare)), 410)

@@ -20,7 +20,7 @@ from hushpoll_server.collect.seal import seal_due
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents
 
-from tests.command import run_command
+from tests.command import run_command, run_line
 from tests.server.accounts_kit import OR_POLL, again, make_draft, shown_error, submit
 from tests.serving import post_batch
 from tests.vectors.surveys import blocks_draft
@@ -38,10 +38,10 @@ ASKED = [
 # Collected and reported -----------------------------------------------------------------------------------------
 
 
-def test_from_devices_to_results(place: tuple[Flask, Store], owner: FlaskClient, shop: Store) -> None:
+def test_from_devices_to_results(site: tuple[Flask, Store], owner: FlaskClient, site_store: Store) -> None:
     """Reports of a block are checked, stored as one field, sealed, counted and shown question by question."""
     survey = Survey.from_draft(blocks_draft())
-    shop.publish(survey, "owner")
+    site_store.publish(survey, "owner")
     columns = [codes.tolist() for _, codes in simulate_survey(survey, 400, TRUTH, 3)]
     rows = np.array(columns).T.tolist()
     body = "\n".join(json.dumps({"id": secrets.token_hex(16), "reports": row}) for row in rows).encode()
@@ -56,7 +56,7 @@ def test_from_devices_to_results(place: tuple[Flask, Store], owner: FlaskClient,
     )
     body = Report.new(survey, answers).to_bytes()
     assert owner.post(address, data=body, content_type="application/json").status_code == 201
-    seal_due(shop)
+    seal_due(site_store)
     results = owner.get(f"/api/surveys/{survey.hash}/results").json
     assert [question["id"] for question in results["questions"]] == list(TRUTH)
     assert results["questions"][1]["n"] < results["n"]
@@ -70,10 +70,10 @@ def test_from_devices_to_results(place: tuple[Flask, Store], owner: FlaskClient,
     assert "ask two or more questions of the block" in html.unescape(apart.text)
 
 
-def test_the_paper_page_explains_that_a_block_needs_a_device(place: tuple[Flask, Store]) -> None:
+def test_the_paper_page_explains_that_a_block_needs_a_device(site: tuple[Flask, Store]) -> None:
     survey = Survey.from_draft(blocks_draft() | {"title": "On paper"})
-    place[1].publish(survey, "owner")
-    page = place[0].test_client().get(f"/s/{survey.hash}/paper")
+    site[1].publish(survey, "owner")
+    page = site[0].test_client().get(f"/s/{survey.hash}/paper")
     assert "cannot be answered on paper" in page.text
 
 
@@ -107,14 +107,12 @@ def test_check_simulate_report_and_audit(
     assert run_command(capsys, *arguments, "--seed", "1")[0] == 0
     header = (folder / "reports.csv").read_text().splitlines()[0]
     assert header.replace(chr(34), "") == "first_reported,block1_reported,block2_reported,last_reported"
-    status, out, err = run_command(
-        capsys, "report", "survey.json", "--data", "reports.csv", "--format", "json"
-    )
+    status, out, err = run_line(capsys, "report survey.json --data reports.csv --format json")
     assert status == 0, err
     for question in json.loads(out)["questions"]:
         for entry, true in zip(question["estimates"][-1:], TRUTH[question["id"]][-1:], strict=True):
             assert abs(entry["estimate"] - true) < 4.5 * entry["se"]
-    status, out, err = run_command(capsys, "report", "survey.json", "--data", "reports.csv", "--by", "a")
+    status, out, err = run_line(capsys, "report survey.json --data reports.csv --by a")
     assert status == 0, err
     status, out, err = run_command(capsys, "audit", "survey.json", "--draws", "1000", "--json")
     assert status == 0, err
@@ -168,16 +166,16 @@ def test_the_terminal_numbers_weak_questions_as_it_asks_them() -> None:
 # The editor -----------------------------------------------------------------------------------------------------
 
 
-def test_a_block_is_created_compared_changed_and_dissolved(owner: FlaskClient, shop: Store) -> None:
-    draft = make_draft(shop, "owner", *ASKED)
+def test_a_block_is_created_compared_changed_and_dissolved(owner: FlaskClient, site_store: Store) -> None:
+    draft = make_draft(site_store, "owner", *ASKED)
     path = f"/drafts/{draft.id}/blocks/new"
     chosen = ["q2", "q3", "q4", "q5", "q6"]
     compared = submit(owner, path, questions=chosen, epsilon="2", ask="", compare="yes")
     assert compared.status_code == 200
     assert "Ask each person 2 of the 5 questions." in compared.text
-    assert "blocks" not in again(shop, draft).document
+    assert "blocks" not in again(site_store, draft).document
     assert submit(owner, path, questions=chosen, epsilon="2", ask="").status_code == 302
-    written = again(shop, draft)
+    written = again(site_store, draft)
     assert written.document["blocks"] == [{"questions": chosen, "ask": 2, "epsilon": "2"}]
     assert "mechanism" not in written.questions[1]
     assert "mechanism" in written.questions[0]
@@ -190,7 +188,7 @@ def test_a_block_is_created_compared_changed_and_dissolved(owner: FlaskClient, s
     change = f"/drafts/{draft.id}/blocks/0"
     tables = submit(owner, change, questions=chosen, epsilon="1", ask="", cross_tables="y")
     assert tables.status_code == 302
-    assert again(shop, draft).document["blocks"][0] == {"questions": chosen, "ask": 2, "epsilon": "1"}
+    assert again(site_store, draft).document["blocks"][0] == {"questions": chosen, "ask": 2, "epsilon": "1"}
     assert re.search(r'<input[^>]*checked[^>]*name="cross_tables"', owner.get(change).text), (
         "the tick is kept"
     )
@@ -204,8 +202,8 @@ def test_a_block_is_created_compared_changed_and_dissolved(owner: FlaskClient, s
     assert owner.get(f"/drafts/{draft.id}/rehearsal").status_code == 200
     assert "Each person is asked 2 of questions 2 to 6" in owner.get(f"/drafts/{draft.id}/publish").text
     submit(owner, f"{change}/dissolve", page=change)
-    assert "blocks" not in again(shop, draft).document
-    assert all(question["mechanism"] == {"epsilon": "1"} for question in again(shop, draft).questions)
+    assert "blocks" not in again(site_store, draft).document
+    assert all(question["mechanism"] == {"epsilon": "1"} for question in again(site_store, draft).questions)
 
 
 @pytest.mark.parametrize(
@@ -221,17 +219,17 @@ def test_a_block_is_created_compared_changed_and_dissolved(owner: FlaskClient, s
     ],
 )
 def test_what_a_block_cannot_hold_is_an_error_of_the_field(
-    owner: FlaskClient, shop: Store, fields: dict[str, Any], field: str, message: str
+    owner: FlaskClient, site_store: Store, fields: dict[str, Any], field: str, message: str
 ) -> None:
-    draft = make_draft(shop, "owner", *ASKED, OR_POLL)
+    draft = make_draft(site_store, "owner", *ASKED, OR_POLL)
     refused = submit(owner, f"/drafts/{draft.id}/blocks/new", **{"epsilon": "2", **fields})
     assert refused.status_code == 422
     assert message.lower() in shown_error(refused.text, field).lower()
-    assert "blocks" not in again(shop, draft).document
+    assert "blocks" not in again(site_store, draft).document
 
 
-def test_a_question_belongs_to_one_block_only(owner: FlaskClient, shop: Store) -> None:
-    draft = make_draft(shop, "owner", *ASKED)
+def test_a_question_belongs_to_one_block_only(owner: FlaskClient, site_store: Store) -> None:
+    draft = make_draft(site_store, "owner", *ASKED)
     path = f"/drafts/{draft.id}/blocks/new"
     assert submit(owner, path, questions=["q1", "q2"], epsilon="1", ask="1").status_code == 302
     assert 'value="q1"' not in owner.get(path).text
@@ -239,21 +237,23 @@ def test_a_question_belongs_to_one_block_only(owner: FlaskClient, shop: Store) -
     assert '"q2" stands in a block already' in shown_error(refused.text, "questions")
 
 
-def test_questions_of_a_block_are_edited_moved_copied_and_deleted(owner: FlaskClient, shop: Store) -> None:
-    draft = make_draft(shop, "owner", *ASKED)
+def test_questions_of_a_block_are_edited_moved_copied_and_deleted(
+    owner: FlaskClient, site_store: Store
+) -> None:
+    draft = make_draft(site_store, "owner", *ASKED)
     home = f"/drafts/{draft.id}"
     submit(owner, f"{home}/blocks/new", questions=["q2", "q3", "q4"], epsilon="1", ask="3")
 
     def order() -> list[str]:
-        return [question["id"] for question in again(shop, draft).questions]
+        return [question["id"] for question in again(site_store, draft).questions]
 
     def block() -> dict[str, Any]:
-        return dict(again(shop, draft).document["blocks"][0])
+        return dict(again(site_store, draft).document["blocks"][0])
 
     edited = {"kind": "yes_no", "text": "Changed?", "id": "second", "mechanism": ""}
     assert submit(owner, f"{home}/questions/q2", **edited).status_code == 302
     assert block()["questions"] == ["second", "q3", "q4"]
-    assert "mechanism" not in again(shop, draft).questions[1]
+    assert "mechanism" not in again(site_store, draft).questions[1]
     refused = submit(owner, f"{home}/questions/second", **edited | {"mechanism": "warner", "epsilon": "1"})
     assert "has none of its own" in shown_error(refused.text, "mechanism")
     other = {"kind": "multiple", "text": "Which?", "options": "a\nb", "id": "second", "mechanism": ""}
@@ -273,11 +273,11 @@ def test_questions_of_a_block_are_edited_moved_copied_and_deleted(owner: FlaskCl
         submit(owner, f"{home}/questions/{name}/delete")
     assert block()["ask"] == 2
     submit(owner, f"{home}/questions/{block()['questions'][0]}/delete")
-    assert "blocks" not in again(shop, draft).document
-    assert again(shop, draft).compiled().blocks == ()
+    assert "blocks" not in again(site_store, draft).document
+    assert again(site_store, draft).compiled().blocks == ()
 
 
-def test_a_published_block_becomes_the_same_draft_again(shop: Store) -> None:
+def test_a_published_block_becomes_the_same_draft_again(site_store: Store) -> None:
     survey = Survey.from_draft(blocks_draft())
     document, _ = documents.imported(survey)
     assert document["blocks"] == survey.as_document(published=False)["blocks"]

@@ -37,7 +37,7 @@ def test_now(client: FlaskClient, survey: Survey, store: Store) -> None:
     assert not closing.close(store, survey.hash)
     assert send(client, survey) == 410
     assert post(client, survey, report.to_bytes()).status_code == 200
-    # Still there for whoever asks: the document, the report, the count.
+    # Still available: the document, the report, the count.
     assert client.get(f"/api/surveys/{survey.hash}").data == survey.canonical
     assert sealed_records(store, survey.hash) == store.record_format(survey.hash).pack(report.reports)
     state = store.state(survey.hash)
@@ -160,7 +160,7 @@ def test_a_survey_that_a_wrong_clock_closed_can_be_opened_again(
         closing.reopen(store, "0" * 64)
 
 
-def test_nothing_is_closed_by_its_date_for_an_hour_after_the_clock_jumped(
+def test_no_survey_is_closed_by_date_for_an_hour_after_the_clock_jumped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     closing.clock.forget()  # another test's database may have set it
@@ -194,7 +194,7 @@ def shift(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
 def test_opening_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
     app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stranger's look sealed all 60, each one at another glitch released one more, and the owner's closed it."""
+    """Opening a page must not seal the waiting reports early, release more of them, or close the survey."""
     survey = make_survey("Dated")
     store.publish(survey, "ada", results_public=True)
     closing.close(store, survey.hash, on=today() + datetime.timedelta(days=5))
@@ -212,7 +212,7 @@ def test_opening_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
     assert state is not None
     assert (state.sealed_n, state.closed_on, state.is_open) == (0, None, True)
     assert send(client, survey) == 201
-    # The keeper closes it, and then everybody reads all of it.
+    # Maintenance closes it, and then every reader sees all of it.
     shift(monkeypatch, 6)
     closing.close_due(store)
     closing.seal_due(store)
@@ -221,7 +221,7 @@ def test_opening_a_page_while_the_clock_is_wrong_closes_and_releases_nothing(
 
 
 def test_a_plan_that_is_refused_changes_nothing(app: Flask, store: Store) -> None:
-    """A past day gave 422 and erased the day that was planned."""
+    """A past day is refused with 422, and the planned day stays."""
     survey, day = make_survey("Planned"), today() + datetime.timedelta(days=5)
     store.publish(survey, "ada")
     closing.close(store, survey.hash, on=day)
@@ -237,7 +237,7 @@ def test_a_plan_that_is_refused_changes_nothing(app: Flask, store: Store) -> Non
 def test_a_survey_whose_last_day_is_over_is_not_opened_again_by_its_owner(
     app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before the keeper had looked, “never” opened it again, and another day did."""
+    """Neither “never” nor another day opens it again, also before maintenance has closed it."""
     survey = make_survey("Over")
     store.publish(survey, "ada")
     last = today()
@@ -261,7 +261,7 @@ def test_a_survey_whose_last_day_is_over_is_not_opened_again_by_its_owner(
 def test_closing_in_the_workspace_does_not_wait_for_a_backup(
     app: Flask, client: FlaskClient, store: Store
 ) -> None:
-    """It answered 503 after fifteen seconds, though the survey was closed, and the audit log did not know of it."""
+    """The survey is closed at once, with an entry in the audit log and without a 503."""
     owned = make_survey("Closed during a backup")
     store.publish(owned, "ada")
     for _ in range(60):
@@ -276,12 +276,12 @@ def test_closing_in_the_workspace_does_not_wait_for_a_backup(
             "closed"
         ]
         assert (store.count(owned.hash), store.sealed_count(owned.hash)) == (60, 0)
-    seal.seal_due(store, wait=False)  # as the keeper does
+    seal.seal_due(store, wait=False)  # as maintenance does
     assert store.sealed_count(owned.hash) == 60
 
 
 def incoming(store: Store, survey: Survey) -> Incoming:
-    """Make a report that was checked."""
+    """Return a report as it is after the checks."""
     published, report = store.published(survey.hash), new_report(survey)
     assert published is not None
     digest = store.id_digest(survey.hash, bytes.fromhex(report.id))
@@ -301,7 +301,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 def test_closing_waits_for_the_report_that_is_being_stored(
     store: Store, client: FlaskClient, survey: Survey, dated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It came to the inbox after the closing had read it, and was released alone a second later."""
+    """Otherwise it would reach the inbox after the closing, and be released alone a second later."""
     for _ in range(60):
         assert send(client, survey) == 201
     if dated:
@@ -325,7 +325,7 @@ def test_closing_waits_for_the_report_that_is_being_stored(
         accept(tx, store.waiting, [[incoming(store, survey)]])
         closer.start()
         wait_until(lambda: is_waited_for() or not closer.is_alive())
-        # Who comes now waits behind the closing and is told that it came too late.
+        # A report that comes now waits for the closing and is refused as too late.
         late: list[bool] = []
         with store.database.autocommit() as connection:
             sender = threading.Thread(

@@ -63,7 +63,7 @@ def test_a_full_disk_is_503_and_heals(live: Live) -> None:
         assert status == 503
         assert int(headers["Retry-After"]) > 0
     resource.prlimit(worker, resource.RLIMIT_FSIZE, unlimited)
-    # Nobody restarts anything: the same reports are taken now.
+    # Without a restart the same reports are accepted now.
     assert [send(server, survey, report)[0] for report in refused] == [201] * 5
     assert send(server, survey, first)[0] == 200
     assert server.workers == [worker]
@@ -143,7 +143,7 @@ def test_two_processes_take_turns(live: Live) -> None:
 
 
 @pytest.mark.long
-def test_a_collecting_worker_is_small_and_knows_no_analysis(live: Live) -> None:
+def test_a_collecting_worker_is_small_and_does_not_load_the_analysis(live: Live) -> None:
     server = live()
     survey = make_survey()
     server.store.publish(survey)
@@ -161,7 +161,7 @@ def test_a_collecting_worker_is_small_and_knows_no_analysis(live: Live) -> None:
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_want_of_files_passes(client: FlaskClient, survey: Survey, store: Store) -> None:
+def test_a_lack_of_file_descriptors_passes(client: FlaskClient, survey: Survey, store: Store) -> None:
     report = new_report(survey).to_bytes()
     assert post(client, survey, new_report(survey).to_bytes()).status_code == 201
     last = os.open(os.devnull, os.O_RDONLY)

@@ -39,7 +39,7 @@ def arrive(client: FlaskClient, group: int, n: int, survey: Survey = GROUPED) ->
 
 
 def sealed_in(store: Store, survey: Survey = GROUPED) -> dict[int, int]:
-    """How many sealed reports each group has."""
+    """Return how many sealed reports each group has."""
     published = store.published(survey.hash)
     assert published is not None
     with store.read() as tx:
@@ -222,7 +222,8 @@ def test_check_publish_and_invite(run, tmp_path: Path) -> None:  # type: ignore[
 def test_a_group_for_a_survey_without_groups(run, store: Store) -> None:  # type: ignore[no-untyped-def]
     plain = Survey.from_draft({**DRAFT, "settings": {"invitation": True}})
     store.publish(plain)
-    status, _, err = run("survey", "invite", plain.hash[:12], "-n", "2", "--group", "Arts")
+    command = ["survey", "invite", plain.hash[:12], "-n", "2", "--group", "Arts"]
+    status, _, err = run(*command)
     assert status == 2
     assert "--group: this survey has none; leave the group out" in err
 

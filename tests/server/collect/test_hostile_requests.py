@@ -74,7 +74,7 @@ class Hostile:
         return self.bent(b"{" + b",".join(parts) + b"}")
 
     def bent(self, body: bytes) -> bytes:
-        """Cut, doubled, flipped, padded: now and then."""
+        """Return the body, at times cut, doubled, flipped or padded."""
         luck = self.dice.random()
         position = int(self.dice.integers(len(body)))
         if luck < 0.06:
@@ -184,7 +184,7 @@ def test_the_quick_parser_agrees_with_the_strict_one(store: Store, survey: Surve
         try:
             quick = intake._read(published, body)
         except Problem:
-            # An invitation that nobody asked for is refused by the server alone.
+            # Only the server refuses an invitation to a survey without invitations.
             assert strict is None or b"invitation" in body, body
             agreed[False] += 1
             continue

@@ -155,7 +155,7 @@ def test_a_code_can_be_looked_up_before_anything_is_typed(
     assert looked_up(client, invited, "\N{SNOWMAN}" * 60) == 403
     assert invitations.counts(store, invited.hash) == (2, 0)
     assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 201
-    # Until it is sealed nothing shows that, and when, somebody has answered; a second report is refused all the same.
+    # Until it is sealed nothing shows whether and when a code was used; a second report is refused all the same.
     assert looked_up(client, invited, code) == 204
     assert invitations.counts(store, invited.hash) == (2, 0)
     assert post(client, invited, new_report(invited).to_bytes(code)).status_code == 403

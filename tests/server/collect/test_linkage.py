@@ -17,7 +17,7 @@ from tests.serving import ON_ONE_DATABASE
 def make(backend: str, request: pytest.FixtureRequest) -> Callable[[], Any]:
     """Empty stores, one after the other."""
     cluster = request.getfixturevalue("postgres") if backend == "postgresql" else None
-    return linkage.fresh(backend, cluster)
+    return linkage.empty_stores(backend, cluster)
 
 
 @pytest.mark.parametrize("people", [160, pytest.param(400, marks=pytest.mark.long)])
@@ -42,7 +42,7 @@ def test_within_a_group_they_are_linked_at_chance_too(make: Callable[[], Any]) -
 
 
 def pretended(seed: int, leak: float) -> Callable[..., dict[str, linkage.Evidence]]:
-    """Surveys whose codes and reports stand in any order, but for a share of the people who stand as they came."""
+    """Surveys whose codes and reports are in random order, except for a share of people in order of arrival."""
     dice = np.random.default_rng(seed)
 
     def order(n: int) -> list[int]:
@@ -61,22 +61,22 @@ def pretended(seed: int, leak: float) -> Callable[..., dict[str, linkage.Evidenc
 
 
 def test_chance_is_no_leak_and_a_slight_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 2,400 pairs at chance none is convicted, though many are suspected; half of the people in order are."""
+    """Of 2,400 pairs at chance none is called a leak, though many are suspected; half of the people in order are."""
     surveys = 0
 
     @contextmanager
-    def made() -> Iterator[None]:
+    def make_survey() -> Iterator[None]:
         nonlocal surveys
         surveys += 1
         yield
 
     monkeypatch.setattr(linkage, "live_through", pretended(1, 0.0))
     for _ in range(40):
-        assert not any(look.leaks for look in linkage.attack(made, 160).values())
+        assert not any(look.leaks for look in linkage.attack(make_survey, 160).values())
     assert surveys > 50, surveys
     monkeypatch.setattr(linkage, "live_through", pretended(2, 0.5))
     for _ in range(5):
-        looks = linkage.attack(made, 160)
+        looks = linkage.attack(make_survey, 160)
         assert all(linkage.ARRIVAL in {leak.reports for leak in look.leaks} for look in looks.values())
 
 
@@ -106,7 +106,7 @@ def test_the_same_script_catches_planted_leaks(make: Callable[[], Any], leaks: t
 
 
 def test_the_order_of_taking_part_is_attacked_too(make: Callable[[], Any], backend: str) -> None:
-    """With reports locked and sealed as they should be, invitations that are written one by one tell who came when."""
+    """With reports locked and sealed as they should be, invitations that are written one by one show who came when."""
     leak = "rewritten" if backend == "postgresql" else "moved"
     with linkage.planted(leak):
         looks = linkage.attack(make, 80, linkage.looked_for(leak))

@@ -1,4 +1,4 @@
-"""The keeper of a running server: SQLite's log, which holds the order of arrival, is emptied while reports wait."""
+"""Maintenance of a running server: SQLite's log, which holds the order of arrival, is emptied while reports wait."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServ
         written = 0
         for _ in range(5):
             assert send(server, survey, fresh_report(survey))[0] == 201
-            written += log.stat().st_size  # the keeper may come between a report and this look, not at each
+            written += log.stat().st_size  # maintenance may come between a report and this look, not at each
         assert written > 0, "what was stored is in the log first"
         deadline = time.monotonic() + LONGEST
         while log.stat().st_size:
@@ -45,7 +45,7 @@ def test_the_log_is_emptied_soon_while_reports_wait(live: Callable[..., LiveServ
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_the_keeper_empties_the_log_while_reports_wait(
+def test_maintenance_empties_the_log_while_reports_wait(
     client: FlaskClient, store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Path(f"{store.database.path}-wal")
@@ -82,7 +82,7 @@ def test_a_server_that_starts_with_a_clock_that_is_ahead_deletes_and_closes_noth
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """All that was due by a clock 400 days ahead was deleted, and surveys were closed, within four seconds."""
+    """Otherwise a clock 400 days ahead would delete reports and close surveys within seconds."""
     retention.set_day(store, survey.hash, today() + datetime.timedelta(days=300), "ada")
     dated = make_survey("Dated")
     store.publish(dated)
@@ -143,7 +143,7 @@ def test_a_day_is_believed_while_a_server_runs_and_after_a_week_without_it(
 def test_reports_are_sealed_by_number_also_after_the_clock_has_jumped(
     client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They waited for an hour, under the key with their invitations; what is released by the day still does."""
+    """Only what is released by the day waits for an hour."""
     monkeypatch.setattr(Steadiness, "is_steady", lambda _: False)
     plain, live = make_survey("Sealed by number"), make_survey("Released once a day")
     store.publish(plain)

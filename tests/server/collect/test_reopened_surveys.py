@@ -1,4 +1,4 @@
-"""The last few reports of a survey that was opened again: nothing in the files tells them from their company."""
+"""The last few reports of a survey that was opened again: nothing in the files distinguishes them from the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def keys_and_records(store: Store) -> dict[bytes, bytes]:
 
 
 def test_one_late_report_is_one_of_fifty_in_the_files_too(client: FlaskClient, store: Store) -> None:
-    """Old copies of its company, in the holes of pages, would tell: each record stands in the files once."""
+    """Old copies of the other reports in free space would show it: each record is in the files once."""
     survey = signed_survey("Opened again", width=12)
     store.publish(survey)
     for _ in range(1000):

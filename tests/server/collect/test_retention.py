@@ -54,7 +54,7 @@ def test_no_deleted_report_is_left_in_any_file(client: FlaskClient, store: Store
     # The same search finds those that are sealed; the others wait, locked.
     assert sealed.count_in_files() == store.sealed_count(sealed.survey.hash) == 50
     assert delete_reports(store, sealed.survey.hash, "test") == 60
-    seal_due(store)  # as the keeper does every second; there is nothing to seal
+    seal_due(store)  # as maintenance does every second; there is nothing to seal
     assert sealed.count_in_files() == 0
     assert store.count(sealed.other.hash) == 60
 
@@ -106,17 +106,17 @@ def test_no_box_of_addresses_is_left_in_any_file_after_closing(store: Store) -> 
         with store.read() as tx:
             boxes.append(bytes(tx.execute(select(mailings.c.box)).scalar_one()))
 
-    def found() -> list[bool]:
+    def boxes_in_files() -> list[bool]:
         contents = [content for _, content in files_of(store)]
         # Both databases cut long values into pieces.
         pieces = [[box[start : start + 32] for start in range(0, len(box), 512)] for box in boxes]
         return [any(piece in content for piece in mine for content in contents) for mine in pieces]
 
-    assert found()[-1]
+    assert boxes_in_files()[-1]
     closing.close(store, survey.hash)
     delete_due(store)
     remove_dead_rows(store, ADDRESSES)
-    assert not any(found())
+    assert not any(boxes_in_files())
 
 
 def remove_dead_rows(store: Store, what: str) -> None:
@@ -138,7 +138,7 @@ def remove_dead_rows(store: Store, what: str) -> None:
 @pytest.mark.postgres
 @pytest.mark.parametrize("backend", ["postgresql"])
 def test_addresses_left_by_an_autovacuum_are_removed_soon_after_it(store: Store) -> None:
-    """This is what a whole run next to other work met: the removal was put off by a minute."""
+    """The autovacuum holds the table, so that the removal is delayed by a minute."""
     survey = signed_survey("By mail, vacuumed", invitation=True)
     store.publish(survey)
     mailing.add(store, survey.hash, [f"{number}@example.org" for number in range(40)])
@@ -177,12 +177,12 @@ def test_reports_that_a_cut_off_closing_left_waiting_are_deleted_too(
     assert delete_reports(store, survey.hash, "test") == 40
     assert store.count(survey.hash) == 0
     assert not any(box in content for _, content in files_of(store) for box in boxes)
-    # Each device that sends again is told that its report had come.
+    # Each device that sends again learns that its report had arrived.
     assert {post(client, survey, report.to_bytes()).status_code for report in reports} == {200}
 
 
 def test_a_survey_whose_reports_were_deleted_is_not_opened_again(store: Store) -> None:
-    """Its pages say that they are deleted, and new ones could never be."""
+    """Its pages say that reports are deleted, and new ones could never be deleted."""
     survey = signed_survey("Deleted")
     store.publish(survey)
     delete_reports(store, survey.hash, "test")

@@ -70,12 +70,12 @@ def rank_correlation(order: list[int]) -> float:
 
 
 def at_chance(order: list[int]) -> bool:
-    """Whether the correlation is within six standard deviations (1/sqrt(n-1)) of none; an order that shows has ten."""
+    """Return whether the correlation is within six standard deviations (1/sqrt(n-1)) of 0; a visible order has ten."""
     return abs(rank_correlation(order)) < 6 / (len(order) - 1) ** 0.5
 
 
 def orders_in_postgresql(store: Store) -> dict[str, list[int]]:
-    """Every physical order that PostgreSQL keeps."""
+    """Return every physical order that PostgreSQL stores."""
     with store.read() as tx:
         queries = {
             "ctid": "SELECT record FROM sealed ORDER BY ctid",
@@ -91,7 +91,7 @@ def test_the_order_of_arrival_is_gone(client: FlaskClient, store: Store, backend
     store.publish(MARKED, minimum_batch=200)
     arrive(client, store, invitations.invite(store, MARKED.hash, 200))
     if backend == "postgresql":
-        # The order shows before sealing, to whoever has the key as well.
+        # With the key, the order shows before sealing.
         with store.read() as tx:
             rows = tx.execute(text("SELECT survey, digest, box FROM inbox ORDER BY ctid")).all()
         opened = [store.waiting.open(row[0], bytes(row[1]), bytes(row[2])) for row in rows]
@@ -280,7 +280,7 @@ def test_no_dead_companion_survives_a_long_reader(client: FlaskClient, store: St
 
 
 def dead_rows(store: Store) -> int:
-    """How many old rows are still in the file, as PostgreSQL counts them."""
+    """Return how many old rows are still in the file, as PostgreSQL counts them."""
     with store.read() as tx:
         dead: int = tx.execute(text("SELECT pg_stat_get_dead_tuples('sealed'::regclass)")).scalar_one()
     return dead

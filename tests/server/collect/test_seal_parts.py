@@ -80,7 +80,7 @@ def check_all_sealed(store: Store, survey: Survey, reports: list[Report]) -> Non
     assert invited == spent_codes == len(reports)
 
 
-def test_each_part_is_a_transaction_of_its_own(
+def test_each_part_is_one_transaction(
     client: FlaskClient, store: Store, survey: Survey, backend: str
 ) -> None:
     reports = arrive(client, store, survey, 75)
@@ -292,7 +292,7 @@ def test_sealing_ends_after_the_part_at_hand(
 def test_what_waits_is_written_again_as_it_was(
     client: FlaskClient, store: Store, survey: Survey, backend: str
 ) -> None:
-    """With codes and without, of several surveys: nothing but where it lies changes."""
+    """With codes and without, of several surveys: only the position of the rows changes."""
     open_to_all = make_survey("Open to all")
     store.publish(open_to_all, minimum_batch=10)
     arrive(client, store, survey, 7)

@@ -242,16 +242,16 @@ def test_a_sentence_of_its_own_begins_with_a_capital_in_both_languages() -> None
         ("de", "Frage 2 kostet am meisten: Epsilon 1."),
     ):
         with app.test_request_context("/", headers={"Accept-Language": language}):
-            assert translation.in_words(told) == words
+            assert translation.translate(told) == words
 
 
 def test_a_german_sentence_has_german_numbers() -> None:
     app = Flask("hushpoll_server")
     translation.init_app(app)
     with app.test_request_context("/", headers={"Accept-Language": "de"}):
-        assert translation.in_words(at_most(1234.5, 6)) == "1.234,5"
-        assert translation.in_words(percent(-0.0123)) == "−1,2 %"
-        assert translation.in_words(percent(-0.0001)) == "0,0 %"
+        assert translation.translate(at_most(1234.5, 6)) == "1.234,5"
+        assert translation.translate(percent(-0.0123)) == "−1,2 %"
+        assert translation.translate(percent(-0.0001)) == "0,0 %"
 
 
 @pytest.mark.parametrize(

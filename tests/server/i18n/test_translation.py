@@ -12,7 +12,7 @@ from flask_babel import gettext, ngettext
 from hushpoll_client.errors import HushpollError, ReportError, SurveyError
 from hushpoll_client.messages import msg
 from hushpoll_server.i18n import translation
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 
 GERMAN = {
     "at most {most} options": "höchstens {most} Optionen",
@@ -54,18 +54,18 @@ def speaking(tmp_path: Path) -> Flask:
 def test_a_sentence_is_filled_in_anew_with_numbers_as_the_language_writes_them(speaking: Flask) -> None:
     told = msg("{n:,} reports, {share:.1%}, {x:.2f} in all", n=12345, share=0.125, x=1.5)
     with speaking.test_request_context("/"):
-        assert in_words(told) == str(told) == "12,345 reports, 12.5%, 1.50 in all"
+        assert translate(told) == str(told) == "12,345 reports, 12.5%, 1.50 in all"
     with speaking.test_request_context("/", headers={"Accept-Language": "de"}):
-        assert in_words(told) == "12.345 Meldungen, 12,5\xa0%, zusammen 1,50"
+        assert translate(told) == "12.345 Meldungen, 12,5\xa0%, zusammen 1,50"
 
 
 def test_sentences_inside_a_sentence_are_said_too_and_texts_stay_as_they_are(speaking: Flask) -> None:
     told = msg("in {place}: {told}", place="1.5 {x}", told=msg("at most {most} options", most=9))
     with speaking.test_request_context("/", headers={"Accept-Language": "de"}):
-        assert in_words(told) == "höchstens 9 Optionen (1.5 {x})"
-        assert in_words("plain") == "schlicht"
-        assert in_words("100% of {nothing}") == "100% of {nothing}"
-        assert in_words("") == ""
+        assert translate(told) == "höchstens 9 Optionen (1.5 {x})"
+        assert translate("plain") == "schlicht"
+        assert translate("100% of {nothing}") == "100% of {nothing}"
+        assert translate("") == ""
 
 
 def test_an_error_is_said_with_its_place_and_its_remedy(speaking: Flask) -> None:
@@ -78,9 +78,9 @@ def test_an_error_is_said_with_its_place_and_its_remedy(speaking: Flask) -> None
     }
     for error, german in errors.items():
         with speaking.test_request_context("/"):
-            assert in_words(error) == str(error)
+            assert translate(error) == str(error)
         with speaking.test_request_context("/", headers={"Accept-Language": "de"}):
-            assert in_words(error) == german
+            assert translate(error) == german
 
 
 def test_catalogues_are_read_together_the_last_wins_and_a_missing_one_does_no_harm(speaking: Flask) -> None:
@@ -94,5 +94,5 @@ def test_catalogues_are_read_together_the_last_wins_and_a_missing_one_does_no_ha
 
 def test_outside_of_a_request_everything_is_english(speaking: Flask) -> None:
     with speaking.app_context():
-        assert in_words(msg("at most {most} options", most=9)) == "at most 9 options"
-    assert in_words(msg("at most {most} options", most=9)) == "at most 9 options"
+        assert translate(msg("at most {most} options", most=9)) == "at most 9 options"
+    assert translate(msg("at most {most} options", most=9)) == "at most 9 options"

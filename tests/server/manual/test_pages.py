@@ -15,8 +15,8 @@ from hushpoll_server.store.surveys import Store
 from tests.server.accounts_kit import QUESTION, make_draft, make_published, signed_in
 
 
-def test_every_page_of_the_documentation_is_public(place: tuple[Flask, Store]) -> None:
-    client = place[0].test_client()
+def test_every_page_of_the_documentation_is_public(site: tuple[Flask, Store]) -> None:
+    client = site[0].test_client()
     written = {path.stem for path in FOLDER.glob("*.md")} - {"architecture", "release"}  # for contributors
     assert set(PAGES) == written
     for name in PAGES:
@@ -77,16 +77,16 @@ class Outside(HTMLParser):
 
 
 def test_pages_of_a_draft_name_no_mechanism_outside_a_fold_and_explain_their_terms(
-    place: tuple[Flask, Store],
+    site: tuple[Flask, Store],
 ) -> None:
-    owner = signed_in(*place, "owner")
+    owner = signed_in(*site, "owner")
     choice = {**QUESTION, "id": "q2", "kind": "choice", "text": "Which?", "options": ["a", "b", "c"]}
     scale = {**QUESTION, "id": "q3", "kind": "scale", "text": "How?", "points": 5}
     decoy = {"name": "or_poll", "decoy": "Born in May?", "decoy_share": "1/12", "epsilon": "1"}
     draft = make_draft(
-        place[1], "owner", QUESTION, choice, scale, {**QUESTION, "id": "q4", "mechanism": decoy}
+        site[1], "owner", QUESTION, choice, scale, {**QUESTION, "id": "q4", "mechanism": decoy}
     )
-    survey = make_published(place[1])
+    survey = make_published(site[1])
     pages = [
         "",
         "/questions/new",
@@ -113,16 +113,16 @@ def test_pages_of_a_draft_name_no_mechanism_outside_a_fold_and_explain_their_ter
         text = " ".join(reader.text)
         assert [name for name in names if name in text] == [], path
     explained += owner.get(f"/surveys/{survey.hash}").text + owner.get(f"/drafts/{draft.id}/blocks/new").text
-    explained += owner.get(f"/surveys/{make_published(place[1], invitation=True).hash}").text
+    explained += owner.get(f"/surveys/{make_published(site[1], invitation=True).hash}").text
     from markupsafe import escape
 
     missing = [name for name, term in TERMS.items() if str(escape(str(term.sentence))) not in explained]
     assert missing == []
 
 
-def test_what_will_be_reported_comes_before_the_question(place: tuple[Flask, Store]) -> None:
-    owner = signed_in(*place, "owner")
-    page = owner.get(f"/drafts/{make_draft(place[1]).id}/questions/new?kind=scale").text
+def test_what_will_be_reported_comes_before_the_question(site: tuple[Flask, Store]) -> None:
+    owner = signed_in(*site, "owner")
+    page = owner.get(f"/drafts/{make_draft(site[1]).id}/questions/new?kind=scale").text
     positions = [
         page.index(fragment)
         for fragment in ('name="kind"', "What will you report?", 'name="text"', 'name="points"')
@@ -130,10 +130,10 @@ def test_what_will_be_reported_comes_before_the_question(place: tuple[Flask, Sto
     assert positions == sorted(positions)
 
 
-def test_the_list_is_searched_archived_and_copied(place: tuple[Flask, Store]) -> None:
+def test_the_list_is_searched_archived_and_copied(site: tuple[Flask, Store]) -> None:
     from tests.server.accounts_kit import submit
 
-    app, store = place
+    app, store = site
     owner = signed_in(app, store, "stranger")
     draft = make_draft(store, "stranger", {**QUESTION, "text": "About zebras?"}, expected_n=777)
     other = make_draft(store, "stranger")

@@ -32,7 +32,7 @@ ALERTS = ROOT / "deploy" / "alerts.yml"
 
 
 def series(text: bytes) -> dict[str, float]:
-    """The samples of a scrape, by name and labels."""
+    """Return the samples of a scrape, by name and labels."""
     lines = [line for line in text.decode().splitlines() if line and not line.startswith("#")]
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -274,7 +274,7 @@ def _status(request: urllib.request.Request) -> int:
 
 
 def _counts_of(server: LiveServer) -> Path:
-    """The folder that the process which publishes reads."""
+    """Return the folder that the publishing process reads."""
     assert server.process is not None
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
     (publisher,) = [int(pid) for pid in children if int(pid) not in server.workers]

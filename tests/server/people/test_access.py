@@ -197,7 +197,7 @@ def _address(store: Store, app: Flask, rule: Rule) -> str:
 
 
 def _with_block(store: Store) -> str:
-    """A draft whose two questions are a block."""
+    """Return a draft whose two questions are a block."""
     questions = [{"id": name, "kind": "yes_no", "text": f"{name}?"} for name in ("a", "b")]
     block = {"questions": ["a", "b"], "ask": 1, "epsilon": "1"}
     document = {**documents.blank("A block"), "questions": questions, "blocks": [block]}
@@ -205,7 +205,7 @@ def _with_block(store: Store) -> str:
 
 
 def _in_two_languages(store: Store) -> str:
-    """A draft with an open translation."""
+    """Return a draft with an open translation."""
     questions = [{"id": "a", "kind": "yes_no", "text": "A?", "mechanism": {"epsilon": "1"}}]
     document = {
         **documents.blank("Two"),
@@ -226,15 +226,15 @@ def _outcome(response: Any) -> str:
     return "ok"
 
 
-def test_every_route_has_a_line_in_the_table(place: tuple[Flask, Store]) -> None:
-    app, _ = place
+def test_every_route_has_a_line_in_the_table(site: tuple[Flask, Store]) -> None:
+    app, _ = site
     assert {rule.endpoint for rule in app.url_map.iter_rules()} == set(TABLE)
 
 
 def test_every_route_answers_every_role_as_in_the_table(
-    place: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
+    site: tuple[Flask, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, store = place
+    app, store = site
     # Tokens have a test of their own, below.
     monkeypatch.setitem(app.config, "WTF_CSRF_ENABLED", False)
     monkeypatch.setitem(app.config, "WTF_CSRF_METHODS", set())
@@ -244,13 +244,13 @@ def test_every_route_answers_every_role_as_in_the_table(
         address = _address(store, app, rule)
         for who in WHO:
             if method == "POST":
-                # What changes something gets a draft and a survey of its own.
+                # Each request that changes something gets its own draft and survey.
                 address = _address(store, app, rule)
             with clients[who].open(address, method=method) as response:
                 outcome = _outcome(response)
             if method == "POST" and rule.endpoint.startswith("accounts."):
                 clients[who] = signed_in(app, store, None if who == "nobody" else who)
-            # Signing out and the front door send everybody to a page that asks to sign in.
+            # Signing out and the first page redirect everyone to the sign-in page.
             if (
                 rule.endpoint in ("accounts.sign_out", "accounts.sign_out_everywhere")
                 and outcome == "sign-in"
@@ -261,8 +261,8 @@ def test_every_route_answers_every_role_as_in_the_table(
     assert wrong == []
 
 
-def test_every_form_of_the_workspace_needs_its_token(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_every_form_of_the_workspace_needs_its_token(site: tuple[Flask, Store]) -> None:
+    app, store = site
     client = signed_in(app, store, "admin")
     for rule, method in _routes(app):
         if method == "POST" and rule.endpoint.split(".")[0] in NEEDS_SESSION:
@@ -277,16 +277,16 @@ def test_roles_of_the_table_are_all_there_are() -> None:
     assert set(PEOPLE.values()) == set(ROLES)
 
 
-def test_only_admins_see_a_survey_without_an_owner(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_only_admins_see_a_survey_without_an_owner(site: tuple[Flask, Store]) -> None:
+    app, store = site
     house = make_published(store, owner=None)
     expected = {"owner": 404, "analyst": 404, "admin": 200}
     statuses = {who: signed_in(app, store, who).get(f"/surveys/{house.hash}").status_code for who in expected}
     assert statuses == expected
 
 
-def test_no_cache_stores_pages_of_accounts(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_no_cache_stores_pages_of_accounts(site: tuple[Flask, Store]) -> None:
+    app, store = site
     client = signed_in(app, store, "owner")
     for path in ("/surveys", "/account", "/surveys/new"):
         response = client.get(path)

@@ -44,7 +44,7 @@ both = pytest.mark.parametrize(
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, clock: list[int]) -> None:
-    """Let the people's room read the time from a list."""
+    """Make the modules of `people` read the time from a list."""
     for module in (audit_log, sessions, sign_in_throttle):
         monkeypatch.setattr(module, "now", lambda: clock[0])
 

@@ -33,7 +33,7 @@ from hushpoll_server.store.workspace_schema import users
 from sqlalchemy import select, update
 
 from tests.provider import CLIENT_ID, Provider, running_provider
-from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, open_site, signed_in, submit
 
 RETURN = "/sign-in/institution/return"
 
@@ -47,7 +47,7 @@ def provider() -> Iterator[Provider]:
 @contextmanager
 def server_with(tmp_path: Path, provider: Provider, **settings: Any) -> Iterator[tuple[Flask, Store]]:
     more = {"public_url": "http://127.0.0.1", **provider.settings(), **settings}
-    with open_place(tmp_path / secrets.token_hex(4), **more) as site:
+    with open_site(tmp_path / secrets.token_hex(4), **more) as site:
         yield site
 
 
@@ -58,7 +58,7 @@ def site(tmp_path: Path, provider: Provider) -> Iterator[tuple[Flask, Store]]:
 
 
 def to_provider_and_back(client: FlaskClient, start: str) -> str:
-    """Follow the browser's way to the provider; give the address that it is sent back to."""
+    """Follow the redirect to the provider; return the address to which it sends the browser back."""
     answer = requests.get(start, allow_redirects=False, timeout=30)
     assert answer.status_code == 302
     parts = urlsplit(answer.headers["Location"])
@@ -66,14 +66,14 @@ def to_provider_and_back(client: FlaskClient, start: str) -> str:
 
 
 def come_back(client: FlaskClient, **question: str) -> Any:
-    """Sign in at the institution with a browser's cookies; give the page that the browser arrives at."""
+    """Sign in at the institution with a browser's cookies; return the page at which the browser arrives."""
     begun = client.get("/sign-in/institution", query_string=question)
     assert begun.status_code == 302, begun.text
     return client.get(to_provider_and_back(client, begun.location))
 
 
 def target(page: Any) -> str:
-    """Where a page of arrival leads to."""
+    """Return the address to which a page of arrival leads."""
     match = re.search(r'content="0; url=([^"]+)"', page.text)
     assert page.status_code == 200, page.text
     assert match, page.text
@@ -439,7 +439,7 @@ def test_a_second_factor_is_required_after_the_institution(site: tuple[Flask, St
     assert name_of(client) == "jane (designer)"
 
 
-def test_nothing_leads_elsewhere(site: tuple[Flask, Store]) -> None:
+def test_redirects_stay_on_this_server(site: tuple[Flask, Store]) -> None:
     app, store = site
     come_back(app.test_client())
     unlock(store, "jane")
@@ -448,7 +448,7 @@ def test_nothing_leads_elsewhere(site: tuple[Flask, Store]) -> None:
 
 
 def test_without_the_settings_there_is_no_such_page(site: tuple[Flask, Store], tmp_path: Path) -> None:
-    with open_place(tmp_path / "plain") as (app, store):
+    with open_site(tmp_path / "plain") as (app, store):
         assert "institution" not in app.test_client().get("/sign-in").text
         for path in ("/sign-in/institution", RETURN):
             assert app.test_client().get(path).status_code == 404

@@ -22,7 +22,7 @@ from hushpoll_server.store.workspace_schema import passkey_challenges
 from hushpoll_server.store.workspace_schema import passkeys as table
 from sqlalchemy import func, select
 
-from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit
+from tests.server.accounts_kit import PASSWORD, open_site, signed_in, submit
 from tests.server.authenticator import Authenticator
 
 ORIGIN = "http://localhost"
@@ -30,7 +30,7 @@ ORIGIN = "http://localhost"
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[tuple[Flask, Store]]:
-    with open_place(tmp_path, public_url=ORIGIN) as started:
+    with open_site(tmp_path, public_url=ORIGIN) as started:
         yield started
 
 
@@ -41,13 +41,13 @@ def options_of(page: str) -> str:
 
 
 def added(store: Store, name: str = "owner", label: str = "Phone") -> tuple[Authenticator, list[str]]:
-    """A device whose passkey is the account's, and recovery codes where they are its first."""
+    """Return a device whose passkey is the account's, and recovery codes if it is the first."""
     device = Authenticator(ORIGIN)
     answer = device.create(passkeys.registration_options(store, name))
     return device, passkeys.add(store, name, label, answer, keep="")
 
 
-def half_way(app: Flask) -> FlaskClient:
+def after_password(app: Flask) -> FlaskClient:
     """A client whose password was right."""
     client = app.test_client()
     answer = submit(client, "/sign-in", name="owner", password=PASSWORD, next="/account")
@@ -56,7 +56,7 @@ def half_way(app: Flask) -> FlaskClient:
 
 
 def signed(client: FlaskClient, device: Authenticator, **changes: Any) -> Any:
-    """What the page answers to a signature of its number."""
+    """Return the page's answer to a signature of its challenge."""
     page = client.get("/sign-in/code").text
     return submit(client, "/sign-in/code", credential=device.get(options_of(page), **changes))
 
@@ -80,9 +80,9 @@ def test_a_passkey_is_added_with_the_password_and_required_afterwards(site: tupl
     assert len(set(codes)) == 10
     assert elsewhere.get("/account").status_code == 302, "other sessions ended"
     assert "Phone" in client.get("/account").text
-    assert signed(half := half_way(app), device).location == "/account"
+    assert signed(half := after_password(app), device).location == "/account"
     assert half.get("/account").status_code == 200
-    assert submit(half_way(app), "/sign-in/code", code=codes[0]).location == "/account"
+    assert submit(after_password(app), "/sign-in/code", code=codes[0]).location == "/account"
     details = [entry.detail for entry in audit_log.audit_entries(store) if entry.actor == "owner"]
     assert details == ["recovery code", "passkey", "Phone"]
 
@@ -90,10 +90,10 @@ def test_a_passkey_is_added_with_the_password_and_required_afterwards(site: tupl
 def test_a_signature_is_good_once(site: tuple[Flask, Store]) -> None:
     app, store = site
     device, _ = added(store)
-    client = half_way(app)
+    client = after_password(app)
     answer = device.get(options_of(client.get("/sign-in/code").text))
     assert submit(client, "/sign-in/code", credential=answer).location == "/account"
-    again = half_way(app)
+    again = after_password(app)
     refused = submit(again, "/sign-in/code", credential=answer)
     assert (refused.status_code, "not one of the account" in html.unescape(refused.text)) == (422, True)
 
@@ -114,17 +114,17 @@ def test_a_signature_for_something_else_is_refused(
 ) -> None:
     app, store = site
     device, _ = added(store)
-    assert signed(half_way(app), device, **changes).status_code == 422
+    assert signed(after_password(app), device, **changes).status_code == 422
 
 
 def test_a_signature_of_another_key_or_person_is_refused(site: tuple[Flask, Store]) -> None:
     app, store = site
     device, _ = added(store)
     thief, _ = added(store, "stranger")
-    assert signed(half_way(app), thief).status_code == 422
+    assert signed(after_password(app), thief).status_code == 422
     thief.id = device.id
-    assert signed(half_way(app), thief).status_code == 422
-    # What was asked of somebody else is not what the owner was asked.
+    assert signed(after_password(app), thief).status_code == 422
+    # Another account's challenge is not the owner's.
     foreign = passkeys.signing_options(store, "stranger")
     assert passkeys.use(store, "owner", device.get(foreign)) is None
     creating = passkeys.registration_options(store, "owner")
@@ -169,7 +169,7 @@ def test_numbers_end_after_five_minutes(site: tuple[Flask, Store], monkeypatch: 
 def test_guessing_is_slowed_down_like_codes(site: tuple[Flask, Store]) -> None:
     app, store = site
     device, _ = added(store)
-    client = half_way(app)
+    client = after_password(app)
     statuses = [signed(client, Authenticator(ORIGIN)).status_code for _ in range(6)]
     assert statuses == [422] * 5 + [429]
     assert signed(client, device).status_code == 429
@@ -183,11 +183,14 @@ def test_an_app_and_passkeys_replace_each_other(site: tuple[Flask, Store]) -> No
     assert second_factor.turn_on(store, "owner", nonce, totp.at(audit_log.now() - 30), keep="") != codes
     _, none = added(store, label="Key")
     assert none == [], "there are recovery codes already"
-    page = half_way(app).get("/sign-in/code").text
+    page = after_password(app).get("/sign-in/code").text
     assert "six digits" in page
     assert "data-passkey" in page
-    assert submit(half_way(app), "/sign-in/code", code=totp.at(audit_log.now() + 30)).location == "/account"
-    assert signed(half_way(app), device).location == "/account"
+    assert (
+        submit(after_password(app), "/sign-in/code", code=totp.at(audit_log.now() + 30)).location
+        == "/account"
+    )
+    assert signed(after_password(app), device).location == "/account"
 
     client = signed_in(app, store, "owner")
     assert submit(client, "/account/second-factor/off", present=PASSWORD).status_code == 302
@@ -256,7 +259,7 @@ def test_passkeys_need_a_name_and_an_encrypted_connection(address: str, possible
 
 
 def test_where_they_are_not_possible_none_is_offered(tmp_path: Path) -> None:
-    with open_place(tmp_path) as (app, store):
+    with open_site(tmp_path) as (app, store):
         client = signed_in(app, store, "owner")
         assert "passkeys/new" not in client.get("/account").text
         assert client.get("/account/passkeys/new").location == "/account#second-factor"

@@ -28,14 +28,14 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The time of codes, which stands still: no half minute ends between a code and its use. Other clocks go on."""
+    """The time of codes, which stands still, so that no code expires before its use. Other clocks run."""
     time = [audit_log.now()]
     monkeypatch.setattr(second_factor.audit_log, "now", lambda: time[0])
     return time
 
 
 def turned_on(store: Store, name: str = "owner") -> tuple[pyotp.TOTP, list[str]]:
-    """An account's app, with the recovery codes."""
+    """Return an account's app, with the recovery codes."""
     nonce = second_factor.new_nonce()
     app = pyotp.TOTP(second_factor.key_of(store, name, nonce))
     codes = second_factor.turn_on(store, name, nonce, app.at(audit_log.now() - 30), keep="")
@@ -48,7 +48,7 @@ def wrong_codes(totp: pyotp.TOTP) -> list[str]:
     return [code for code in (f"{n:06}" for n in range(9)) if code not in right][:6]
 
 
-def half_way(app: Flask) -> FlaskClient:
+def after_password(app: Flask) -> FlaskClient:
     """A client whose password was right."""
     client = app.test_client()
     answer = submit(client, "/sign-in", name="owner", password=PASSWORD, next="/account")
@@ -75,7 +75,7 @@ def test_a_code_is_good_once_and_for_a_minute_and_a_half(people: Store, clock: l
 
 
 def test_codes_are_good_again_when_a_clock_that_was_ahead_is_right(people: Store, clock: list[int]) -> None:
-    """A code that was used ten days ahead made all others useless for ten days."""
+    """A code that was used ten days ahead must not invalidate the codes of those ten days."""
     app, _ = turned_on(people)
     right = clock[0] + 60
     clock[0] = right + 10 * 86_400
@@ -98,14 +98,14 @@ def test_the_database_alone_is_worth_no_code(people: Store) -> None:
 
 def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
     totp, _ = turned_on(people)
-    client = half_way(app)
+    client = after_password(app)
     assert client.get("/surveys").status_code == 302, "half way is not in"
     wrong = submit(client, "/sign-in/code", code=wrong_codes(totp)[0])
     assert (wrong.status_code, "This code is wrong" in wrong.text) == (422, True)
     entered = submit(client, "/sign-in/code", code=totp.at(audit_log.now()))
     assert entered.location == "/account"
     assert client.get("/account").status_code == 200
-    again = half_way(app)
+    again = after_password(app)
     assert submit(again, "/sign-in/code", code=totp.at(audit_log.now() - 30)).status_code == 422
     details = [entry.detail for entry in audit_log.audit_entries(people) if entry.actor == "owner"]
     assert details[:3] == ["wrong code", "code", "wrong code"]
@@ -113,7 +113,7 @@ def test_signing_in_asks_for_the_code(app: Flask, people: Store) -> None:
 
 def test_codes_cannot_be_guessed(app: Flask, people: Store) -> None:
     totp, _ = turned_on(people)
-    client = half_way(app)
+    client = after_password(app)
     statuses = [submit(client, "/sign-in/code", code=code).status_code for code in wrong_codes(totp)]
     assert statuses == [422] * 5 + [429]
     assert submit(client, "/sign-in/code", code=totp.at(audit_log.now())).status_code == 429
@@ -123,12 +123,12 @@ def test_half_way_ends_with_the_password_and_after_five_minutes(
     app: Flask, people: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turned_on(people)
-    client = half_way(app)
+    client = after_password(app)
     assert client.get("/sign-in/code").status_code == 200
     accounts.set_password(people, "owner", "another horse battery", actor="admin")
     assert client.get("/sign-in/code").location == "/sign-in"
     accounts.set_password(people, "owner", PASSWORD, actor="admin")
-    late = half_way(app)
+    late = after_password(app)
     soon = sign_in.now() + 301
     monkeypatch.setattr(sign_in, "now", lambda: soon)
     assert late.get("/sign-in/code").location == "/sign-in"
@@ -158,7 +158,7 @@ def test_it_is_turned_on_with_a_code_and_the_password(app: Flask, people: Store)
     assert elsewhere.get("/account").status_code == 302, "other sessions ended"
     assert not any(code in client.get("/account").text for code in codes), "shown once"
     assert client.get("/account/second-factor").status_code == 302, "it is on already"
-    entered = submit(half := half_way(app), "/sign-in/code", code=codes[3])
+    entered = submit(half := after_password(app), "/sign-in/code", code=codes[3])
     assert entered.status_code == 302
     assert "<strong>9</strong>" in half.get("/account").text
     refused = submit(client, "/account/second-factor/recovery-codes", present="wrong")

@@ -32,7 +32,7 @@ def header(token: str) -> dict[str, str]:
 
 
 def calls(client: FlaskClient, survey: Survey, headers: dict[str, str]) -> dict[str, int]:
-    """The status of everything that a token may open, by the scope that it needs."""
+    """Return the status of each request that a token may open, by the scope that it needs."""
     path = f"/api/surveys/{survey.hash}"
     with client.get(f"/surveys/{survey.hash}/export.zip", headers=headers) as export:
         exported = export.status_code
@@ -167,9 +167,8 @@ def test_tokens_on_the_command_line(
     def run(*arguments: str) -> tuple[int, str]:
         return run_command(capsys, "user", "token", *arguments)[:2]
 
-    status, out = run(
-        "add", "owner", "--scope", "batch", "--scope", "results", "--label", "nightly", "--json"
-    )
+    scopes = ("--scope", "batch", "--scope", "results")
+    status, out = run("add", "owner", *scopes, "--label", "nightly", "--json")
     assert status == 0
     assert tokens.bearer(people, json.loads(out)["token"], "results")
     (listed,) = json.loads(run("list", "--json")[1])["tokens"]

@@ -17,7 +17,7 @@ from hushpoll_server.respond.operator_content import OperatorContent, read_back
 from hushpoll_server.store.surveys import Store
 from werkzeug.routing import AnyConverter, IntegerConverter, Rule
 
-from tests.server.accounts_kit import make_draft, make_published, open_place, signed_in
+from tests.server.accounts_kit import make_draft, make_published, open_site, signed_in
 from tests.serving import make_survey
 
 IMPRINT = "Survey Office <\"&'> of the University"
@@ -41,8 +41,8 @@ def address(app: Flask, rule: Rule, values: dict[str, str]) -> str:
         )
 
 
-def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
-    app, store = place
+def test_every_page_of_every_route_shows_it(site: tuple[Flask, Store]) -> None:
+    app, store = site
     client = signed_in(app, store, "admin")
     survey = make_published(store, "admin")
     store.set_results_public(survey.hash, True, True)
@@ -83,7 +83,7 @@ def test_every_page_of_every_route_shows_it(place: tuple[Flask, Store]) -> None:
 
 
 def test_an_address_without_a_name_gets_a_translated_label(tmp_path: Path) -> None:
-    with open_place(tmp_path) as (app, store):
+    with open_site(tmp_path) as (app, store):
         store.publish(survey := make_survey())
         client = app.test_client()
         path = f"/s/{survey.hash}/paper"

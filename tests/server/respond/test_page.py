@@ -156,7 +156,7 @@ def test_page_and_files_weigh_what_they_may(
     if survey_name == "every kind":
         more = page_data(text)["more"]
         assert isinstance(more, dict)
-        # Blocks come with blocks, the whole explanation when somebody asks for it.
+        # Modules for blocks load with blocks, the full explanation on request.
         apart = {"client/block.js", "respond/why.js"}
         addresses |= {f"/static/{manifest.release()}/{path}" for path in set(more) - apart}
     weight = len(page.data)
@@ -327,7 +327,8 @@ def test_the_page_draws_the_widget_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [one.name for one in MECHANISMS.values() if one.in_surveys and one.has_decoy]
+    "name",
+    [mechanism.name for mechanism in MECHANISMS.values() if mechanism.in_surveys and mechanism.has_decoy],
 )
 def test_every_way_of_combining_answers_has_its_words(app: Flask, name: str) -> None:
     parameters = {"name": name, "decoy": "?", "decoy_share": "1/3", "truth": "0.7"}

@@ -1,4 +1,4 @@
-"""What respondents load: kept for ever where its address names its content, else asked about and not sent again."""
+"""What respondents load: cached for ever if the address names the content, otherwise revalidated."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def publish(store: Store, **settings: bool) -> Survey:
 
 
 def opened(client: FlaskClient, survey: Survey) -> dict[str, str]:
-    """Open the page as a person without JavaScript does, and fill the form in."""
+    """Return the filled form of the page, as a person without JavaScript opens it."""
     page = client.get(f"/s/{survey.hash}/paper")
     assert page.status_code == 200
     match = re.search(r'name="id" value="([0-9a-f]{32})"', page.text)
@@ -417,7 +417,7 @@ ABOUT_ANSWERS = {"q0": "1", "q1": "0", "q2": "1", "mixed": "y"}
 
 
 def around(store: Store) -> Survey:
-    """A survey with everything around its questions, which coins and dice can answer."""
+    """Return a survey with a full presentation, which coins and dice can answer."""
     document = surveys.about_draft()
     del document["look"]
     document["questions"] = [question for question in document["questions"] if question["id"] != "c"]

@@ -46,7 +46,7 @@ def names(store: Store) -> list[str]:
 def test_files_of_another_release_are_served_as_they_were(
     app: Flask, client: FlaskClient, store: Store, install: Callable[..., None]
 ) -> None:
-    """An open page names the SHA-256 of each module: with the one of today it stopped."""
+    """An open page names the SHA-256 of each module, so it needs the files of its own release."""
     install("0" * 16)
     keep(app, store)
     old = client.get(f"/static/{'0' * 16}/{NAME}")
@@ -55,7 +55,7 @@ def test_files_of_another_release_are_served_as_they_were(
     assert old.headers["Content-Type"] == "text/javascript; charset=utf-8"
     now = client.get(f"/static/{manifest.release()}/{NAME}")
     assert now.data == manifest.read_asset(NAME).body
-    # A release that nobody knows any more: today's file, asked about again.
+    # An unknown release: the current file, which is revalidated.
     unknown = client.get(f"/static/{'1' * 16}/{NAME}")
     assert (unknown.data, unknown.headers["Cache-Control"]) == (now.data, "no-cache")
     assert client.get(f"/static/{'0' * 16}/respond/none.js").status_code == 404

@@ -1,4 +1,4 @@
-"""Reading results writes nothing, and kept counts serve pages: no stranger makes the server read every report."""
+"""Reading results writes nothing, and stored counts serve pages: strangers cannot make the server read every report."""
 
 from __future__ import annotations
 

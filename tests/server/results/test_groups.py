@@ -35,11 +35,11 @@ TRUTH = {"cheated": {"Science": [0.9, 0.1], "Arts": [0.4, 0.6], "Law": [0.5, 0.5
 
 
 def collected(
-    shop: Store, owner: FlaskClient, title: str, shares: list[float], n: int = 1000, **more: Any
+    site_store: Store, owner: FlaskClient, title: str, shares: list[float], n: int = 1000, **more: Any
 ) -> Survey:
     """Return a closed survey with this many reports, distributed over the groups by their shares."""
     published = Survey.from_draft(survey(*ASKED, title=title) | {"groups": NAMES} | more)
-    shop.publish(published, "owner")
+    site_store.publish(published, "owner")
     truth = TRUTH if published.groups == tuple(NAMES) else {"cheated": [0.5, 0.5], "why": [0.5, 0.5]}
     columns = simulate_columns(published, n, truth | {"group": shares}, 5)
     rows = zip(columns["group"], columns["cheated"].tolist(), columns["why"].tolist(), strict=True)
@@ -48,14 +48,14 @@ def collected(
         for group, *reports in rows
     ]
     assert post_batch(owner, published, "\n".join(lines).encode()).status_code == 201
-    closing.close(shop, published.hash)
+    closing.close(site_store, published.hash)
     return published
 
 
 @pytest.fixture(scope="module")
-def closed(place: tuple[Flask, Store]) -> Survey:
-    """600, 360 and 40: Law is too small, and Arts would tell it."""
-    return collected(place[1], signed_in(*place, "owner"), "Faculties", [0.6, 0.36, 0.04])
+def closed(site: tuple[Flask, Store]) -> Survey:
+    """A survey with 600, 360 and 40 reports: Law is too small, and Arts would show it by subtraction."""
+    return collected(site[1], signed_in(*site, "owner"), "Faculties", [0.6, 0.36, 0.04])
 
 
 # Results --------------------------------------------------------------------------------------------------------
@@ -101,23 +101,23 @@ def test_the_export_does_not_undo_it(owner: FlaskClient, closed: Survey) -> None
     assert set(parquet["group"]) == {"Science", "other"}
 
 
-def test_a_larger_minimum_of_the_survey_counts(shop: Store, owner: FlaskClient) -> None:
+def test_a_larger_minimum_of_the_survey_counts(site_store: Store, owner: FlaskClient) -> None:
     large_minimum = Survey.from_draft(survey(*ASKED, title="A hundred") | {"groups": NAMES})
-    shop.publish(large_minimum, "owner", minimum_batch=100)
+    site_store.publish(large_minimum, "owner", minimum_batch=100)
     lines = [
         json.dumps({"id": secrets.token_hex(16), "reports": [0, 0], "group": group})
         for group, n in enumerate((200, 150, 70))
         for _ in range(n)
     ]
     post_batch(owner, large_minimum, "\n".join(lines).encode())
-    closing.close(shop, large_minimum.hash)
+    closing.close(site_store, large_minimum.hash)
     value = owner.get(f"/api/surveys/{large_minimum.hash}/results?by=group").json
     assert value["group_sizes"] == {"Science": 200, "other": 220}
 
 
-def test_a_question_of_another_survey_is_refused(owner: FlaskClient, shop: Store) -> None:
+def test_a_question_of_another_survey_is_refused(owner: FlaskClient, site_store: Store) -> None:
     plain = Survey.from_draft(survey(*ASKED, title="No groups"))
-    shop.publish(plain, "owner")
+    site_store.publish(plain, "owner")
     assert owner.get(f"/surveys/{plain.hash}/report?by=group").status_code == 422
     assert "Group (by link)" not in owner.get(f"/surveys/{plain.hash}/report").text
 
@@ -125,8 +125,8 @@ def test_a_question_of_another_survey_is_refused(owner: FlaskClient, shop: Store
 # Sizes ----------------------------------------------------------------------------------------------------------
 
 
-def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None:
-    weighted = collected(shop, owner, "Weighted", [0.5, 0.3, 0.2])
+def test_known_sizes_weight_the_results(owner: FlaskClient, site_store: Store) -> None:
+    weighted = collected(site_store, owner, "Weighted", [0.5, 0.3, 0.2])
     address = f"/api/surveys/{weighted.hash}/results"
     plain = owner.get(address).json["questions"][0]["estimates"][0]
     page = owner.get(f"/surveys/{weighted.hash}").text
@@ -140,7 +140,7 @@ def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None
     assert 'value="9000"' in owner.get(f"/surveys/{weighted.hash}").text
     assert owner.get(f"/surveys/{weighted.hash}/report?by=group").status_code == 200
     # More reports than people: the sizes cannot be right and are left aside.
-    shop.set_group_sizes(weighted.hash, {"Science": 10, "Arts": 600, "Law": 400})
+    site_store.set_group_sizes(weighted.hash, {"Science": 10, "Arts": 600, "Law": 400})
     assert owner.get(address).json["questions"][0]["estimates"][0]["estimate"] == plain["estimate"]
     for fields, message in (
         (
@@ -156,7 +156,7 @@ def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None
         owner, f"/surveys/{weighted.hash}/sizes", f"/surveys/{weighted.hash}", **dict.fromkeys(fields, "")
     )
     assert cleared.status_code == 302
-    state = shop.state(weighted.hash)
+    state = site_store.state(weighted.hash)
     assert state is not None
     assert state.populations is None
 
@@ -169,23 +169,25 @@ def test_known_sizes_weight_the_results(owner: FlaskClient, shop: Store) -> None
         ({"Science": 1, "Arts": 1, "Law": 1, "Music": 1}, '"Music" is none of them'),
     ],
 )
-def test_wrong_sizes_are_named(shop: Store, closed: Survey, sizes: dict[str, int], message: str) -> None:
+def test_wrong_sizes_are_named(
+    site_store: Store, closed: Survey, sizes: dict[str, int], message: str
+) -> None:
     with pytest.raises(HushpollError, match=message):
-        shop.set_group_sizes(closed.hash, sizes)
+        site_store.set_group_sizes(closed.hash, sizes)
 
 
 # On the command line --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def run(shop: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
-    monkeypatch.setenv("DATA", str(shop.config.data))
-    monkeypatch.setenv("DATABASE_URL", shop.config.database_url)
+def run(site_store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("DATA", str(site_store.config.data))
+    monkeypatch.setenv("DATABASE_URL", site_store.config.database_url)
 
     return partial(run_command, capsys)
 
 
-def test_report_by_group_and_sizes(run, closed: Survey, shop: Store) -> None:  # type: ignore[no-untyped-def]
+def test_report_by_group_and_sizes(run, closed: Survey, site_store: Store) -> None:  # type: ignore[no-untyped-def]
     name = closed.hash[:12]
     status, out, err = run("report", name, "--by", "group", "--json")
     assert status == 0, err
@@ -221,34 +223,36 @@ def test_report_by_group_and_sizes(run, closed: Survey, shop: Store) -> None:  #
 def test_export_and_simulate(run, closed: Survey, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     assert run("export", closed.hash[:12], "--out", str(tmp_path / "out"))[0] == 0
     assert set(pd.read_csv(tmp_path / "out" / "reports.csv")["group"]) == {"Science", "other"}
-    status, out, err = run(
-        "report", str(tmp_path / "out" / "survey.json"), "--data", str(tmp_path / "out" / "reports.parquet"), "--by",
-        "group", "--json",
-    )  # fmt: skip
+    folder = tmp_path / "out"
+    source = (str(folder / "survey.json"), "--data", str(folder / "reports.parquet"))
+    status, out, err = run("report", *source, "--by", "group", "--json")
     assert json.loads(out)["group_sizes"] == {"Science": 600, "other": 400}, err
     drafted = tmp_path / "draft.json"
     drafted.write_text(json.dumps(survey(*ASKED) | {"groups": NAMES}))
     simulated = tmp_path / "made.parquet"
     truth = json.dumps(TRUTH | {"group": [0.5, 0.3, 0.2]})
-    status, _, err = run(
-        "simulate", str(drafted), "-n", "1001", "--truth", truth, "--out", str(simulated), "--seed", "1"
-    )
+    command = [
+        "simulate",
+        str(drafted),
+        "-n",
+        "1001",
+        "--truth",
+        truth,
+        "--out",
+        str(simulated),
+        "--seed",
+        "1",
+    ]
+    status, _, err = run(*command)
     assert status == 0, err
     assert pd.read_parquet(simulated)["group"].value_counts().to_dict() == {
         "Science": 501,
         "Arts": 300,
         "Law": 200,
     }
-    status, _, err = run(
-        "simulate",
-        str(drafted),
-        "-n",
-        "9",
-        "--truth",
-        json.dumps(TRUTH | {"group": [1]}),
-        "--out",
-        str(simulated),
-    )
+    truth = json.dumps(TRUTH | {"group": [1]})
+    command = ["simulate", str(drafted), "-n", "9", "--truth", truth, "--out", str(simulated)]
+    status, _, err = run(*command)
     assert (status, 'truth: "group" needs 3 shares from 0 to 1' in err) == (2, True)
 
 
@@ -266,8 +270,8 @@ def test_simulated_groups_have_their_own_truth() -> None:
 # The editor and the survey's page -------------------------------------------------------------------------------
 
 
-def test_groups_are_named_in_the_editor(owner: FlaskClient, shop: Store) -> None:
-    draft = make_draft(shop, "owner", *ASKED)
+def test_groups_are_named_in_the_editor(owner: FlaskClient, site_store: Store) -> None:
+    draft = make_draft(site_store, "owner", *ASKED)
     address = f"/drafts/{draft.id}"
     typed = {"title": "Edited", "intro": "", "groups": "Science\r\n  Arts \r\n\r\nLaw\r\n"}
     assert submit(owner, address, **typed).status_code == 302
@@ -293,9 +297,9 @@ def test_groups_are_named_in_the_editor(owner: FlaskClient, shop: Store) -> None
     assert "groups" not in owner.get(f"{address}/definition.json").json
 
 
-def test_each_group_has_its_link_qr_poster_and_invitations(owner: FlaskClient, shop: Store) -> None:
+def test_each_group_has_its_link_qr_poster_and_invitations(owner: FlaskClient, site_store: Store) -> None:
     published = Survey.from_draft(survey(*ASKED, title="Handed out") | {"groups": NAMES})
-    shop.publish(published, "owner")
+    site_store.publish(published, "owner")
     page = owner.get(f"/surveys/{published.hash}").text
     for number, name in enumerate(NAMES):
         assert f"#{published.hash}.g{number}</textarea>" in page
@@ -314,14 +318,14 @@ def test_each_group_has_its_link_qr_poster_and_invitations(owner: FlaskClient, s
     invited = Survey.from_draft(
         survey(*ASKED, title="Invited") | {"groups": NAMES, "settings": {"invitation": True}}
     )
-    shop.publish(invited, "owner")
+    site_store.publish(invited, "owner")
     address = f"/surveys/{invited.hash}"
     response = submit(owner, f"{address}/invitations", address, n="3", group="Arts")
     rows = list(csv.DictReader(io.StringIO(response.text)))
     assert [row["link"].partition("#")[2] for row in rows] == [
         f"{invited.hash}.g1.{row['code']}" for row in rows
     ]
-    assert invitations.may_be_used(shop, invited.hash, rows[0]["code"], 1)
+    assert invitations.may_be_used(site_store, invited.hash, rows[0]["code"], 1)
     refused = submit(owner, f"{address}/invitations", address, n="3", group="Music")
     assert (refused.status_code, "is none of them; name one of Science" in html.unescape(refused.text)) == (
         422,
@@ -332,11 +336,11 @@ def test_each_group_has_its_link_qr_poster_and_invitations(owner: FlaskClient, s
 # Waves ----------------------------------------------------------------------------------------------------------
 
 
-def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, shop: Store) -> None:
-    first = collected(shop, owner, "Wave", [0.4, 0.3, 0.3])
+def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, site_store: Store) -> None:
+    first = collected(site_store, owner, "Wave", [0.4, 0.3, 0.3])
     series = {"name": "Wave", "wave": 2, "previous": first.hash}
     second = collected(
-        shop, owner, "Wave 2", [0.4, 0.3, 0.3], groups=["Arts", "Science", "Music"], series=series
+        site_store, owner, "Wave 2", [0.4, 0.3, 0.3], groups=["Arts", "Science", "Music"], series=series
     )
     page = html.unescape(owner.get(f"/surveys/{second.hash}/report/trend").text)
     assert "The groups are not those of the wave before (new: Music; no longer there: Law)." in page
@@ -360,16 +364,18 @@ def test_waves_compare_groups_by_name_and_say_what_changed(owner: FlaskClient, s
     assert "“Music” is not shown on its own" in music
     assert "A change needs two waves with enough reports." in music
     assert owner.get(f"/surveys/{second.hash}/report/trend?group=Nobody").status_code == 422
-    draft = make_draft(shop, "owner", *ASKED)
+    draft = make_draft(site_store, "owner", *ASKED)
     from hushpoll_server.workspace.drafts import storage
 
     third = {"name": "Wave", "wave": 3, "previous": second.hash}
-    storage.save(shop, draft.with_details(groups=NAMES, series=third), draft.revision)
+    storage.save(site_store, draft.with_details(groups=NAMES, series=third), draft.revision)
     listed = html.unescape(owner.get(f"/drafts/{draft.id}/publish").text)
     assert "The groups are not those of the wave before (new: Law; no longer there: Music)." in listed
 
 
-def test_a_copy_and_the_next_wave_keep_the_groups(owner: FlaskClient, shop: Store, closed: Survey) -> None:
+def test_a_copy_and_the_next_wave_keep_the_groups(
+    owner: FlaskClient, site_store: Store, closed: Survey
+) -> None:
     for way in ("copy", "again"):
         response = submit(owner, f"/surveys/{closed.hash}/{way}", f"/surveys/{closed.hash}")
         assert owner.get(f"{response.headers['Location']}/definition.json").json["groups"] == NAMES

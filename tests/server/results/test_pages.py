@@ -146,7 +146,7 @@ def test_live_results_are_chosen_and_change_once_a_day(
     address = f"/api/surveys/{owned.hash}/results"
     assert client.get(address).get_json()["n"] == 70
     fill(client, owned, 200, seed=5)
-    # Neither for everybody nor for the owner, whom everybody could compare with.
+    # Neither for the public nor for the owner, because readers could compare the two.
     assert (client.get(address).get_json()["n"], ada.get(address).get_json()["n"]) == (70, 70)
     assert "change once a day at most" in client.get(f"/results/{owned.hash}").text
     tomorrow = seal.today() + datetime.timedelta(days=1)
@@ -200,7 +200,7 @@ def test_too_few_reports_show_no_estimate(
 def test_no_file_gives_the_counts_of_a_few_to_strangers(
     client: FlaskClient, owned: Survey, ada: FlaskClient, store: Store
 ) -> None:
-    """The page withheld them, and the JSON gave them: of one person they are the whole report."""
+    """The JSON must withhold them as the page does: the counts of one person are the whole report."""
     fill(client, owned, 1)
     store.set_results_public(owned.hash, True)
     closing.close(store, owned.hash)
@@ -370,14 +370,14 @@ def test_results_are_shown_while_a_backup_is_made(
     api = f"/api/surveys/{owned.hash}/results"
     answers: list[tuple[int, int]] = []
 
-    def told(name: str, rows: int) -> None:
+    def on_progress(name: str, rows: int) -> None:
         if not answers:
             fill(client, owned, 120, seed=5)  # more is due to be sealed meanwhile
             answer = ada.get(api)
             answers.append((answer.status_code, answer.get_json()["n"]))
 
     before = ada.get(api).get_json()["n"]
-    write_backup(store.database, tmp_path / "backup", told)
+    write_backup(store.database, tmp_path / "backup", on_progress)
     assert before == 70  # all but the minimum
     assert answers[0] in [(200, 70), (200, 190)]
     seal.seal_due(store)

@@ -1,4 +1,4 @@
-"""Long reports come in pages: a hundred questions of 300 options were one page of 28 MB."""
+"""Long reports come in pages: a hundred questions of 300 options would be one page of 28 MB."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def survey(store: Store, client: FlaskClient) -> Survey:
     return closed_survey(store, client)
 
 
-def shown(text: str) -> list[str]:
+def question_ids(text: str) -> list[str]:
     return re.findall(r'id="question-(q\d+)"', text)
 
 
@@ -88,9 +88,9 @@ def test_a_long_report_comes_in_pages_of_a_bounded_size(ada: FlaskClient, survey
         assert f"Questions {first} to {last} of {QUESTIONS}" in answer.text
         assert len(answer.data) < 2_000_000  # three questions of 300 options, each with a figure
         assert '<strong aria-current="page">' in answer.text
-        ids += shown(answer.text)
+        ids += question_ids(answer.text)
     assert ids == [f"q{number}" for number in range(1, QUESTIONS + 1)]
-    assert shown(ada.get(address).text) == ids[:3]
+    assert question_ids(ada.get(address).text) == ids[:3]
     assert f"{address}?level=95&amp;page=2" in ada.get(address).text
     for wrong in ("0", "4", "x", "-1", "9" * 30, "²"):
         assert ada.get(address, query_string={"page": wrong}).status_code == 422, wrong
@@ -108,7 +108,7 @@ def test_public_results_and_files(
 ) -> None:
     store.set_results_public(survey.hash, True)
     first, last = (client.get(f"/results/{survey.hash}?page={page}").text for page in (1, 3))
-    assert (shown(first), shown(last)) == (["q1", "q2", "q3"], ["q7"])
+    assert (question_ids(first), question_ids(last)) == (["q1", "q2", "q3"], ["q7"])
     # A file is whole: it is kept, not scrolled.
     csv = ada.get(f"/surveys/{survey.hash}/report.csv").text
     assert {line.split(",")[0] for line in csv.splitlines()[1:]} == {f"q{n}" for n in range(1, QUESTIONS + 1)}
@@ -120,7 +120,7 @@ def test_embedded_results_come_in_pages_that_stay_in_their_frame(
     store.set_results_public(survey.hash, True)
     set_embeddable(store, survey.hash, True, "ada")
     address = f"/results/{survey.hash}/embed"
-    ids = [shown(client.get(address, query_string={"page": page}).text) for page in (1, 2, 3)]
+    ids = [question_ids(client.get(address, query_string={"page": page}).text) for page in (1, 2, 3)]
     assert ids == [["q1", "q2", "q3"], ["q4", "q5", "q6"], ["q7"]]
     first = client.get(address)
     assert len(first.data) < 2_000_000
@@ -207,12 +207,12 @@ def test_a_rehearsal_keeps_its_truth_from_page_to_page(
     draft = storage.create(store, "ada", {**documents.blank("Long"), "questions": long_document["questions"]})
     page = f"/drafts/{draft.id}/rehearsal"
     text = ada.get(page).text
-    assert (shown(text), "Questions 1 to 2 of 4" in text) == (["q1", "q2"], True)
+    assert (question_ids(text), "Questions 1 to 2 of 4" in text) == (["q1", "q2"], True)
     names = re.findall(r'name="(truth_\d+_\d+)"', text)
     assert len(names) >= 8
     fields = {name: "100" if name.endswith("_0") else "0" for name in names}
     token = token_of(ada, page)
     second = ada.post(page, data={"csrf_token": token, "n": "500", "page": "2", **fields})
     assert second.status_code == 200, second.text
-    assert shown(second.text) == ["q3", "q4"]
+    assert question_ids(second.text) == ["q3", "q4"]
     assert re.search(r'name="truth_0_0"[^>]*value="100', second.text)

@@ -1,4 +1,4 @@
-"""How much of a request has arrived, and how little is looked at to tell."""
+"""The request buffer knows when a request is complete, and reads each byte once."""
 
 from __future__ import annotations
 

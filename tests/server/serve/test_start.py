@@ -36,7 +36,7 @@ Run = Callable[..., tuple[int, str]]
 def run(
     config: Config, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str]]:
-    """Call the command on the test's store; give its status and what it said on stderr."""
+    """Call the command on the test's store; return its status and stderr."""
 
     def call(*arguments: str) -> tuple[int, str]:
         monkeypatch.setenv("DATA", str(config.data))
@@ -57,7 +57,7 @@ def refused(run: Run, *words: str) -> None:
 
 
 def test_a_second_node_with_another_key_does_not_start(config: Config, tmp_path: Path) -> None:
-    """It would not recognise reports that are sent again: 60 became 120."""
+    """It would not recognise reports that are sent again, and count 60 reports as 120."""
     open_store(config).close()
     other = replace(config, secret_key_file=str(tmp_path / "other.key"))
     other.key_path.write_text("ab" * 32 + "\n")
@@ -68,7 +68,7 @@ def test_a_second_node_with_another_key_does_not_start(config: Config, tmp_path:
     open_store(same).close()
 
 
-def test_a_lost_key_is_not_replaced_in_silence(config: Config, run: Run) -> None:
+def test_a_lost_key_is_not_replaced_silently(config: Config, run: Run) -> None:
     open_store(config).close()
     config.key_path.unlink()
     refused(run, "secret.key", "missing", "backups hold none", "--new-key")
@@ -79,7 +79,7 @@ def test_a_lost_key_is_not_replaced_in_silence(config: Config, run: Run) -> None
     assert run("survey", "list")[0] == 0
 
 
-def test_reports_that_a_lost_key_locked_are_let_go_and_their_codes_are_good_again(config: Config) -> None:
+def test_reports_of_a_lost_key_are_dropped_and_their_codes_are_valid_again(config: Config) -> None:
     survey = make_survey(invitation=True)
     open_store(config).close()
     app = create_app(config)
@@ -128,7 +128,7 @@ def test_a_database_that_is_no_file_is_refused(config: Config, run: Run) -> None
 
 @pytest.mark.parametrize("kilobytes", [0, 8, 60, 120, 200])
 def test_a_first_start_on_a_full_disk_is_one_line(tmp_path: Path, kilobytes: int) -> None:
-    """It was a traceback, wherever the disk came to be full."""
+    """There is no traceback, wherever the disk becomes full."""
     done = subprocess.run(
         [sys.executable, "-c", "from hushpoll_client.cli import main; main(['serve'])"],
         env={**os.environ, "DATA": str(tmp_path / "data"), "PORT": "0", "DATABASE_URL": ""},
@@ -148,7 +148,7 @@ def test_a_first_start_on_a_full_disk_is_one_line(tmp_path: Path, kilobytes: int
 def test_a_disk_that_is_full_later_is_one_line_too(
     config: Config, run: Run, monkeypatch: pytest.MonkeyPatch, wrapped: bool
 ) -> None:
-    """While the demo is made, or SQLite's log is emptied, it was a traceback."""
+    """There is no traceback while the demo is created or SQLite's log is emptied."""
     full = sqlite3.OperationalError("database or disk is full")
 
     def fail(*_: object) -> None:
@@ -231,7 +231,7 @@ def test_the_first_account_can_make_others_and_the_demo_is_bounded(store: Store)
     assert math.isfinite(demo.epsilon_total)
     state = store.state(survey_hash)
     assert state is not None
-    # Whoever tries it out shows others nothing before closing, as everywhere.
+    # A demo shows no results before closing either.
     assert (state.results_public, state.results_live) == (True, False)
     assert first_start(store) == (survey_hash, None)
 

@@ -44,7 +44,7 @@ def analyze() -> Analyze:
 
 
 def section(unit: str, name: str = "Service") -> dict[str, str]:
-    """The keys of a section; of a key that stands there twice the last value."""
+    """Return the keys of a section; the last value of a key that occurs twice."""
     parser = RawConfigParser(strict=False, interpolation=None, delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     parser.read(DEPLOY / unit, "utf-8")

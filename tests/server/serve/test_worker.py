@@ -140,7 +140,7 @@ def is_served(server: LiveServer) -> bool:
 
 @pytest.mark.parametrize("beginning", [b"", b"G", HALF_HEAD, HALF_BODY, HALF_CHUNK, HALF_LONG])
 def test_clients_that_stop_half_way_block_no_others(patient_server: LiveServer, beginning: bytes) -> None:
-    """Many more than threads, with ten minutes to go on: only a server that does not wait for them answers."""
+    """There are many more than threads, for ten minutes: only a server that does not wait for them answers."""
     with held(patient_server.port, [beginning] * 40):
         assert is_served(patient_server)
 
@@ -171,9 +171,7 @@ def test_a_request_has_one_deadline_however_often_a_byte_comes(
     "line",
     [b"Content-Length: 200000", b"Transfer-Encoding: chunked", b"Expect: 100-continue\r\nContent-Length: 5"],
 )
-def test_probes_with_a_body_that_does_not_come_hold_no_probe_up(
-    patient_server: LiveServer, line: bytes
-) -> None:
+def test_probes_with_a_missing_body_delay_no_other_probe(patient_server: LiveServer, line: bytes) -> None:
     with held(patient_server.port, [HEALTH + line + b"\r\n\r\n"] * 4):
         assert is_served(patient_server)
 
@@ -247,13 +245,13 @@ def test_clients_that_do_not_read_a_large_answer_block_no_others(patient_server:
         while len(answer.partition(b"\r\n\r\n")[2]) < len(document):
             answer += clients[0].recv(16384)
         assert answer.partition(b"\r\n\r\n")[2] == document
-        # Its connection is kept, as for everybody.
+        # Its connection is kept, as every other one.
         clients[0].sendall(last)
         assert first_line(clients[0]).startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.parametrize("beginnings", [[b""] * 30 + [b"G"] * 30, [HALF_CHUNK] * 30, [HALF_LONG] * 30])
-def test_when_there_are_too_many_who_waits_longest_makes_room(
+def test_above_the_limit_the_oldest_connection_is_closed(
     crowded_server: LiveServer, beginnings: list[bytes]
 ) -> None:
     with held(crowded_server.port, beginnings):
@@ -261,10 +259,10 @@ def test_when_there_are_too_many_who_waits_longest_makes_room(
 
 
 @pytest.mark.parametrize("beginning", [b"", b"G", HALF_BODY, HALF_LONG])
-def test_a_visitor_is_not_thrown_out_between_connecting_and_asking(
+def test_a_visitor_is_not_dropped_between_connecting_and_asking(
     crowded_server: LiveServer, beginning: bytes
 ) -> None:
-    """Whatever the many do, those of them go who came before."""
+    """The connections that came before are closed instead."""
     with (
         held(crowded_server.port, [beginning] * 30),
         socket.create_connection(("127.0.0.1", crowded_server.port), LONGEST) as visitor,
@@ -285,7 +283,7 @@ def test_requests_in_one_piece_and_in_many_are_answered_alike(patient_server: Li
 
 
 @pytest.mark.long
-def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[..., LiveServer]) -> None:
+def test_a_stopping_server_answers_connections_in_the_backlog(live: Callable[..., LiveServer]) -> None:
     server = live()
     (worker,) = server.workers
     os.kill(worker, signal.SIGSTOP)
@@ -300,7 +298,7 @@ def test_a_stopping_server_answers_those_who_wait_at_the_door(live: Callable[...
 
 @pytest.mark.long
 def test_a_stopping_server_accepts_only_connections_that_it_answers(live: Callable[..., LiveServer]) -> None:
-    """Who came in between the last connection taken and the closing of the door saw his connection break."""
+    """No connection may be accepted after the last request and then broken."""
     server = live()
     (worker,) = server.workers
     with held(server.port, [HEALTH + b"\r\n"] * 3) as before:
@@ -348,7 +346,7 @@ def ask_until_close(port: int, began: threading.Barrier) -> str | None:
 
 
 def test_only_http_1_0_clients_get_a_keep_alive_header(patient_server: LiveServer) -> None:
-    """HTTP/1.1 keeps it without a word, which each of a page's thirteen files would carry."""
+    """HTTP/1.1 keeps connections open without the header, which each of a page's files would carry."""
     for version, is_announced in ((b"1.1", False), (b"1.0", True)):
         with socket.create_connection(("127.0.0.1", patient_server.port), timeout=LONGEST) as client:
             for _ in range(2):
@@ -361,7 +359,7 @@ def test_only_http_1_0_clients_get_a_keep_alive_header(patient_server: LiveServe
 
 
 def is_let_in(port: int) -> bool:
-    """Whether a new connection comes about; a door that is shut says nothing, one that is gone refuses."""
+    """Return whether a new connection is accepted; a shut socket does not answer, a closed one refuses."""
     with socket.socket() as connection:
         connection.settimeout(0.5)
         try:
@@ -375,7 +373,7 @@ def is_let_in(port: int) -> bool:
     ("field", "value"), [("reexec_pid", 7), ("master_pid", 7), ("systemd", True), ("", None)]
 )
 def test_the_listening_socket_is_shut_only_if_no_other_process_uses_it(field: str, value: object) -> None:
-    """After an upgrade another process listens at the same door, and systemd keeps it for the next one."""
+    """After an upgrade another process listens on the same socket, and systemd keeps it for the next one."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         stops: list[bool] = []
         arbiter = SimpleNamespace(
@@ -473,13 +471,13 @@ def test_slow_readers_get_more_time_and_silent_ones_do_not(
 def test_threads_that_wait_for_readers_of_long_answers_are_few(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who may wait gets through when the client reads; who comes when as many wait as may is given up."""
+    """A waiting thread gets through when the client reads; above the limit the connection is dropped."""
     may_wait = threading.BoundedSemaphore(1)
     monkeypatch.setattr("hushpoll_server.serve.connection._MAY_WAIT", may_wait)
     first, second = Reader(worker), Reader(worker)
     with may_wait, pytest.raises(ConnectionResetError):
         second.connection.sock.sendall(bytes(MOST_KEPT * 2))
-    # The client reads until what is left is at most half of what may be kept, and no further: then the thread goes on.
+    # The client reads until at most half of the limit is left, and no further: then the thread continues.
     to_read = MOST_KEPT * 2 - MOST_KEPT // 2
     with ThreadPoolExecutor(1) as thread:
         sent = thread.submit(first.connection.sock.sendall, bytes(MOST_KEPT * 2))

@@ -73,7 +73,7 @@ def life(client: FlaskClient, store: Store) -> tuple[Survey, list[str], list[Rep
     return survey, codes, reports
 
 
-def test_a_restored_database_goes_on_as_if_nothing_had_happened(
+def test_a_restored_database_works_like_the_original(
     client: FlaskClient, store: Store, target: Config, tmp_path: Path
 ) -> None:
     survey, codes, reports = life(client, store)
@@ -156,7 +156,7 @@ def test_a_backup_under_load_is_of_one_moment_and_restores(
         sender = app.test_client()
         statuses = [post(sender, survey, report.to_bytes()).status_code for report in acknowledged]
         assert set(statuses[:before]) == {200}
-        # Whoever came later sends again and is counted once.
+        # Devices that came later send again and are counted once.
         assert set(statuses[before:]) <= {200, 201}
         assert again.count(survey.hash) == len(acknowledged)
     finally:
@@ -185,7 +185,7 @@ def test_a_backup_is_of_one_moment_while_reports_are_sent_and_sealed(
 
 
 def _reports_in(file: Path) -> int:
-    """Count the reports of a backup: those that wait and those that are sealed, each once."""
+    """Return the number of distinct reports of a backup, waiting or sealed."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
         waiting, sealed, seen = (
             connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -195,7 +195,7 @@ def _reports_in(file: Path) -> int:
     return int(waiting + sealed)
 
 
-def test_a_backup_that_was_interrupted_goes_on_and_is_of_the_new_moment(
+def test_an_interrupted_backup_resumes_and_is_of_the_new_moment(
     client: FlaskClient, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it had written is compared, not written again; what has changed since is brought up to date."""
@@ -241,7 +241,7 @@ def test_a_backup_that_was_interrupted_goes_on_and_is_of_the_new_moment(
 
 
 def tables_of(path: Path) -> dict[str, list[Any]]:
-    """Every row of a backup, by table."""
+    """Return every row of a backup, by table."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         columns = {"inbox": "survey, digest, box"}
@@ -253,7 +253,7 @@ def tables_of(path: Path) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("backend", ["sqlite"])
 @pytest.mark.parametrize("kind", ["torn", "open to others", "a link"])
-def test_what_lies_in_the_place_of_a_draft_and_is_none_of_ours_is_not_gone_on_with(
+def test_a_foreign_file_at_the_path_of_a_partial_backup_is_not_resumed(
     client: FlaskClient, store: Store, tmp_path: Path, kind: str
 ) -> None:
     life(client, store)
@@ -309,7 +309,7 @@ def interrupted(store: Store, file: Path, error: Exception) -> None:
         "CREATE TABLE older (word TEXT)",
     ],
 )
-def test_a_draft_with_other_tables_than_todays_is_begun_anew(
+def test_a_partial_backup_with_other_tables_is_started_again(
     client: FlaskClient, store: Store, tmp_path: Path, change: str
 ) -> None:
     life(client, store)
@@ -334,7 +334,7 @@ def test_a_database_that_goes_away_leaves_what_was_written(
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_a_draft_that_cannot_be_verified_is_not_gone_on_with(
+def test_a_partial_backup_that_cannot_be_verified_is_not_resumed(
     client: FlaskClient, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     life(client, store)
@@ -346,7 +346,7 @@ def test_a_draft_that_cannot_be_verified_is_not_gone_on_with(
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])
-def test_two_backups_at_once_do_not_write_into_one_draft(
+def test_two_backups_at_once_do_not_write_into_one_file(
     client: FlaskClient, store: Store, tmp_path: Path
 ) -> None:
     life(client, store)
@@ -361,12 +361,12 @@ def test_two_backups_at_once_do_not_write_into_one_draft(
 
     other = threading.Thread(target=second)
 
-    def told(name: str, rows: int) -> None:
+    def on_progress(name: str, rows: int) -> None:
         if name == "seen" and not other.ident:
             other.start()
             other.join(0.5)
 
-    backup.write_backup(store.database, file, told)
+    backup.write_backup(store.database, file, on_progress)
     other.join()
     assert len(outcomes) == 1
     assert "exists already" in outcomes[0]
@@ -431,7 +431,7 @@ def test_what_root_restores_belongs_to_the_owner_of_the_folder(
     assert owners == {}
 
 
-def test_a_restore_that_was_interrupted_goes_on(
+def test_an_interrupted_restore_resumes(
     client: FlaskClient, store: Store, target: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     survey, _, _ = life(client, store)

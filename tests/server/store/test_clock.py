@@ -35,7 +35,7 @@ def set_node_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 
 class Looks(maintenance.Maintenance):
-    """A keeper without its thread: a test makes it look."""
+    """Maintenance without its thread: a test runs its steps."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -56,7 +56,7 @@ def planned(store: Store, survey: Survey) -> None:
 def test_a_node_with_another_clock_closes_and_deletes_nothing(
     store: Store, survey: Survey, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, days: int
 ) -> None:
-    """Three days ahead closed a survey due tomorrow and deleted 160 reports within 12 s."""
+    """A clock three days ahead would close a survey due tomorrow and delete its reports."""
     planned(store, survey)
     set_node_clock(monkeypatch, days * DAY)
     monkeypatch.setattr(Steadiness, "seconds", lambda _: 2.0 * DAY)
@@ -126,7 +126,7 @@ def test_nothing_is_deleted_within_an_hour_of_a_start(
     assert retention.may_delete(store, 0), "what was found to be right stays so for the day"
 
 
-def test_the_clock_goes_on_from_the_databases_without_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_continues_from_the_databases_without_the_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = clocks.Clock()
     assert abs(mine.now() - time.time()) < 60
     mine.set(1_000_000.0)

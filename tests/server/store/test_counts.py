@@ -1,4 +1,4 @@
-"""Counts are kept exactly while reports are sealed: whatever happens to a survey, they are what a scan counts."""
+"""Counts are exact while reports are sealed: whatever happens to a survey, they are those of a scan."""
 
 from __future__ import annotations
 

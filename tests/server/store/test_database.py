@@ -24,7 +24,7 @@ def backend() -> str:
 
 
 def settings(store: Store) -> dict[str, int]:
-    """The limits of a session, in milliseconds."""
+    """Return the limits of a session, in milliseconds."""
     query = text("SELECT name, setting::int FROM pg_settings WHERE name LIKE '%_timeout'")
     with store.read() as tx:
         return {row.name: row.setting for row in tx.execute(query)}

@@ -27,7 +27,7 @@ REVISIONS = sorted(path.stem for path in VERSIONS.glob("[0-9]*.py"))
 
 def test_migrations_make_the_schema(config: Config) -> None:
     store = open_store(config)
-    # Both rooms' tables stand in one list, once both modules are loaded.
+    # The tables of both modules are in one list, once both are loaded.
     assert {"inbox", "sealed"} <= set(workspace_schema.metadata.tables) == set(schema.metadata.tables)
     with store.read() as tx:
         differences = compare_metadata(MigrationContext.configure(tx), schema.metadata)
@@ -137,7 +137,7 @@ STATISTICS = text(
 @pytest.mark.parametrize("backend", ["postgresql"])
 @pytest.mark.parametrize("table", ["inbox", "counts"])
 def test_the_planner_keeps_nothing_of_what_people_sent(store: Store, table: str) -> None:
-    """Its histograms would hold the boxes of a hundred reports after they were sealed, and counts of before."""
+    """Its histograms would hold encrypted reports after they were sealed, and old counts."""
     rows = [{"key": secrets.token_bytes(16), "value": secrets.token_bytes(40)} for _ in range(200)]
     added = {
         "inbox": "INSERT INTO inbox (survey, digest, box) VALUES (1, :key, :value)",

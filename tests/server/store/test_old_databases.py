@@ -31,7 +31,7 @@ FACTS: dict[str, Any] = json.loads((FOLDER / "facts.json").read_text())
 
 
 def from_dump(name: str, path: Path) -> None:
-    """Write the SQLite file of which a dump was made."""
+    """Write the SQLite file from its dump."""
     with closing(sqlite3.connect(path)) as database:
         database.executescript((FOLDER / name).read_text(encoding="utf-8"))
 
@@ -103,7 +103,7 @@ def test_what_was_sent_before_is_known_again(old: Flask) -> None:
     assert store.count(name) == before
 
 
-def test_its_invitations_still_open_the_door_once(old: Flask) -> None:
+def test_its_invitations_are_still_valid_once(old: Flask) -> None:
     body = json.loads(FACTS["first_waiting"]) | {"invitation": FACTS["code"]}
     assert send(old, FACTS["invitation_hash"], json.dumps(body)) == 201
     body["id"] = "0" * 32

@@ -23,7 +23,7 @@ from tests.serving import DRAFT, make_survey, new_report, post, sealed_records
 
 
 @pytest.mark.parametrize("sign", ["\u202e", "\u2067", "\u202a"])
-def test_text_that_is_shown_in_another_order_is_not_published(store: Store, sign: str) -> None:
+def test_text_with_reordering_characters_is_not_published(store: Store, sign: str) -> None:
     with pytest.raises(
         HushpollError, match=rf"^title: holds .* \(U\+{ord(sign):04X}\) at position 6; remove it"
     ):
@@ -258,7 +258,7 @@ def test_a_new_database_waits_for_another_start_of_it(
     other = sqlite3.connect(tmp_path / "new.sqlite", isolation_level=None)
     other.execute("CREATE TABLE begun (n)")
     other.execute("BEGIN IMMEDIATE")
-    # The other start goes on as soon as this one has been refused.
+    # The other start continues as soon as this one has been refused.
     monkeypatch.setattr(
         "hushpoll_server.store.database.time.sleep", lambda seconds: other.execute("ROLLBACK")
     )

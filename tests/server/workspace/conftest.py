@@ -9,16 +9,16 @@ from aiosmtpd.controller import Controller
 from flask import Flask
 from hushpoll_server.store.surveys import Store
 
-from tests.server.accounts_kit import open_place
+from tests.server.accounts_kit import open_site
 from tests.server.workspace.letterbox import Letterbox
-from tests.server.workspace.walking import Walk, bracketed_place
+from tests.server.workspace.walking import Walk, bracketed_site
 from tests.serving import LONGEST, reserve
 
 
 @pytest.fixture
-def store(shop: Store) -> Store:
+def store(site_store: Store) -> Store:
     """The store of the module's server."""
-    return shop
+    return site_store
 
 
 @pytest.fixture(scope="module")
@@ -41,21 +41,21 @@ def letterbox(running: tuple[Letterbox, str]) -> Letterbox:
 
 
 @pytest.fixture(scope="module")
-def place_with_mail(
+def site_with_mail(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     running: tuple[Letterbox, str],
 ) -> Iterator[tuple[Flask, Store]]:
     """A server that sends mail to that mail server, from the module's MAIL_FROM."""
     settings = {"smtp_url": running[1], "mail_from": request.module.MAIL_FROM}
-    with open_place(tmp_path_factory.mktemp("mail"), **settings) as place:
-        yield place
+    with open_site(tmp_path_factory.mktemp("mail"), **settings) as site:
+        yield site
 
 
 @pytest.fixture(scope="module")
 def bracketed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
     """A server whose German is brackets around wide letters."""
-    with bracketed_place(tmp_path_factory.mktemp("bracketed")) as made:
+    with bracketed_site(tmp_path_factory.mktemp("bracketed")) as made:
         yield made
 
 

@@ -17,8 +17,8 @@ CHROMIUM = {"Origin": "null", "Sec-Fetch-Site": "same-origin"}
 
 
 @pytest.fixture
-def client(place: tuple[Flask, Store]) -> FlaskClient:
-    return signed_in(*place, None)
+def client(site: tuple[Flask, Store]) -> FlaskClient:
+    return signed_in(*site, None)
 
 
 def status(client: FlaskClient, headers: dict[str, str], token: str | None = None) -> int:

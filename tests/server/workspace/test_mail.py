@@ -28,7 +28,7 @@ from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import sign_in_failures
 from sqlalchemy import func, select
 
-from tests.server.accounts_kit import PASSWORD, open_place, signed_in, submit, token_of
+from tests.server.accounts_kit import PASSWORD, open_site, signed_in, submit, token_of
 from tests.server.workspace.letterbox import Letterbox
 from tests.serving import LONGEST
 
@@ -36,15 +36,15 @@ MAIL_FROM = "Surveys <surveys@example.org>"
 
 
 @pytest.fixture(scope="module")
-def place(place_with_mail: tuple[Flask, Store]) -> tuple[Flask, Store]:
+def site(site_with_mail: tuple[Flask, Store]) -> tuple[Flask, Store]:
     """A server that sends mail."""
-    return place_with_mail
+    return site_with_mail
 
 
 @pytest.fixture
-def nobody(place: tuple[Flask, Store]) -> FlaskClient:
+def nobody(site: tuple[Flask, Store]) -> FlaskClient:
     """A client that is not signed in."""
-    return signed_in(*place, None)
+    return signed_in(*site, None)
 
 
 def test_a_letter_is_dated_and_its_id_tells_nothing(store: Store, letterbox: Letterbox) -> None:
@@ -374,16 +374,16 @@ def test_a_link_that_is_late_or_altered_opens_nothing(nobody: FlaskClient, store
 
 
 def test_without_a_mail_server_nothing_is_promised(tmp_path: Path) -> None:
-    with open_place(tmp_path) as (app, store):
+    with open_site(tmp_path) as (app, store):
         nobody = signed_in(app, store, None)
         assert "An admin can give you a new one" in nobody.get("/sign-in").text
         assert nobody.get("/sign-in/forgotten").status_code == 404
 
 
 def test_addresses_of_accounts_are_set_by_their_owners_and_by_admins(
-    place: tuple[Flask, Store], store: Store
+    site: tuple[Flask, Store], store: Store
 ) -> None:
-    owner, admin = signed_in(*place, "stranger"), signed_in(*place, "admin")
+    owner, admin = signed_in(*site, "stranger"), signed_in(*site, "admin")
     page = {"path": "/account/email", "page": "/account"}
     assert submit(owner, **page, email="me@example.org", email_present="wrong").status_code == 422
     assert submit(owner, **page, email="nonsense", email_present=PASSWORD).status_code == 422

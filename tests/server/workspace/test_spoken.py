@@ -13,7 +13,7 @@ from hushpoll_client import Survey
 from hushpoll_client.kind import KINDS
 from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.i18n.languages import WORKSPACE_LANGUAGES
-from hushpoll_server.i18n.translation import CHOSEN
+from hushpoll_server.i18n.translation import LANGUAGE_COOKIE
 from hushpoll_server.manual.pages import PAGES
 from hushpoll_server.people import audit_log, audit_text, sharing
 from hushpoll_server.store.surveys import Store
@@ -47,11 +47,11 @@ from tests.server.workspace.walking import PACKAGE, Walk, left_over, numbered, q
     ],
 )
 def test_the_language_is_what_was_chosen_else_asked_for_else_the_browsers(
-    place: tuple[Flask, Store], cookie: str, query: str, header: str, language: str
+    site: tuple[Flask, Store], cookie: str, query: str, header: str, language: str
 ) -> None:
-    client = place[0].test_client()
+    client = site[0].test_client()
     if cookie:
-        client.set_cookie(CHOSEN, cookie)
+        client.set_cookie(LANGUAGE_COOKIE, cookie)
     page = client.get(f"/sign-in{query}", headers={"Accept-Language": header} if header else {}).text
     assert f'<html lang="{language}"' in page
     assert ("<h1>Anmelden</h1>" in page) == (language == "de")
@@ -74,13 +74,13 @@ def test_a_language_is_chosen_at_the_foot_of_a_page_and_on_the_account_page(owne
 
 
 def test_programs_are_answered_in_english(owner: FlaskClient) -> None:
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     answer = owner.get(f"/api/surveys/{'0' * 64}", headers={"Accept-Language": "de"})
     assert "check the address" in answer.text
 
 
 def test_the_documentation_is_english_and_says_so(owner: FlaskClient, walk: Walk) -> None:
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     page = owner.get("/docs/designers").text
     assert '<html lang="de"' in page
     assert re.search(r'<div lang="en">\s*<h1', page)
@@ -91,7 +91,7 @@ def test_the_documentation_is_english_and_says_so(owner: FlaskClient, walk: Walk
 
 
 def test_the_documentation_says_in_english_nothing_of_its_language(owner: FlaskClient) -> None:
-    owner.set_cookie(CHOSEN, "en")
+    owner.set_cookie(LANGUAGE_COOKIE, "en")
     assert "The documentation is in English." not in owner.get("/docs/designers").text
 
 
@@ -101,23 +101,23 @@ def test_what_is_printed_and_previewed_has_its_own_language(owner: FlaskClient, 
     assert '<html lang="en"' in page
     assert '<article class="poster" lang="de"' in page
     assert '<html lang="fr"' in owner.get(f"/drafts/{draft.id}/preview?lang=fr").text
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     assert '<html lang="de"' in owner.get(f"/drafts/{draft.id}/preview").text
 
 
-def test_templates_come_in_the_designers_language(place: tuple[Flask, Store]) -> None:
-    with place[0].test_request_context("/", headers={"Accept-Language": "de"}):
+def test_templates_come_in_the_designers_language(site: tuple[Flask, Store]) -> None:
+    with site[0].test_request_context("/", headers={"Accept-Language": "de"}):
         for key, template in TEMPLATES.items():
             german = document_of(key)
             assert german["language"] == "de"
             assert german["title"] != template.document["title"]
             documents.compiled(german)
-    with place[0].test_request_context("/"):
+    with site[0].test_request_context("/"):
         assert document_of("exam") == TEMPLATES["exam"].document
 
 
 def test_numbers_and_days_are_written_as_the_language_does(owner: FlaskClient, store: Store) -> None:
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     draft = make_draft(store, expected_n=12_345)
     page = owner.get(f"/drafts/{draft.id}/privacy").text
     assert "Epsilon 0,5" in page
@@ -132,7 +132,7 @@ def test_numbers_and_days_are_written_as_the_language_does(owner: FlaskClient, s
 
 
 def test_a_lock_is_typed_in_either_language_and_kept_in_one(owner: FlaskClient, store: Store) -> None:
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     draft = make_draft(store)
     locks = [("3-fach", "3-fold", "3-fach"), ("2,5-fold", "2.5-fold", "2,5-fach"), ("0,5", "0.5", "0,5")]
     for typed, kept, shown in locks:
@@ -150,7 +150,7 @@ def test_three_decimals_are_read_back_as_they_were_written(owner: FlaskClient, s
     assert submit(owner, f"/drafts/{draft.id}/privacy", **typed).status_code == 302
     unclear = {**typed, "margin": "2,125"}  # in English this may be thousands
     assert submit(owner, f"/drafts/{draft.id}/privacy", **unclear).status_code == 422
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     page = owner.get(f"/drafts/{draft.id}/privacy").text
     shown = {"margin": "2,125", "lock_0": "3,125-fach"}
     assert all(f'value="{one}"' in page for one in shown.values())
@@ -160,14 +160,14 @@ def test_three_decimals_are_read_back_as_they_were_written(owner: FlaskClient, s
     assert (saved.margin, saved.locks) == (0.02125, {"q1": "3.125-fold"})
 
 
-def test_the_log_is_read_in_the_readers_language(place: tuple[Flask, Store], store: Store) -> None:
-    owner, admin = (signed_in(*place, name) for name in ("owner", "admin"))
+def test_the_log_is_read_in_the_readers_language(site: tuple[Flask, Store], store: Store) -> None:
+    owner, admin = (signed_in(*site, name) for name in ("owner", "admin"))
     survey = make_published(store)
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     typed = {"when": "n", "at": "1200", "csrf_token": token_of(owner, f"/surveys/{survey.hash}")}
     assert owner.post(f"/surveys/{survey.hash}/closing", data=typed).status_code == 302
     assert "Closes at 1,200 reports." in admin.get("/audit-log").text
-    admin.set_cookie(CHOSEN, "de")
+    admin.set_cookie(LANGUAGE_COOKIE, "de")
     page = admin.get("/audit-log").text
     assert "Schließt bei 1.200 Meldungen." in page
     assert "Schließung geplant" in page
@@ -175,13 +175,13 @@ def test_the_log_is_read_in_the_readers_language(place: tuple[Flask, Store], sto
 
 @pytest.mark.parametrize("title", [", reports", "for , seconds", "9" * 150 + " letters", "%(n)s {n} reports"])
 def test_the_log_is_read_whatever_a_designer_calls_a_draft(
-    title: str, place: tuple[Flask, Store], store: Store
+    title: str, site: tuple[Flask, Store], store: Store
 ) -> None:
     draft = storage.create(store, "owner", {**documents.blank(title), "questions": []})
     storage.remove(store, draft, actor="owner")
-    admin = signed_in(*place, "admin")
+    admin = signed_in(*site, "admin")
     for language in WORKSPACE_LANGUAGES:
-        admin.set_cookie(CHOSEN, language)
+        admin.set_cookie(LANGUAGE_COOKIE, language)
         response = admin.get("/audit-log")
         assert response.status_code == 200
         assert title in response.text
@@ -198,11 +198,11 @@ def test_every_action_that_is_logged_is_known_to_the_catalogue() -> None:
     assert said - known == set()
 
 
-def test_who_has_no_account_is_named_in_german_too(place: tuple[Flask, Store], store: Store) -> None:
+def test_who_has_no_account_is_named_in_german_too(site: tuple[Flask, Store], store: Store) -> None:
     for actor in audit_log.NO_ACCOUNTS:
         audit_log.record(store, actor, "account added", "somebody")
-    admin = signed_in(*place, "admin")
-    admin.set_cookie(CHOSEN, "de")
+    admin = signed_in(*site, "admin")
+    admin.set_cookie(LANGUAGE_COOKIE, "de")
     page = admin.get("/audit-log").text
     assert {name for name in audit_log.NO_ACCOUNTS if f">{name}<" in page} == set()
     assert all(f">{name}<" in page for name in ("Kommandozeile", "erster Start", "niemand"))
@@ -479,7 +479,7 @@ def test_numbers_of_the_editor_are_written_with_a_comma_and_read_back(
     shares = {"name": "forced", "forced": ["0.1", "1/4", "0.25"]}
     choice = {"id": "f", "kind": "choice", "text": "F?", "options": ["a", "b", "c"], "mechanism": shares}
     draft = make_draft(store, "owner", number, choice)
-    owner.set_cookie(CHOSEN, "de")
+    owner.set_cookie(LANGUAGE_COOKIE, "de")
     typed = {
         "n": {"kind": "number", "min": "-0,5", "max": "2,5", "step": "0,125"},
         "f": {"kind": "choice", "options": "a\nb\nc", "mechanism": "forced", "forced": "0,1; 1/4; 0,25"},

@@ -25,26 +25,26 @@ from hushpoll_client.mechanism import MECHANISMS
 from hushpoll_server.i18n import translation
 from hushpoll_server.i18n.catalogues import path_of
 from hushpoll_server.i18n.languages import LANGUAGES
-from hushpoll_server.i18n.translation import CHOSEN
+from hushpoll_server.i18n.translation import LANGUAGE_COOKIE
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.workspace.drafts import documents, storage
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.languages import routes
 
-from tests.server.accounts_kit import OR_POLL, open_place, signed_in
+from tests.server.accounts_kit import OR_POLL, open_site, signed_in
 from tests.server.workspace.brackets import CLOSE, OPEN, letters, unsaid, wide, write_brackets
 
 PACKAGE = Path(hushpoll_server.__file__).parent
 
 
 @contextmanager
-def bracketed_place(folder: Path) -> Iterator[tuple[Flask, Store]]:
+def bracketed_site(folder: Path) -> Iterator[tuple[Flask, Store]]:
     """A server whose German is brackets around wide letters."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(translation, "_CATALOGUES", str(write_brackets(path_of("de"), folder / "brackets")))
         for name, phrase in wording("en").phrases.items():
             patch.setitem(wording("de").phrases, name, f"{OPEN}{wide(phrase)}{CLOSE}")
-        with open_place(folder / "walk") as made:
+        with open_site(folder / "walk") as made:
             yield made
 
 
@@ -161,7 +161,7 @@ class Walk:
 
     def _client(self, name: str | None) -> FlaskClient:
         client = signed_in(self.app, self.store, name)
-        client.set_cookie(CHOSEN, "de")
+        client.set_cookie(LANGUAGE_COOKIE, "de")
         return client
 
     def look(

@@ -7,7 +7,7 @@ from typing import Any
 
 from hushpoll_client import Question
 
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 
 from .base import PREFER_NOT, EditorKind, Fields, points
 from .choice import ChoiceEditor
@@ -59,4 +59,4 @@ def margin_text(question: Question, fraction: float | None) -> str:
     """Return a margin in the question's unit, in the reader's language: points of a share, or a size for a mean."""
     from hushpoll_analysis.planning.margin_text import margin_words
 
-    return in_words(margin_words(question, fraction, EDITORS[question.kind.name].unit(question)))
+    return translate(margin_words(question, fraction, EDITORS[question.kind.name].unit(question)))

@@ -16,7 +16,7 @@ from hushpoll_client.limits import MAX_OPTIONS
 from hushpoll_client.mechanism import Mechanism
 
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 
 from .inputs import InputRow
 from .rehearsing import LISTS, Row, TruthProblem, falling, percent, select, share_rows
@@ -53,7 +53,7 @@ def points(share: float | None) -> str:
     """Return the margin of a share in percentage points, in the reader's language."""
     from hushpoll_analysis.planning.margin_text import points_words
 
-    return in_words(points_words(share))
+    return translate(points_words(share))
 
 
 class EditorKind(ABC):
@@ -93,12 +93,12 @@ class EditorKind(ABC):
     @property
     def label(self) -> str:
         """What the editor calls it."""
-        return in_words(self.words or self.kind.label)
+        return translate(self.words or self.kind.label)
 
     @property
     def help(self) -> str:
         """One sentence next to the name."""
-        return in_words(self.kind.help)
+        return translate(self.kind.help)
 
     @property
     def target_field(self) -> str:

@@ -15,7 +15,7 @@ from hushpoll_client.kind import KINDS
 
 from hushpoll_server.fields import decimal, shown
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits
+from hushpoll_server.i18n.translation import localize_number
 
 from .base import EditorKind, Fields, whole_or_text
 from .inputs import Input, number_input
@@ -94,7 +94,7 @@ class NumberEditor(EditorKind):
     def answer_texts(self, question: Question) -> tuple[str, ...]:
         """Return the range."""
         shape = question.answers.document()
-        low, high, step = (in_digits(str(shape[key])) for key in ("min", "max", "step"))
+        low, high, step = (localize_number(str(shape[key])) for key in ("min", "max", "step"))
         unit = ""
         if "unit" in shape:
             unit = f" {shape['unit']}"

@@ -15,7 +15,7 @@ from wtforms.validators import InputRequired, NumberRange
 
 from hushpoll_server.fields import DecimalField, choices, option
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits
+from hushpoll_server.i18n.translation import localize_number
 
 MOST_ROWS = 12  # of a long list, the largest ones
 
@@ -71,7 +71,7 @@ class Row:
         """The ends of its axis for people."""
         if self.is_share:
             return "0 %", "100 %"
-        return in_digits(f"{self.low_end:,.10g}"), in_digits(f"{self.high_end:,.10g}")
+        return localize_number(f"{self.low_end:,.10g}"), localize_number(f"{self.high_end:,.10g}")
 
     @property
     def places(self) -> dict[str, float]:
@@ -85,9 +85,9 @@ class Row:
 
     def _shown(self, value: float) -> str:
         if self.is_share:
-            return in_digits(f"{100 * min(max(value, 0.0), 1.0):.1f} %")
+            return localize_number(f"{100 * min(max(value, 0.0), 1.0):.1f} %")
         digits = max(0, 2 - math.floor(math.log10(max(self.high_end - self.low_end, 1e-9))))
-        return in_digits(f"{min(max(value, self.low_end), self.high_end):,.{digits}f}")
+        return localize_number(f"{min(max(value, self.low_end), self.high_end):,.{digits}f}")
 
 
 def percent(label: str, default: float) -> UnboundField:

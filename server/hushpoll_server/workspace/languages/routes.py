@@ -15,7 +15,7 @@ from werkzeug.wrappers import Response
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import stale_translations, storage
@@ -176,7 +176,7 @@ def upload_languages(draft_id: str) -> Page:
         flash(str(_STALE), "problem")
         return redirect(url_for("workspace.languages.languages", draft_id=draft.id))
     except HushpollError as error:
-        message = _("This file was refused and nothing was saved: %(problem)s.", problem=in_words(error))
+        message = _("This file was refused and nothing was saved: %(problem)s.", problem=translate(error))
         form.file.errors = [message]
         return _show_list(draft, file_form=form, status=422)
     flash(_("Imported from the file: %(list)s.", list=", ".join(translations)), "done")

@@ -18,7 +18,7 @@ from wtforms import SelectField
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence, together
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
+from hushpoll_server.i18n.translation import localize_number, ngettext, translate
 from hushpoll_server.respond.paper import by_hand
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.drafts import storage
@@ -54,7 +54,7 @@ class PaperOdds:
             "works with %(tools)s: %(kept)s of 100 recorded as chosen, epsilon %(epsilon)s",
             tools=tools_of(how),
             kept=unchanged,
-            epsilon=in_digits(epsilon),
+            epsilon=localize_number(epsilon),
         )
 
 
@@ -116,8 +116,8 @@ def _form(draft: Draft, survey: Survey, data: Any) -> RevisionForm:
         if offered:
             text = _(
                 "unchanged: %(mechanism)s, epsilon %(epsilon)s",
-                mechanism=in_words(question.mechanism.label),
-                epsilon=in_digits(epsilon_text(question.epsilon, 2)),
+                mechanism=translate(question.mechanism.label),
+                epsilon=localize_number(epsilon_text(question.epsilon, 2)),
             )
             unchanged = ("", text)
             fields[f"point_{index}"] = SelectField(
@@ -146,7 +146,7 @@ def on_paper(draft_id: str) -> Page:
     try:
         storage.save(get_store(), _with_points(draft, survey, form), form.read_revision())
     except SurveyError as error:
-        flash(_("Nothing was changed: %(problem)s.", problem=in_words(error)), "problem")
+        flash(_("Nothing was changed: %(problem)s.", problem=translate(error)), "problem")
         return _show(draft, survey, form, 422)
     except StaleDraft:
         form.revision.data = draft.revision

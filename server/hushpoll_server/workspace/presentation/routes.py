@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits
+from hushpoll_server.i18n.translation import localize_number
 from hushpoll_server.respond import logos
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import autosave, field_errors
@@ -85,7 +85,7 @@ def _show(
         logo=logos.address(look["logo"]) if "logo" in look else "",
         logo_error=logo_error,
         largest_logo=logos.LARGEST,
-        accent_contrast=in_digits(f"{int(10 * contrast(look['accent'], PAPER)) / 10:g}")
+        accent_contrast=localize_number(f"{int(10 * contrast(look['accent'], PAPER)) / 10:g}")
         if "accent" in look
         else "",
     )

@@ -10,7 +10,7 @@ from hushpoll_client import HushpollError, Survey
 from werkzeug.wrappers import Response
 
 from hushpoll_server.i18n.languages import LANGUAGES
-from hushpoll_server.i18n.translation import in_words, language
+from hushpoll_server.i18n.translation import language, translate
 from hushpoll_server.workspace.access import designer, own_draft
 from hushpoll_server.workspace.drafts import translated_texts
 from hushpoll_server.workspace.languages.summary import language_name
@@ -29,7 +29,7 @@ def _compiled(draft_id: str) -> Survey:
     try:
         return draft.survey(cap())
     except HushpollError as error:
-        abort(422, in_words(error))
+        abort(422, translate(error))
 
 
 def _preview_language() -> str:

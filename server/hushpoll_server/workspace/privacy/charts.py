@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hushpoll_client import Question, formatting
 
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits
+from hushpoll_server.i18n.translation import localize_number
 from hushpoll_server.workspace.kinds import EDITORS, margin_text
 from hushpoll_server.workspace.privacy.number_text import count_text
 from hushpoll_server.workspace.privacy.question_plan import QuestionPlan, at_epsilon, plan_of
@@ -66,7 +66,7 @@ def margin_curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
     if margin <= top:
         needed_y = y(margin)
     ticks = [
-        (y(top * quarter / 4), in_digits(formatting.size_text(top * quarter / 4 * unit, 6)))
+        (y(top * quarter / 4), localize_number(formatting.size_text(top * quarter / 4 * unit, 6)))
         for quarter in range(5)
     ]
     ends = [
@@ -79,16 +79,16 @@ def margin_curve(focus: QuestionPlan, n: int, margin: float) -> Curve | None:
         sampling_y=y(plans[0].margin_sampling_only),
         point=point,
         needed_y=needed_y,
-        x_ticks=tuple((_x(stop, low, high), in_digits(f"{stop:g}")) for stop in SLIDER_STOPS),
+        x_ticks=tuple((_x(stop, low, high), localize_number(f"{stop:g}")) for stop in SLIDER_STOPS),
         y_ticks=tuple(ticks),
         description=_(
             "Margin at %(n)s answers against epsilon: %(widest)s at %(low)s, falling to %(narrowest)s at %(high)s;"
             " without privacy %(alone)s.",
             n=count_text(n),
             widest=ends[0],
-            low=in_digits(f"{low:g}"),
+            low=localize_number(f"{low:g}"),
             narrowest=ends[1],
-            high=in_digits(f"{high:g}"),
+            high=localize_number(f"{high:g}"),
             alone=alone,
         ),
         y_label=_("margin, ± %(unit)s", unit=_unit_name(focus.question)),
@@ -147,7 +147,9 @@ class TotalScale:
 def total_scale(total: float) -> TotalScale:
     """Place a total on a logarithmic bar from 0.1 to 20."""
     low, high = 0.1, 20.0
-    marks = tuple((_x(epsilon, low, high), in_digits(f"{epsilon:g}"), name) for epsilon, name in DEPLOYMENTS)
+    marks = tuple(
+        (_x(epsilon, low, high), localize_number(f"{epsilon:g}"), name) for epsilon, name in DEPLOYMENTS
+    )
     x = None
     if math.isfinite(total):
         x = _x(total, low, high)

@@ -9,7 +9,7 @@ from hushpoll_client import Survey, formatting
 
 from hushpoll_server.fields import sentence, together
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
+from hushpoll_server.i18n.translation import localize_number, ngettext, translate
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import margin_text
 from hushpoll_server.workspace.privacy.charts import WARN_FROM
@@ -75,13 +75,13 @@ def _needs(budget: Budget) -> str:
             margin=margin,
             n=n,
             epsilon=epsilon_text(moved[0].epsilon),
-            question=in_words(moved[0].name),
+            question=translate(moved[0].name),
         )
     epsilons = ", ".join(
         _(
             "%(epsilon)s for %(question)s",
             epsilon=epsilon_text(spender.epsilon),
-            question=in_words(spender.payer),
+            question=translate(spender.payer),
         )
         for spender in moved[:6]
     )
@@ -118,6 +118,6 @@ def total_text(survey: Survey) -> tuple[str, str]:
             "A total of %(total)s lets one person's whole report multiply an onlooker's odds by up to %(factor)s. Ask"
             " fewer questions, or move the slider toward privacy.",
             total=epsilon_text(total),
-            factor=in_digits(formatting.factor_text(total)),
+            factor=localize_number(formatting.factor_text(total)),
         )
     return epsilon_text(total), ""

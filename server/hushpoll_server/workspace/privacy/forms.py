@@ -13,7 +13,7 @@ from wtforms.validators import InputRequired, NumberRange, Optional, ValidationE
 
 from hushpoll_server.fields import DecimalField, WholeField, both, decimal, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits
+from hushpoll_server.i18n.translation import localize_number
 from hushpoll_server.workspace.drafts.draft import LARGEST_N
 from hushpoll_server.workspace.forms import RevisionForm
 
@@ -37,8 +37,8 @@ class LockField(StringField):  # type: ignore[misc]
             return str(self.raw_data[0])
         factor, fold, _rest = (self.data or "").partition("-fold")
         if fold:
-            return _("%(n)s-fold", n=in_digits(factor))
-        return in_digits(factor)
+            return _("%(n)s-fold", n=localize_number(factor))
+        return localize_number(factor)
 
     def process_formdata(self, valuelist: list[str]) -> None:
         """Read it in either language."""

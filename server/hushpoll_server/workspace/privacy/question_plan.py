@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hushpoll_client import Question, Survey, formatting
 
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits
+from hushpoll_server.i18n.translation import localize_number
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import EDITORS, margin_text
 from hushpoll_server.workspace.privacy.number_text import count_text, epsilon_text
@@ -86,7 +86,7 @@ class QuestionPlan:
     def _share_text(self) -> str:
         if self.share is None or self.leads_block is False:
             return "–"
-        return in_digits(f"{self.share * 100:.0f} %")
+        return localize_number(f"{self.share * 100:.0f} %")
 
     def _state_text(self) -> str:
         if self.met:
@@ -102,7 +102,7 @@ class QuestionPlan:
     def _odds_text(self) -> str:
         if not math.isfinite(self.figures.odds_factor):
             return _("without limit")
-        return f"× {in_digits(formatting.at_most(self.figures.odds_factor))}"
+        return f"× {localize_number(formatting.at_most(self.figures.odds_factor))}"
 
     def _epsilon_text(self) -> str:
         """Write the epsilon; that of a block once, next to its first question."""
@@ -121,7 +121,7 @@ class QuestionPlan:
             return _("People whose recorded answer is the one they chose.")
         if not math.isfinite(self.figures.odds_factor):
             return _("What is recorded is not an answer.")
-        factor = in_digits(formatting.at_most(self.figures.odds_factor))
+        factor = localize_number(formatting.at_most(self.figures.odds_factor))
         return _(
             "What is sent could come from any answer; it is at most %(factor)s times likelier from a person's own.",
             factor=factor,

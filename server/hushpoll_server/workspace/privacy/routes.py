@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words
+from hushpoll_server.i18n.translation import localize_number, translate
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import storage
@@ -64,7 +64,7 @@ def _over_cap(survey: Survey) -> str:
         return _(
             "This server publishes nothing above a total of %(cap)s per person. Ask fewer questions, or move the slider"
             " toward privacy.",
-            cap=in_digits(cap()),
+            cap=localize_number(cap()),
         )
     return ""
 
@@ -165,7 +165,7 @@ def _is_total_fine(draft: Draft) -> bool:
 def _remedies(budget: Budget) -> list[str]:
     """Return remedies that are not already in the sentence above the button."""
     above = advice(budget)
-    return [remedy for remedy in map(in_words, budget.advice) if remedy not in above]
+    return [remedy for remedy in map(translate, budget.advice) if remedy not in above]
 
 
 def _percentage_points(share: float) -> float | int:
@@ -198,7 +198,7 @@ def _plan_form(draft: Draft, data: Any, csrf: bool = True) -> PlanForm:
     form = form_class(formdata=data, meta=meta, revision=draft.revision, **values)
     # A draft from elsewhere may have another epsilon than a stop: it stays on offer.
     offered = sorted({*stops, draft.epsilon}, key=float)
-    listed = {stop: _("epsilon %(epsilon)s", epsilon=in_digits(stop)) for stop in offered}
+    listed = {stop: _("epsilon %(epsilon)s", epsilon=localize_number(stop)) for stop in offered}
     listed[offered[0]] = _("%(epsilon)s (best privacy)", epsilon=listed[offered[0]])
     listed[offered[-1]] = _("%(epsilon)s (best accuracy)", epsilon=listed[offered[-1]])
     form.epsilon.choices = choices([*listed.items(), (OWN, _("each question its own epsilon"))])
@@ -234,7 +234,7 @@ def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200,
         form=form,
         stale=stale,
         step="privacy",
-        cap=in_digits(cap()),
+        cap=localize_number(cap()),
         warn_from=WARN_FROM,
         size=(WIDTH, HEIGHT),
         middle_stop=_middle_stop(draft),

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import current_app
 
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import EDITORS, editor_of, margin_text
 from hushpoll_server.workspace.mechanisms import what_it_reveals
@@ -37,7 +37,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
         if question.after is not None:
             decider = by_id[question.after.question].text
         if automatic:
-            reason, proof = in_words(advice.reason), in_words(advice.proof)
+            reason, proof = translate(advice.reason), translate(advice.proof)
         rows.append(
             {
                 "question": question,
@@ -49,7 +49,7 @@ def summaries(draft: Draft) -> list[dict[str, Any]]:
                 "linked": draft.follows_slider(source),
                 "kind": EDITORS[editor_of(source)[0]].label,
                 "reported": EDITORS[question.kind.name].reported_of(question),
-                "mechanism": in_words(question.mechanism.label),
+                "mechanism": translate(question.mechanism.label),
                 "reason": reason,
                 "proof": proof,
                 "note": what_it_reveals(question),

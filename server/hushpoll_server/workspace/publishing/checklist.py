@@ -12,7 +12,7 @@ from hushpoll_client.delivery.report import FEWEST_REPORTS
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import either, option, quoted
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words, ngettext
+from hushpoll_server.i18n.translation import localize_number, ngettext, translate
 from hushpoll_server.workspace.drafts import documents, translated_texts
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.kinds import margin_text
@@ -40,7 +40,7 @@ def checklist(draft: Draft) -> list[tuple[str, str]]:
     try:
         survey = draft.survey(cap())
     except SurveyError as error:
-        return [*items, ("stop", f"{in_words(error)}.")]
+        return [*items, ("stop", f"{translate(error)}.")]
     items.append(
         (
             "ok",
@@ -114,7 +114,7 @@ def _wave_items(survey: Survey) -> list[tuple[str, str]]:
     try:
         get_store().check_wave(survey)
     except SurveyError as error:
-        return [("stop", f"{in_words(error)}.")]
+        return [("stop", f"{translate(error)}.")]
     return [
         (
             "ok",
@@ -201,7 +201,7 @@ def _privacy_items(survey: Survey) -> list[tuple[str, str]]:
             _(
                 "The total epsilon of one person is %(total)s, within this server's cap of %(cap)s.",
                 total=total,
-                cap=in_digits(cap()),
+                cap=localize_number(cap()),
             ),
         )
     ]

@@ -15,7 +15,7 @@ from wtforms import BooleanField, SelectMultipleField, StringField
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import both, choices, decimal, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.workspace.access import designer, open_draft
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.block import Block
@@ -196,7 +196,7 @@ def _place(form: BlockForm, error: SurveyError) -> None:
     fields = {"ask": form.ask, "epsilon": form.epsilon}
     field = next((fields[str(key)] for key in reversed(error.path) if key in fields), form.questions)
     if error.path[:1] == ("questions",):
-        message = in_words(error)
+        message = translate(error)
     else:
         message = both(error)
     field.errors = [*field.errors, sentence(message)]

@@ -27,7 +27,7 @@ from wtforms import (
 from wtforms.validators import InputRequired
 
 from hushpoll_server.fields import both, choices, sentence
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.workspace.drafts.anchor import anchor_choices
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.forms import RevisionForm
@@ -37,7 +37,9 @@ from hushpoll_server.workspace.mechanisms import PARAMETERS, RECOMMENDED
 
 def mechanism_choices(offered: Mapping[str, type[Mechanism]]) -> list[SelectChoice]:
     """Return the choices of mechanisms: the recommended one, or a named one."""
-    named = [(name, in_words(mechanism.label)) for name, mechanism in offered.items() if mechanism.in_surveys]
+    named = [
+        (name, translate(mechanism.label)) for name, mechanism in offered.items() if mechanism.in_surveys
+    ]
     return choices([("", RECOMMENDED[0]), *named])
 
 
@@ -159,7 +161,7 @@ class QuestionForm(RevisionForm):
         default="share",
     )
     decoy_share = StringField(
-        LazyString(in_words, DECOY_SHARE.label), description=LazyString(in_words, DECOY_SHARE.hint)
+        LazyString(translate, DECOY_SHARE.label), description=LazyString(translate, DECOY_SHARE.hint)
     )
     decoy_yes = StringField(later("Answered Yes"))
     decoy_of = StringField(
@@ -173,7 +175,7 @@ for _name, _parameter in PARAMETERS.items():
         QuestionForm,
         _name,
         StringField(
-            LazyString(in_words, _parameter.label), description=LazyString(in_words, _parameter.hint)
+            LazyString(translate, _parameter.label), description=LazyString(translate, _parameter.hint)
         ),
     )
 
@@ -239,7 +241,7 @@ def _place_elsewhere(form: FlaskForm, error: SurveyError) -> None:
         field = form.options
     else:
         field = form.kind
-    _add(field, in_words(error))
+    _add(field, translate(error))
 
 
 def _add(field: Any, message: str) -> None:

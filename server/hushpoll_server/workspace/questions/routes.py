@@ -20,7 +20,7 @@ from wtforms import SelectChoice
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import choices, sentence
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words
+from hushpoll_server.i18n.translation import localize_number, translate
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.workspace import mechanisms
@@ -275,7 +275,7 @@ def advice_texts(recommendation: Recommendation | None) -> dict[str, Any]:
     if recommendation is None:
         return {"reason": "", "proof": "", "criterion": "", "rows": []}
     rows = [
-        [in_words(candidate.label), in_digits(f"{candidate.respondents:.2f}")]
+        [translate(candidate.label), localize_number(f"{candidate.respondents:.2f}")]
         for candidate in recommendation.candidates
     ]
     texts = {
@@ -283,7 +283,7 @@ def advice_texts(recommendation: Recommendation | None) -> dict[str, Any]:
         "proof": recommendation.proof,
         "criterion": recommendation.criterion,
     }
-    return {**{name: in_words(text) for name, text in texts.items()}, "rows": rows}
+    return {**{name: translate(text) for name, text in texts.items()}, "rows": rows}
 
 
 def _change(draft_id: str, change: Callable[[Draft], Draft], message: str, question_id: str = "") -> Response:
@@ -298,7 +298,7 @@ def _change(draft_id: str, change: Callable[[Draft], Draft], message: str, quest
             "problem",
         )
     except SurveyError as error:
-        flash(_("Nothing was changed: %(problem)s.", problem=in_words(error)), "problem")
+        flash(_("Nothing was changed: %(problem)s.", problem=translate(error)), "problem")
     anchor = f"#question-{question_id}" if question_id else ""
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id) + anchor)
 

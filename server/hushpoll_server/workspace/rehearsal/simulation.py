@@ -15,7 +15,7 @@ from wtforms.validators import InputRequired, NumberRange
 from hushpoll_server.fields import WholeField
 from hushpoll_server.i18n.speech import speech
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, language
+from hushpoll_server.i18n.translation import language, localize_number
 from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.kinds.rehearsing import TruthProblem
 from hushpoll_server.workspace.privacy.number_text import count_text
@@ -64,7 +64,7 @@ def read_truth(form: FlaskForm, survey: Survey) -> dict[str, Any]:
                 for name, percentage in editor.balanced_percentages(question, typed).items():
                     form[start + name].data, form[start + name].raw_data = (
                         percentage,
-                        [in_digits(f"{percentage:g}")],
+                        [localize_number(f"{percentage:g}")],
                     )
         except TruthProblem as problem:
             field = form[start + problem.field]

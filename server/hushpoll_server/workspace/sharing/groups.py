@@ -15,7 +15,7 @@ from wtforms.validators import NumberRange, Optional
 from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import WholeField
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_digits, in_words
+from hushpoll_server.i18n.translation import localize_number, translate
 from hushpoll_server.store.surveys import SurveyState
 from hushpoll_server.workspace.responses import address
 
@@ -46,7 +46,7 @@ def chosen_group(survey: Survey) -> int | None:
 
 def sizes_form(survey: Survey, state: SurveyState | None = None) -> FlaskForm:
     """Return the form for the number of people in each group, filled from `state` if given."""
-    message = _("Type a whole number from 1 to %(most)s.", most=in_digits(f"{LARGEST_GROUP:,}"))
+    message = _("Type a whole number from 1 to %(most)s.", most=localize_number(f"{LARGEST_GROUP:,}"))
     fields = {
         f"size_{index}": WholeField(name, [Optional(), NumberRange(1, LARGEST_GROUP, message)])
         for index, name in enumerate(survey.groups)
@@ -81,7 +81,7 @@ def group_items(survey: Survey) -> list[tuple[str, str]]:
     else:
         changed = changed_groups(before, survey)
     if changed:
-        items.append(("look", in_words(changed)))
+        items.append(("look", translate(changed)))
     return items
 
 

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import in_words
+from hushpoll_server.i18n.translation import translate
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import can_edit, current_user
 from hushpoll_server.store.surveys import Store
@@ -133,7 +133,7 @@ def import_definition() -> Page:
             flash(message, "done")
             return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
         except HushpollError as error:
-            message = _("This file was refused and nothing was saved: %(problem)s.", problem=in_words(error))
+            message = _("This file was refused and nothing was saved: %(problem)s.", problem=translate(error))
             form.file.errors = [message]
     return render_template("survey_list/new_survey.html", templates=TEMPLATES, form=form), 422
 

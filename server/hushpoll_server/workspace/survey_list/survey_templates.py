@@ -28,9 +28,20 @@ class Template:
     expected_n: int
     margin: float
     epsilon: str
-    document: dict[str, Any]
-    # Questions with a named mechanism whose epsilon follows the slider all the same.
+    """The epsilon of every question."""
+    survey: dict[str, Any]
+    """The survey document, without epsilons."""
     linked: tuple[str, ...] = ()
+    """Questions with a named mechanism whose epsilon follows the slider all the same."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The survey document."""
+        questions = [
+            {**question, "mechanism": {**question["mechanism"], "epsilon": self.epsilon}}
+            for question in self.survey["questions"]
+        ]
+        return {**self.survey, "questions": questions}
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -43,37 +54,34 @@ class Template:
         }
 
 
-def _yes_no(name: str, text: str, epsilon: str, prefer_not: bool = False) -> dict[str, Any]:
+def _yes_no(name: str, text: str, *, prefer_not: bool = False) -> dict[str, Any]:
     if prefer_not:
-        return _choice(name, text, ["No", "Yes"], epsilon)
-    return {"id": name, "kind": "yes_no", "text": text, "mechanism": {"epsilon": epsilon}}
+        return _choice(name, text, "No", "Yes")
+    return {"id": name, "kind": "yes_no", "text": text, "mechanism": {}}
 
 
-def _choice(name: str, text: str, options: list[str], epsilon: str) -> dict[str, Any]:
-    listed = [*options, PREFER_NOT]
-    return {"id": name, "kind": "choice", "text": text, "options": listed, "mechanism": {"epsilon": epsilon}}
+def _choice(name: str, text: str, *options: str) -> dict[str, Any]:
+    return {"id": name, "kind": "choice", "text": text, "options": [*options, PREFER_NOT], "mechanism": {}}
 
 
-def _or_poll(name: str, text: str, decoy: str, share: str, epsilon: str) -> dict[str, Any]:
-    mechanism = {"name": "or_poll", "decoy": decoy, "decoy_share": share, "epsilon": epsilon}
+def _or_poll(name: str, text: str, decoy: str, share: str) -> dict[str, Any]:
+    mechanism = {"name": "or_poll", "decoy": decoy, "decoy_share": share}
     return {"id": name, "kind": "yes_no", "text": text, "mechanism": mechanism}
 
 
-def _scale(name: str, text: str, points: int, labels: list[str], target: str, epsilon: str) -> dict[str, Any]:
-    mechanism = {"epsilon": epsilon, "target": target}
+def _scale(name: str, text: str, points: int, labels: list[str], target: str) -> dict[str, Any]:
     shape = {"id": name, "kind": "scale", "text": text, "points": points, "labels": labels}
-    return {**shape, "mechanism": mechanism}
+    return {**shape, "mechanism": {"target": target}}
 
 
-def _number(name: str, text: str, high: str, unit: str, epsilon: str) -> dict[str, Any]:
-    mechanism = {"epsilon": epsilon, "target": "mean"}
+def _number(name: str, text: str, high: str, unit: str) -> dict[str, Any]:
     shape = {"id": name, "kind": "number", "text": text, "min": "0", "max": high, "step": "1", "unit": unit}
-    return {**shape, "mechanism": mechanism}
+    return {**shape, "mechanism": {"target": "mean"}}
 
 
-def _ticks(name: str, text: str, options: list[str], at_most: int, epsilon: str) -> dict[str, Any]:
+def _ticks(name: str, text: str, options: list[str], at_most: int) -> dict[str, Any]:
     shape = {"id": name, "kind": "multiple", "text": text, "options": options, "at_most": at_most}
-    return {**shape, "mechanism": {"epsilon": epsilon}}
+    return {**shape, "mechanism": {}}
 
 
 def _asked_after(question: dict[str, Any], decider: str, answers: list[str]) -> dict[str, Any]:
@@ -108,7 +116,7 @@ TEMPLATES: dict[str, Template] = {
         expected_n=400,
         margin=0.09,
         epsilon="2",
-        document=_survey(
+        survey=_survey(
             noted("Exam honesty"),
             noted(
                 "Two short questions about the last exam. They show what to change in this"
@@ -117,18 +125,14 @@ TEMPLATES: dict[str, Template] = {
             _yes_no(
                 "unauthorised_help",
                 noted("In the last exam of this course, did you use any help that was not allowed?"),
-                "2",
             ),
             _choice(
                 "reason",
                 noted("If someone used help that was not allowed, what do you think was the main reason?"),
-                [
-                    noted("Too little time to prepare"),
-                    noted("Fear of failing"),
-                    noted("Others did it too"),
-                    noted("The rules were unclear"),
-                ],
-                "2",
+                noted("Too little time to prepare"),
+                noted("Fear of failing"),
+                noted("Others did it too"),
+                noted("The rules were unclear"),
             ),
         ),
     ),
@@ -144,7 +148,7 @@ TEMPLATES: dict[str, Template] = {
         expected_n=2000,
         margin=0.05,
         epsilon="1.4",
-        document=_survey(
+        survey=_survey(
             noted("Income and taxes"),
             noted(
                 "One question about tax returns and one that has nothing to do with them. Your"
@@ -157,7 +161,6 @@ TEMPLATES: dict[str, Template] = {
                 ),
                 noted("Is your mother's birthday in January, February or March?"),
                 "0.25",
-                "1.4",
             ),
         ),
         linked=("undeclared",),
@@ -173,17 +176,16 @@ TEMPLATES: dict[str, Template] = {
         expected_n=3000,
         margin=0.06,
         epsilon="0.7",
-        document=_survey(
+        survey=_survey(
             noted("Drugs in the past twelve months"),
             noted("Two questions. The results help to plan advice and treatment."),
-            _yes_no("cannabis", noted("In the past 12 months, have you used cannabis?"), "0.7"),
+            _yes_no("cannabis", noted("In the past 12 months, have you used cannabis?")),
             _yes_no(
                 "other_drugs",
                 noted(
                     "In the past 12 months, have you used any other illegal drug (for example cocaine, ecstasy or"
                     " speed)?"
                 ),
-                "0.7",
             ),
         ),
     ),
@@ -196,7 +198,7 @@ TEMPLATES: dict[str, Template] = {
         expected_n=900,
         margin=0.08,
         epsilon="1.4",
-        document=_survey(
+        survey=_survey(
             noted("Respect at work"),
             noted(
                 "Three questions about the past twelve months at this workplace. Harassment"
@@ -207,7 +209,6 @@ TEMPLATES: dict[str, Template] = {
             _yes_no(
                 "experienced",
                 noted("In the past 12 months, have you been harassed at this workplace?"),
-                "1.4",
                 prefer_not=True,
             ),
             _yes_no(
@@ -216,14 +217,14 @@ TEMPLATES: dict[str, Template] = {
                     "In the past 12 months, have you seen or heard someone else being harassed"
                     " at this workplace?"
                 ),
-                "1.4",
                 prefer_not=True,
             ),
             _choice(
                 "reporting",
                 noted("If it happened to you tomorrow, would you report it here?"),
-                [noted("Yes, without hesitation"), noted("Yes, but with worries"), "No"],
-                "1.4",
+                noted("Yes, without hesitation"),
+                noted("Yes, but with worries"),
+                "No",
             ),
             invitation=True,
         ),
@@ -241,7 +242,7 @@ TEMPLATES: dict[str, Template] = {
         expected_n=6000,
         margin=0.1,
         epsilon="0.7",
-        document=_survey(
+        survey=_survey(
             noted("Alcohol in everyday life"),
             noted(
                 "Five questions about the past four weeks. The results help to plan advice and relief. If you want help"
@@ -253,14 +254,12 @@ TEMPLATES: dict[str, Template] = {
                 5,
                 [noted("Not at all"), noted("Extremely")],
                 "cumulative",
-                "0.7",
             ),
             _number(
                 "drinks",
                 noted("In the past 4 weeks, how many alcoholic drinks did you have in a typical week?"),
                 "40",
                 noted("drinks"),
-                "0.7",
             ),
             _ticks(
                 "occasions",
@@ -273,13 +272,10 @@ TEMPLATES: dict[str, Template] = {
                     noted("To fall asleep"),
                 ],
                 2,
-                "0.7",
             ),
-            _yes_no(
-                "too_much", noted("In the past 4 weeks, did you ever drink more than you wanted to?"), "0.7"
-            ),
+            _yes_no("too_much", noted("In the past 4 weeks, did you ever drink more than you wanted to?")),
             _asked_after(
-                _yes_no("cut_down", noted("Have you tried to drink less since then?"), "0.7"),
+                _yes_no("cut_down", noted("Have you tried to drink less since then?")),
                 "too_much",
                 ["Yes"],
             ),
@@ -297,20 +293,17 @@ TEMPLATES: dict[str, Template] = {
         expected_n=2500,
         margin=0.04,
         epsilon="2",
-        document=_survey(
+        survey=_survey(
             noted("If there were an election on Sunday"),
             noted("One question. Replace the parties by those on your ballot before you publish."),
             _choice(
                 "vote",
                 noted("If there were a general election next Sunday, which party would you vote for?"),
-                [
-                    noted("Party A"),
-                    noted("Party B"),
-                    noted("Party C"),
-                    noted("Another party"),
-                    noted("I would not vote"),
-                ],
-                "2",
+                noted("Party A"),
+                noted("Party B"),
+                noted("Party C"),
+                noted("Another party"),
+                noted("I would not vote"),
             ),
         ),
     ),
@@ -325,7 +318,7 @@ TEMPLATES: dict[str, Template] = {
         expected_n=3000,
         margin=0.06,
         epsilon="0.7",
-        document=_survey(
+        survey=_survey(
             noted("How are you?"),
             noted(
                 "Two questions about the past twelve months. Answers are changed at random"
@@ -335,9 +328,8 @@ TEMPLATES: dict[str, Template] = {
             _yes_no(
                 "thoughts",
                 noted("In the past 12 months, have you thought seriously about harming yourself?"),
-                "0.7",
             ),
-            _yes_no("knows_help", noted("Do you know where you could get help within a week?"), "0.7"),
+            _yes_no("knows_help", noted("Do you know where you could get help within a week?")),
         ),
     ),
 }

@@ -42,9 +42,9 @@ MAIL_FROM = "surveys@example.org"
 
 
 @pytest.fixture(scope="module")
-def place(place_with_mail: tuple[Flask, Store]) -> tuple[Flask, Store]:
+def site(site_with_mail: tuple[Flask, Store]) -> tuple[Flask, Store]:
     """A server that sends mail."""
-    return place_with_mail
+    return site_with_mail
 
 
 def answer_with(client: FlaskClient, survey: Survey, link: str) -> int:
@@ -279,10 +279,10 @@ def test_addresses_are_read_from_lines_and_commas() -> None:
 
 
 def test_only_the_embedded_results_may_be_framed_and_only_where_the_owner_says_so(
-    owner: FlaskClient, store: Store, place: tuple[Flask, Store]
+    owner: FlaskClient, store: Store, site: tuple[Flask, Store]
 ) -> None:
     survey = make_published(store)
-    page, everybody = f"/surveys/{survey.hash}", place[0].test_client()
+    page, everybody = f"/surveys/{survey.hash}", site[0].test_client()
     assert "On another site" not in owner.get(page).text
     store.set_results_public(survey.hash, True, live=True)
     assert everybody.get(f"/results/{survey.hash}/embed").status_code == 404
@@ -360,10 +360,10 @@ def test_deleting_leaves_nothing_of_the_reports_in_the_files(owner: FlaskClient,
             assert tx.execute(select(func.count()).where(table.c.survey == number)).scalar_one() == 0
 
 
-def test_the_audit_log_names_surveys_by_their_titles(place: tuple[Flask, Store], store: Store) -> None:
+def test_the_audit_log_names_surveys_by_their_titles(site: tuple[Flask, Store], store: Store) -> None:
     survey = make_published(store)
     set_day(store, survey.hash, today() + datetime.timedelta(days=9), "owner")
-    page_text = signed_in(*place, "admin").get("/audit-log").text
+    page_text = signed_in(*site, "admin").get("/audit-log").text
     assert survey.title in page_text
     assert "deletion planned" in page_text
 

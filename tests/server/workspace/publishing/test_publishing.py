@@ -103,7 +103,7 @@ def test_an_unbounded_question_is_published_only_with_its_own_tick(owner: FlaskC
 
 
 def test_the_same_definition_of_somebody_else_is_not_handed_over(
-    place: tuple[Flask, Store], owner: FlaskClient, store: Store
+    site: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
     theirs = make_published(store, "stranger")
     document, _ = documents.imported(theirs)
@@ -196,7 +196,7 @@ def test_after_publishing_the_page_names_what_there_is_to_hand_out(owner: FlaskC
 
 
 def test_the_page_says_from_how_many_reports_on_there_are_estimates(
-    place: tuple[Flask, Store], owner: FlaskClient, store: Store
+    site: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
     """An open survey counts its reports when twice the minimum wait; 50 alone show nothing."""
     survey = make_published(store)
@@ -204,7 +204,7 @@ def test_the_page_says_from_how_many_reports_on_there_are_estimates(
     told = "Estimates appear when 100 reports have arrived, or when you close the survey with 50 or more."
     assert told in owner.get(page).text
     lines = b"\n".join(Report.new(survey, [1]).to_bytes() for _ in range(60))
-    assert post_batch(place[0].test_client(), survey, lines).status_code == 201
+    assert post_batch(site[0].test_client(), survey, lines).status_code == 201
     after = owner.get(page).text
     assert told in after
     assert after.index("So far") < after.index("Hand it out"), "once somebody has answered"
@@ -227,11 +227,11 @@ def test_invitation_codes_come_as_csv_and_are_counted(owner: FlaskClient, store:
 
 
 def test_sharing_lets_an_analyst_read_and_ends_again(
-    place: tuple[Flask, Store], owner: FlaskClient, store: Store
+    site: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
     survey = make_published(store)
     page = f"/surveys/{survey.hash}"
-    analyst = signed_in(*place, "analyst")
+    analyst = signed_in(*site, "analyst")
     assert survey.title not in analyst.get("/surveys").text
     assert submit(owner, f"{page}/share", page, name="analyst").status_code == 302
     assert survey.title in analyst.get("/surveys").text
@@ -247,9 +247,9 @@ def test_sharing_lets_an_analyst_read_and_ends_again(
 
 @pytest.mark.usefixtures("one_day")
 def test_the_monitor_shows_numbers_and_never_an_answer(
-    place: tuple[Flask, Store], owner: FlaskClient, store: Store
+    site: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
-    app, _ = place
+    app, _ = site
     survey = make_published(store)
     respondent = app.test_client()
     for _ in range(3):
@@ -313,14 +313,14 @@ def test_results_are_made_public_and_private_again(owner: FlaskClient, store: St
 
 
 def test_a_decoys_share_is_taken_from_another_surveys_estimate(
-    place: tuple[Flask, Store], owner: FlaskClient, store: Store
+    site: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
-    app, _ = place
+    app, _ = site
     source = make_published(store)
     respondent = app.test_client()
     # From a seed: by chance the estimate may be so small that few counts say it, and too coarsely.
     coins = np.random.default_rng(1).bytes
-    lines = [Report.new(source, [int(place < 60)], coins).to_bytes() for place in range(200)]
+    lines = [Report.new(source, [int(site < 60)], coins).to_bytes() for site in range(200)]
     sent = post_batch(respondent, source, b"\n".join(lines))
     assert sent.status_code == 201
     closing.close(store, source.hash)
@@ -355,9 +355,9 @@ def test_a_decoys_share_is_taken_from_another_surveys_estimate(
             decoy_counts_from(f"{'0' * 64}:q1")
 
 
-def test_ends_of_the_whole_way_are_in_the_audit_log(place: tuple[Flask, Store], store: Store) -> None:
+def test_ends_of_the_whole_way_are_in_the_audit_log(site: tuple[Flask, Store], store: Store) -> None:
     survey = make_published(store)
-    admin = signed_in(*place, "admin")
+    admin = signed_in(*site, "admin")
     submit(admin, f"/surveys/{survey.hash}/close")
     assert "closed" in admin.get("/audit-log").text
     assert survey.hash in admin.get("/audit-log").text

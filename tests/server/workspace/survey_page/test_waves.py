@@ -151,12 +151,12 @@ def test_totals_of_an_open_survey_count_what_is_released_together(owner: FlaskCl
 
 
 def test_somebody_who_may_read_one_wave_sees_that_there_are_more_and_nothing_of_them(
-    place: tuple[Flask, Store], owner: FlaskClient, store: Store
+    site: tuple[Flask, Store], owner: FlaskClient, store: Store
 ) -> None:
     first = make_published(store)
     publish(owner, again(owner, store, first.hash))
     second = store.waves(first.hash)[-1]
-    reader = signed_in(*place, "reader")
+    reader = signed_in(*site, "reader")
     page_text = reader.get(f"/surveys/{first.hash}/report/trend").text
     assert "1 more wave is not shared with you" in page_text
     assert second.hash not in page_text
