@@ -39,7 +39,7 @@ FOLDER = Path(__file__).parents[1] / "images"
 MANIFEST = FOLDER / "manifest.json"
 REPORTS = 1500
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-OUTLINE = """() => {
+OUTLINE = """(selector) => {
   const lines = [];
   const walk = (node, depth) => {
     for (const child of node.children) {
@@ -49,14 +49,16 @@ OUTLINE = """() => {
       walk(child, depth + 1);
     }
   };
-  walk(document.body, 0);
+  walk(document.querySelector(selector), 0);
   return lines.join("\\n");
 }"""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: its name, the page's address after the host, the size of the window, and the heading at its top."""
+    """One picture: its name, the page's address after the host, the size of the window, the heading at its top, and
+    the part that `--check` compares.
+    """
 
     name: str
     path: str
@@ -64,6 +66,7 @@ class Picture:
     height: int = 760
     sharpness: int = 1
     scroll_to: str | None = None
+    compared: str = "body"
 
 
 SIGN_IN = "/sign-in"
@@ -85,7 +88,8 @@ def workspace(survey: Survey, draft: str) -> list[Picture]:
         Picture("workspace-new", "/surveys/new"),
         Picture("workspace-questions", draft, scroll_to="Questions"),
         Picture("workspace-privacy", f"{draft}/privacy"),
-        Picture("workspace-rehearsal", f"{draft}/rehearsal"),
+        # Its results are drawn anew each time.
+        Picture("workspace-rehearsal", f"{draft}/rehearsal", compared="main form:has(label)"),
         Picture("workspace-publish", f"{draft}/publish"),
         Picture("workspace-survey", f"/surveys/{survey.hash}"),
     ]
@@ -161,9 +165,9 @@ def fill(address: str, survey: Survey, token: str) -> None:
         assert answer.status == 201
 
 
-def outline(page: Page) -> str:
-    """The page's elements and words; digits and hashes do not count."""
-    text: str = page.evaluate(OUTLINE)
+def outline(page: Page, selector: str) -> str:
+    """The elements and words of a part of the page; digits and hashes do not count."""
+    text: str = page.evaluate(OUTLINE, selector)
     return re.sub(r"[0-9a-f]{12,}|[0-9][0-9.,  ]*", "#", text)
 
 
@@ -187,7 +191,7 @@ def visit(
         page = context.new_page()
         page.goto(address + picture.path, wait_until="networkidle")
         page.wait_for_selector("main h1, main h2, h1")
-        seen[picture.path] = hashlib.sha256(outline(page).encode()).hexdigest()
+        seen[picture.path] = hashlib.sha256(outline(page, picture.compared).encode()).hexdigest()
         yield picture.name, seen[picture.path]
         if take:
             if picture.scroll_to:
