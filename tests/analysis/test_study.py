@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from hushpoll_analysis import (
     trend,
     weighted_estimate,
 )
+from hushpoll_analysis.documents import parse_survey
 from hushpoll_analysis.sample.parts import engine_table
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey
@@ -206,6 +208,15 @@ def test_a_survey_may_be_a_path(survey: Survey, frame: pd.DataFrame, tmp_path: P
     path = tmp_path / "survey.json"
     path.write_bytes(survey.canonical)
     same(Study(path, frame).share("cheated"), Study(survey, frame).share("cheated"))
+
+
+def test_a_path_may_be_that_of_a_draft_whose_channel_is_computed(tmp_path: Path) -> None:
+    scale = {"id": "stress", "kind": "scale", "text": "How?", "points": 4, "mechanism": {"epsilon": 2}}
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps({**DRAFT, "questions": [scale]}), "utf-8")
+    study = Study(path, pd.DataFrame({"stress_reported": [0, 1, 2, 3] * 50}))
+    assert study.survey == parse_survey(path.read_bytes())
+    assert study.share("stress").n == 200
 
 
 def test_reports_in_a_mapping_of_columns_are_rows(survey: Survey, frame: pd.DataFrame) -> None:

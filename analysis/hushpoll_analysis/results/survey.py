@@ -20,6 +20,7 @@ from hushpoll_client.survey.group import FIELD
 
 from hushpoll_analysis.arguments import listed, number, whole_number
 from hushpoll_analysis.counts import check_level
+from hushpoll_analysis.documents import parse_survey
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import as_json
 from hushpoll_analysis.results.group_table import GroupTable
@@ -465,7 +466,7 @@ def _with_anchor(
 
 
 def load_survey(survey: str | Path) -> Survey:
-    """Read a survey definition; raise AnalysisError if there is none at this path."""
+    """Read a published definition or a draft, whose channels are computed; raise AnalysisError if there is none."""
     if not isinstance(survey, str | os.PathLike):
         raise AnalysisError(
             msg(
@@ -482,4 +483,4 @@ def load_survey(survey: str | Path) -> Survey:
             msg("survey: {survey!s}: {reason}", survey=survey, reason=reason),
             "give the path of the survey's file",
         ) from None
-    return Survey.parse(content)
+    return parse_survey(content)
