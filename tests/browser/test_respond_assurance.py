@@ -204,7 +204,7 @@ def test_the_page_has_at_most_90_words_before_start(
     page.locator("input").first.check()
     page.locator("button[type=submit]").click()
     page.locator(".done").wait_for()
-    page.wait_for_function("localStorage.getItem('hushpoll:ledger')")
+    page.wait_for_function("() => localStorage.getItem('hushpoll:ledger')")
     for survey in surveys:
         open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
         assert page.locator(".bar button").is_visible()

@@ -505,7 +505,7 @@ def test_a_sent_report_stored_by_an_older_release_is_removed_with_the_tab(
 
 
 FAULT = {
-    "en": ["This is a fault of this page, not yours", "Nothing was sent."],
+    "en": ["This is an error in this page, not yours", "Nothing was sent."],
     "fr": ["La faute vient de cette page, pas de vous", "Rien n’a été envoyé."],
     "de": ["Das ist ein Fehler dieser Seite, nicht Ihrer", "Es wurde nichts gesendet."],
     "es": ["Es un fallo de esta página, no suyo", "No se ha enviado nada."],
@@ -546,7 +546,7 @@ def test_a_fault_while_loading_shows_a_message(page: Page, page_server: LiveServ
     page.add_init_script("Number.prototype.toLocaleString = () => { throw new Error('none') }")
     open_page(page, address(page_server, survey))
     heading(page, "This survey cannot be answered here")
-    assert "This is a fault of this page, not yours" in page.locator("main").inner_text()
+    assert "This is an error in this page, not yours" in page.locator("main").inner_text()
     assert page.locator("form, fieldset").count() == 0
 
 
