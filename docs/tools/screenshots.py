@@ -91,7 +91,8 @@ def workspace(survey: Survey, draft: str) -> list[Picture]:
         # Its results are drawn anew each time.
         Picture("workspace-rehearsal", f"{draft}/rehearsal", compared="main form:has(label)"),
         Picture("workspace-publish", f"{draft}/publish"),
-        Picture("workspace-survey", f"/surveys/{survey.hash}"),
+        # How much is sealed when the picture is taken differs each time.
+        Picture("workspace-survey", f"/surveys/{survey.hash}", compared="#share"),
     ]
 
 
