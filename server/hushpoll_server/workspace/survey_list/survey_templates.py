@@ -56,11 +56,11 @@ class Template:
 
 def _yes_no(name: str, text: str, *, prefer_not: bool = False) -> dict[str, Any]:
     if prefer_not:
-        return _choice(name, text, "No", "Yes")
+        return _choice(name, text, ["No", "Yes"])
     return {"id": name, "kind": "yes_no", "text": text, "mechanism": {}}
 
 
-def _choice(name: str, text: str, *options: str) -> dict[str, Any]:
+def _choice(name: str, text: str, options: list[str]) -> dict[str, Any]:
     return {"id": name, "kind": "choice", "text": text, "options": [*options, PREFER_NOT], "mechanism": {}}
 
 
@@ -88,9 +88,11 @@ def _asked_after(question: dict[str, Any], decider: str, answers: list[str]) -> 
     return {**question, "after": {"question": decider, "answers": answers}}
 
 
-def _survey(title: str, intro: str, *questions: dict[str, Any], invitation: bool = False) -> dict[str, Any]:
+def _survey(
+    title: str, intro: str, questions: list[dict[str, Any]], *, invitation: bool = False
+) -> dict[str, Any]:
     settings = {"kiosk": False, "invitation": invitation}
-    return {"hushpoll": 1, "title": title, "intro": intro, "questions": list(questions), "settings": settings}
+    return {"hushpoll": 1, "title": title, "intro": intro, "questions": questions, "settings": settings}
 
 
 _TEXTS: set[str] = set()
@@ -122,18 +124,24 @@ TEMPLATES: dict[str, Template] = {
                 "Two short questions about the last exam. They show what to change in this"
                 " course, and are not about individuals."
             ),
-            _yes_no(
-                "unauthorised_help",
-                noted("In the last exam of this course, did you use any help that was not allowed?"),
-            ),
-            _choice(
-                "reason",
-                noted("If someone used help that was not allowed, what do you think was the main reason?"),
-                noted("Too little time to prepare"),
-                noted("Fear of failing"),
-                noted("Others did it too"),
-                noted("The rules were unclear"),
-            ),
+            [
+                _yes_no(
+                    "unauthorised_help",
+                    noted("In the last exam of this course, did you use any help that was not allowed?"),
+                ),
+                _choice(
+                    "reason",
+                    noted(
+                        "If someone used help that was not allowed, what do you think was the main reason?"
+                    ),
+                    [
+                        noted("Too little time to prepare"),
+                        noted("Fear of failing"),
+                        noted("Others did it too"),
+                        noted("The rules were unclear"),
+                    ],
+                ),
+            ],
         ),
     ),
     "tax": Template(
@@ -154,14 +162,16 @@ TEMPLATES: dict[str, Template] = {
                 "One question about tax returns and one that has nothing to do with them. Your"
                 " device combines both answers, and then changes some results at random."
             ),
-            _or_poll(
-                "undeclared",
-                noted(
-                    "In your last tax return, did you leave out any income that you knew should be declared?"
-                ),
-                noted("Is your mother's birthday in January, February or March?"),
-                "0.25",
-            ),
+            [
+                _or_poll(
+                    "undeclared",
+                    noted(
+                        "In your last tax return, did you leave out any income that you knew should be declared?"
+                    ),
+                    noted("Is your mother's birthday in January, February or March?"),
+                    "0.25",
+                )
+            ],
         ),
         linked=("undeclared",),
     ),
@@ -179,14 +189,16 @@ TEMPLATES: dict[str, Template] = {
         survey=_survey(
             noted("Drugs in the past twelve months"),
             noted("Two questions. The results help to plan advice and treatment."),
-            _yes_no("cannabis", noted("In the past 12 months, have you used cannabis?")),
-            _yes_no(
-                "other_drugs",
-                noted(
-                    "In the past 12 months, have you used any other illegal drug (for example cocaine, ecstasy or"
-                    " speed)?"
+            [
+                _yes_no("cannabis", noted("In the past 12 months, have you used cannabis?")),
+                _yes_no(
+                    "other_drugs",
+                    noted(
+                        "In the past 12 months, have you used any other illegal drug (for example cocaine, ecstasy or"
+                        " speed)?"
+                    ),
                 ),
-            ),
+            ],
         ),
     ),
     "harassment": Template(
@@ -206,26 +218,26 @@ TEMPLATES: dict[str, Template] = {
                 " writing. If you need help now, please turn to someone you trust: this survey"
                 " cannot answer you."
             ),
-            _yes_no(
-                "experienced",
-                noted("In the past 12 months, have you been harassed at this workplace?"),
-                prefer_not=True,
-            ),
-            _yes_no(
-                "witnessed",
-                noted(
-                    "In the past 12 months, have you seen or heard someone else being harassed"
-                    " at this workplace?"
+            [
+                _yes_no(
+                    "experienced",
+                    noted("In the past 12 months, have you been harassed at this workplace?"),
+                    prefer_not=True,
                 ),
-                prefer_not=True,
-            ),
-            _choice(
-                "reporting",
-                noted("If it happened to you tomorrow, would you report it here?"),
-                noted("Yes, without hesitation"),
-                noted("Yes, but with worries"),
-                "No",
-            ),
+                _yes_no(
+                    "witnessed",
+                    noted(
+                        "In the past 12 months, have you seen or heard someone else being harassed"
+                        " at this workplace?"
+                    ),
+                    prefer_not=True,
+                ),
+                _choice(
+                    "reporting",
+                    noted("If it happened to you tomorrow, would you report it here?"),
+                    [noted("Yes, without hesitation"), noted("Yes, but with worries"), "No"],
+                ),
+            ],
             invitation=True,
         ),
     ),
@@ -248,37 +260,41 @@ TEMPLATES: dict[str, Template] = {
                 "Five questions about the past four weeks. The results help to plan advice and relief. If you want help"
                 " now, your doctor or a local advice centre is there for you."
             ),
-            _scale(
-                "stress",
-                noted("In the past 4 weeks, how stressed were you by your work or studies?"),
-                5,
-                [noted("Not at all"), noted("Extremely")],
-                "cumulative",
-            ),
-            _number(
-                "drinks",
-                noted("In the past 4 weeks, how many alcoholic drinks did you have in a typical week?"),
-                "40",
-                noted("drinks"),
-            ),
-            _ticks(
-                "occasions",
-                noted("In the past 4 weeks, on which of these occasions did you drink?"),
-                [
-                    noted("With meals"),
-                    noted("With friends"),
-                    noted("At work or on campus"),
-                    noted("Alone at home"),
-                    noted("To fall asleep"),
-                ],
-                2,
-            ),
-            _yes_no("too_much", noted("In the past 4 weeks, did you ever drink more than you wanted to?")),
-            _asked_after(
-                _yes_no("cut_down", noted("Have you tried to drink less since then?")),
-                "too_much",
-                ["Yes"],
-            ),
+            [
+                _scale(
+                    "stress",
+                    noted("In the past 4 weeks, how stressed were you by your work or studies?"),
+                    5,
+                    [noted("Not at all"), noted("Extremely")],
+                    "cumulative",
+                ),
+                _number(
+                    "drinks",
+                    noted("In the past 4 weeks, how many alcoholic drinks did you have in a typical week?"),
+                    "40",
+                    noted("drinks"),
+                ),
+                _ticks(
+                    "occasions",
+                    noted("In the past 4 weeks, on which of these occasions did you drink?"),
+                    [
+                        noted("With meals"),
+                        noted("With friends"),
+                        noted("At work or on campus"),
+                        noted("Alone at home"),
+                        noted("To fall asleep"),
+                    ],
+                    2,
+                ),
+                _yes_no(
+                    "too_much", noted("In the past 4 weeks, did you ever drink more than you wanted to?")
+                ),
+                _asked_after(
+                    _yes_no("cut_down", noted("Have you tried to drink less since then?")),
+                    "too_much",
+                    ["Yes"],
+                ),
+            ],
         ),
     ),
     "vote": Template(
@@ -296,15 +312,19 @@ TEMPLATES: dict[str, Template] = {
         survey=_survey(
             noted("If there were an election on Sunday"),
             noted("One question. Replace the parties by those on your ballot before you publish."),
-            _choice(
-                "vote",
-                noted("If there were a general election next Sunday, which party would you vote for?"),
-                noted("Party A"),
-                noted("Party B"),
-                noted("Party C"),
-                noted("Another party"),
-                noted("I would not vote"),
-            ),
+            [
+                _choice(
+                    "vote",
+                    noted("If there were a general election next Sunday, which party would you vote for?"),
+                    [
+                        noted("Party A"),
+                        noted("Party B"),
+                        noted("Party C"),
+                        noted("Another party"),
+                        noted("I would not vote"),
+                    ],
+                )
+            ],
         ),
     ),
     "health": Template(
@@ -325,11 +345,13 @@ TEMPLATES: dict[str, Template] = {
                 " before they are sent, so no one can react to them: if you are in danger now,"
                 " please call your local emergency number or a crisis line."
             ),
-            _yes_no(
-                "thoughts",
-                noted("In the past 12 months, have you thought seriously about harming yourself?"),
-            ),
-            _yes_no("knows_help", noted("Do you know where you could get help within a week?")),
+            [
+                _yes_no(
+                    "thoughts",
+                    noted("In the past 12 months, have you thought seriously about harming yourself?"),
+                ),
+                _yes_no("knows_help", noted("Do you know where you could get help within a week?")),
+            ],
         ),
     ),
 }
