@@ -56,7 +56,10 @@ def census_cases(n: int) -> dict[str, Any]:
     number = 1.0 + 0.7 * yes + rng.standard_normal(n)
     hours = np.clip(np.round(50 + 15 * x + rng.normal(0, 5, n)), 0, 100)
     mood = np.clip(np.round(2 + x), 0, 4).astype(int)
-    half, tables = np.arange(n) % 2, {one: np.array(one.analysis.rows) / SCALE for one in (TWO, THREE)}
+    half, tables = (
+        np.arange(n) % 2,
+        {mechanism: np.array(mechanism.analysis.rows) / SCALE for mechanism in (TWO, THREE)},
+    )
 
     def frame(draw: np.random.Generator) -> pd.DataFrame:
         survey = draw_hours(hours, draw)
@@ -78,10 +81,10 @@ def census_cases(n: int) -> dict[str, Any]:
 
     def draw_hours(values: np.ndarray, draw: np.random.Generator) -> np.ndarray:
         question = HOURS.questions[0]
-        grid = np.array([float(one) for one in question.answers.values])
-        place = (values - grid[0]) / (grid[1] - grid[0])
-        low = np.floor(place).astype(int)
-        point = np.minimum(low + (draw.random(len(values)) < place - low), len(grid) - 1)
+        grid = np.array([float(value) for value in question.answers.values])
+        position = (values - grid[0]) / (grid[1] - grid[0])
+        low = np.floor(position).astype(int)
+        point = np.minimum(low + (draw.random(len(values)) < position - low), len(grid) - 1)
         return simulate(question.channel, point, seed=int(draw.integers(2**31)))
 
     cheats = {0: detects_cheating(0.25), 1: detects_cheating(0.6)}
@@ -106,14 +109,14 @@ def check(name: str, n: int, repetitions: int, slack: float) -> None:
     rng = np.random.default_rng(5)
     fits = [cases[name](cases["frame"](rng)) for _ in range(repetitions)]
     values, errors = np.array([fit.coef for fit in fits]), np.array([fit.se for fit in fits])
-    own = fits[0].outcome_size
-    ratio = np.nanmedian(errors, axis=0)[:own] / values.std(axis=0, ddof=1)[:own]
+    outcome_size = fits[0].outcome_size
+    ratio = np.nanmedian(errors, axis=0)[:outcome_size] / values.std(axis=0, ddof=1)[:outcome_size]
     assert np.abs(np.log(ratio)).max() < slack, ratio
 
 
 @pytest.mark.parametrize(
     "name",
-    ["predictor", "multinomial", *(pytest.param(one, marks=pytest.mark.long) for one in ("rows", "hours"))],
+    ["predictor", "multinomial", *(pytest.param(case, marks=pytest.mark.long) for case in ("rows", "hours"))],
 )
 def test_models_of_a_census_agree_with_simulation_small(name: str) -> None:
     check(name, 600, 60, 0.3)

@@ -66,13 +66,13 @@ def test_the_total_of_a_question_of_a_block_varies_as_its_standard_error_says(sa
     rng = np.random.default_rng(5)
     totals, errors = [], []
     for _ in range(samples):
-        one = people(400, int(rng.integers(1 << 30)))
+        sample = people(400, int(rng.integers(1 << 30)))
         # Weights vary from respondent to respondent: so does the size of the population that they tell.
-        found = weighted_estimate(one.assign(w=rng.gamma(2.0, 10.0, 400)), SURVEY, "q0", weights="w").shares[
-            1
-        ]
-        totals.append(found.total)
-        errors.append(found.total_se)
+        share = weighted_estimate(
+            sample.assign(w=rng.gamma(2.0, 10.0, 400)), SURVEY, "q0", weights="w"
+        ).shares[1]
+        totals.append(share.total)
+        errors.append(share.total_se)
     assert np.std(totals, ddof=1) / np.mean(errors) == pytest.approx(1.0, abs=0.2 if samples == 150 else 0.3)
 
 

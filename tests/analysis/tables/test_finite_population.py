@@ -63,10 +63,10 @@ def simulated_cells(
     how = {"y": coin} if open_groups else {"x": coin, "y": coin}
     inside = np.zeros(4)
     for _ in range(samples):
-        drawn = rng.choice(people, n, replace=False)
+        sample = rng.choice(people, n, replace=False)
         flips = rng.random((2, n)) >= keep
-        x = group[drawn] if open_groups else group[drawn] ^ flips[0]
-        data = pd.DataFrame({"x": x, "y": trait[drawn] ^ flips[1]})
+        x = group[sample] if open_groups else group[sample] ^ flips[0]
+        data = pd.DataFrame({"x": x, "y": trait[sample] ^ flips[1]})
         got = crosstab(data, how, "x", "y", population=people)
         inside += (np.ravel(got.low) - 1e-9 <= truth) & (truth <= np.ravel(got.high) + 1e-9)
     return inside / samples
@@ -111,9 +111,9 @@ def test_cells_of_a_census_cover_at_the_edge(n: int, epsilon: float) -> None:
     ],
 )
 def test_cells_of_a_finite_population_cover(n: int, people: int, share: float, open_groups: bool) -> None:
-    found = simulated_cells(n, people, share, 3.0, open_groups, 400)
+    coverages = simulated_cells(n, people, share, 3.0, open_groups, 400)
     # 93 % less two standard errors of 400 samples.
-    assert found.min() >= 0.905
+    assert coverages.min() >= 0.905
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def shares_in_groups(n: int, group_share: float, epsilon: float, samples: int) -
     for _ in range(samples):
         flips = rng.random((2, n)) >= keep
         data = pd.DataFrame({"x": group ^ flips[0], "y": flips[1].astype(int)})
-        found = compare(data, {"x": coin, "y": coin}, "y", "x", population=n).shares
-        inside += (found["low"].to_numpy() <= 1e-9) & (found["high"].to_numpy() >= -1e-9)
+        shares = compare(data, {"x": coin, "y": coin}, "y", "x", population=n).shares
+        inside += (shares["low"].to_numpy() <= 1e-9) & (shares["high"].to_numpy() >= -1e-9)
     return inside / samples
 
 
