@@ -43,7 +43,7 @@ THIN = 10  # reports expected more rarely than this leave coverage its lower bou
 
 @pytest.fixture(scope="module", autouse=True)
 def extremes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Say at the end of a long run between which percentages everything was covered; docs/validity.md has them."""
+    """Print the range of coverage of each method after a long run; docs/validity.md has the figures."""
     yield
     if not request.config.getoption("--long"):
         return
@@ -94,7 +94,7 @@ FOR_MEANS = CHANNELS | {"designed for the mean": mean_design, "worst case": wors
 
 
 def truths(points: int) -> dict[str, Floats]:
-    """Uniform, skewed, bimodal, and everybody at the first point or in the middle."""
+    """Uniform, skewed, bimodal, and all people at the first point or in the middle."""
     edges = np.linspace(0, 1, points + 1)
     middle = np.zeros(points)
     middle[points // 2] = 1.0
@@ -251,7 +251,7 @@ def test_cumulative_shares_and_quantiles_cover_everywhere(
 @pytest.mark.parametrize("points", [5, 11, 20])
 @pytest.mark.parametrize("name", CHANNELS)
 def test_cumulative_shares_lie_within_the_band_itself(name: str, points: int, epsilon: float) -> None:
-    """Where no report is thin, by so many surveys that the band needs no room for the simulation's own error."""
+    """Where no report is rare, with enough surveys to ignore the simulation error."""
     view = channel_view(CHANNELS[name](points, epsilon))
     for n, (index, (shape, truth)) in itertools.product(SIZES, enumerate(truths(points).items())):
         if n * view.forward(truth).min() < THIN:

@@ -26,7 +26,7 @@ FEW, ITEMS = 200, 4  # respondents of a survey whose reports are drawn one by on
 
 
 def table(epsilon: float) -> Channel:
-    """A table of nobody's design, with the ratio that epsilon allows: neighbours are likelier, but unequally so."""
+    """Return a table of no known design with the ratio that epsilon allows: neighbours are likelier, but unequally."""
     near = np.abs(np.subtract.outer(np.arange(POINTS), np.arange(POINTS))) <= 1
     near[0, POINTS - 1] = True
     weights = np.where(near, math.exp(epsilon / 2), 1.0)
@@ -81,7 +81,7 @@ def of_table(name: str, epsilon: float, repetitions: int) -> Errors:
 
 
 def answers_of(name: str, rng: np.random.Generator, count: int) -> tuple[npt.NDArray[np.int64], list[float]]:
-    """So many true answers, and the share of people who hold each option."""
+    """Return true answers, and the share of people who hold each option."""
     if MECHANISMS[name].fits != "set":
         shares = [0.5, 0.3, 0.2, 0.0]
         return rng.choice(ITEMS, size=count, p=shares), shares

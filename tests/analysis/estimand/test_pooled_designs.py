@@ -1,4 +1,4 @@
-"""Finite populations in which not everybody went through one design: each has the noise of their own one."""
+"""Finite populations with several designs: each person has the noise of their own design."""
 
 from __future__ import annotations
 

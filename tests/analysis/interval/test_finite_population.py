@@ -11,7 +11,7 @@ from scipy.stats import binom, hypergeom
 
 
 def chances(n: int, people: int, carriers: int, truth: float) -> np.ndarray:
-    """Give how likely each number of reports is: drawn people with the trait, then two binomial numbers."""
+    """Return the probability of each number of reports: people drawn with the trait, then two binomial numbers."""
     probabilities = np.zeros(n + 1)
     for carriers_drawn in range(max(0, n - people + carriers), min(n, carriers) + 1):
         yes = binom.pmf(np.arange(carriers_drawn + 1), carriers_drawn, truth)
@@ -21,7 +21,7 @@ def chances(n: int, people: int, carriers: int, truth: float) -> np.ndarray:
 
 
 def coverage(n: int, people: int, share: float, epsilon: float, rows: bool = False) -> tuple[float, float]:
-    """Give the exact coverage, and the expected number of the scarcer reports."""
+    """Return the exact coverage, and the expected number of the scarcer reports."""
     coin, carriers = mechanisms.warner(epsilon=epsilon), round(people * share)
     weight = chances(n, people, carriers, 1.0 / (1.0 + np.exp(-epsilon)))
     inside = 0.0

@@ -86,7 +86,7 @@ def test_questions_that_clients_can_read_stay_as_they_are() -> None:
 def test_a_target_that_a_channel_cannot_estimate_is_refused(
     kind: dict[str, Any], target: str, refused: bool, name: str
 ) -> None:
-    """Two reports determine one quantity, whoever made them: the mean here."""
+    """Two reports determine one quantity under every mechanism: the mean here."""
     rows = [[0.7 - 0.1 * point, 0.3 + 0.1 * point] for point in range(5)]
     question = {
         "id": "mood",

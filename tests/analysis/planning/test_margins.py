@@ -1,4 +1,4 @@
-"""Plans: reference values, round trips, every mechanism, and what is said about bad input."""
+"""Plans: reference values, round trips, every mechanism, and messages for bad input."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _joint(mechanism: Mechanism, shares: tuple[float, float], r: float) -> Float
 def _covered(
     n: int, epsilon: int, shares: tuple[float, float], r: float, surveys: int
 ) -> tuple[float, float]:
-    """Give how often the interval holds r, and how often p is below .05; both say the same of 0."""
+    """Return how often the interval holds r, and how often p is below .05; both agree about 0."""
     coin = mechanisms.warner(epsilon=epsilon)
     tables = np.random.default_rng(3).multinomial(n, _joint(coin, shares, r), surveys)
     held, low = [], []

@@ -1,4 +1,4 @@
-"""Models of a finite population: what remains when everybody is asked is the randomization, as simulation shows."""
+"""Models of a finite population: in a census only the randomization remains, as simulation shows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def through(truth: np.ndarray, table: np.ndarray, rng: np.random.Generator) -> n
 
 
 def census_cases(n: int) -> dict[str, Any]:
-    """Everybody's truth once, and for each model how it is seen anew and fitted."""
+    """Return the true values and, for each model, a function that randomizes and fits them again."""
     rng = np.random.default_rng(21)
     x = rng.standard_normal(n)
     yes = (rng.random(n) < special.expit(-0.4 + 0.8 * x)).astype(int)
@@ -104,7 +104,7 @@ def census_cases(n: int) -> dict[str, Any]:
 
 
 def check(name: str, n: int, repetitions: int, slack: float) -> None:
-    """Everybody asked and randomized anew: the spread over randomizations is the standard error."""
+    """A census randomized anew: the spread over randomizations is the standard error."""
     cases = census_cases(n)
     rng = np.random.default_rng(5)
     fits = [cases[name](cases["frame"](rng)) for _ in range(repetitions)]

@@ -234,7 +234,7 @@ def test_intervals_of_predictions_hold_the_prediction_however_small(sample: pd.D
 
 
 def test_predictions_and_posteriors_keep_the_names_of_the_rows(sample: pd.DataFrame) -> None:
-    """They go back beside the table by themselves, also where rows were left out."""
+    """They align with the table's rows, also where rows were left out."""
     subset = sample[sample["x2"] == 1].assign(x1=lambda t: t["x1"].where(t["x1"] < 1))
     fit = logit("warner75 ~ x1", subset, {"warner75": WARNER}, na_action="omit")
     rows = subset.index[subset["x1"].notna()]
@@ -442,7 +442,7 @@ def test_the_effect_of_a_predictor_leaves_hidden_answers_as_they_are(family: str
 
 
 def test_who_detects_cheating_takes_no_honest_carrier_for_a_no() -> None:
-    """An honest carrier says Yes whatever the coin shows, so that nobody who said No is one."""
+    """An honest carrier says Yes whatever the coin shows, so people who said No are not carriers."""
     rng = np.random.default_rng(1)
     n = 4_000
     x, group = rng.normal(size=n), rng.integers(1, 3, n)

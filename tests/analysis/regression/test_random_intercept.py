@@ -200,7 +200,7 @@ def two_groups(
 def dense_unknown(
     data: pd.DataFrame, designs: dict[int, PartlyKnown], theta: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Sum the shift out on a fine grid; give the log-likelihood, and everybody's chance of a true Yes."""
+    """Return the log-likelihood, summed over the shift on a fine grid, and each person's chance of a true Yes."""
     grid = np.linspace(-6, 6, 97)
     weight = stats.norm.pdf(grid) * (grid[1] - grid[0])
     mu = special.expit(theta[0] + theta[1] * data["x"].to_numpy()[:, None] + np.exp(theta[3]) * grid)
@@ -239,7 +239,7 @@ def dense_unknown(
     ],
 )
 def test_an_unknown_share_beside_a_random_intercept(designs, share: float, name: str) -> None:
-    """Coefficients, share, spread and posterior are those of dense integration and a search of its own."""
+    """Coefficients, share, spread and posterior are those of dense integration and a separate search."""
     data = two_groups(designs, share, 25, 48, 3)
     got = logit("y ~ x + (1 | school)", data, "arm", designs=designs)
     assert got.names == ("Intercept", "x", name, "sd(school)")

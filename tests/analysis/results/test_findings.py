@@ -124,7 +124,7 @@ def test_what_is_said_of_a_share_lies_inside_its_interval(n: int, share: float) 
 
 
 def test_nothing_is_called_most_often_that_is_not_ahead_beyond_chance() -> None:
-    """Four equal shares: somebody is first in every survey, and it may be called so in 5 of 100 at most."""
+    """With four equal shares one is always first; it may be called so in 5 of 100 surveys at most."""
     rng = np.random.default_rng(8)
     called = 0
     for _ in range(400):
@@ -379,7 +379,7 @@ def test_totals_reveal_less_only_where_the_figures_say_so(n: int, stated: bool) 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_ranges_are_called_intervals_where_nothing_stands_in_brackets(language: str) -> None:
-    """A wide range, or one that reaches an end, is said without brackets; it is an interval all the same."""
+    """A wide range, or one that reaches an end, has no brackets; it is an interval all the same."""
     brackets = {"en": "brackets", "de": "Klammern", "fr": "parenthèses", "es": "paréntesis", "ar": "القوسين"}
     note = wording(language)("ranges", level="95")
     assert "95" in note

@@ -1,4 +1,4 @@
-"""Follow-up questions: the share among those who were asked comes first, the share of everybody second."""
+"""Follow-up questions: the share among those who were asked comes first, the share of all people second."""
 
 from __future__ import annotations
 

@@ -487,7 +487,7 @@ def test_a_mean_alone_is_a_picture_too() -> None:
 
 
 def test_a_label_is_cut_only_where_there_is_no_room() -> None:
-    """“9100 to 100…” on a phone, beside “0 to 1000” and an empty half, reads as if it ended at 100."""
+    """On a phone, “9100 to 100…” after “0 to 1000” reads as if it ended at 100."""
     options = ["0 to 1000", *(f"{k}100 to {k + 1}000" for k in range(1, 10))]
     edges = [10.0 * index for index in range(11)]
     labels = [text for _, _, text in axis_labels(options, edges, PHONE)]

@@ -64,7 +64,7 @@ def results(survey: Survey, n: int = 600, seed: int = 1, **options: Any) -> Surv
 
 
 def by_site(yes: list[int]) -> SurveyResults:
-    """200 reports of each site, so many of them Yes."""
+    """Return 200 reports of each site with the given numbers of Yes."""
     codes = np.concatenate([np.repeat([1, 0], [count, 200 - count]) for count in yes])
     site = np.repeat([f"site {number}" for number in range(len(yes))], 200)
     return report(survey_of(CHEATED), {"cheated_reported": codes, "site": site}, by="site")

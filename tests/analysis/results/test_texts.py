@@ -26,7 +26,7 @@ def results(**changes: object) -> SurveyResults:
 
 
 def labels(html: str) -> list[tuple[str, str]]:
-    """Options in the pictures: what is told of their language, and the text."""
+    """Options in the pictures: the language they are marked with, and the text."""
     return re.findall(r'<div class="forest-label" ?([^>]*)>([^<]*)</div>', html)
 
 
@@ -85,7 +85,7 @@ def test_names_that_look_like_markup_stay_text() -> None:
 
 
 def test_words_of_results_are_those_of_the_respondents_page() -> None:
-    """Two rooms, one language: what somebody ticked is what the reader reads."""
+    """Results show options in the words that respondents ticked."""
     from hushpoll_server.i18n.catalogues import read_catalogue, translated_languages
 
     for language in translated_languages():

@@ -34,7 +34,7 @@ SKEWED = {"falling": [0.7, 0.15, 0.08, 0.05, 0.02], "few high": [0.9, 0.03, 0.03
 
 
 def share_waves(n: int, epsilon: float) -> tuple[Callable[[int], WaveValue], Callable[[float], float]]:
-    """Return a wave with so many reports of Yes, and the chance of one at a share."""
+    """Return a wave with the given number of reports of Yes, and the chance of one at a share."""
     coin = mechanisms.warner(epsilon=epsilon)
     view = channel_view(coin)
 

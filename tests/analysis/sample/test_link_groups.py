@@ -35,7 +35,7 @@ SURVEY = Survey.from_draft(survey(CHEATED, WHY) | {"groups": NAMES})
 def frame_of(
     sizes: list[int], yes: list[float] | float = 0.3, seed: int = 1, survey_of_groups: Survey = SURVEY
 ) -> pd.DataFrame:
-    """Reports of so many people a group, each group with its own share of Yes."""
+    """Return reports of groups of the given sizes, each with its own share of Yes."""
     rates = yes if isinstance(yes, list) else [yes] * len(sizes)
     parts = []
     for index, (n, rate) in enumerate(zip(sizes, rates, strict=True)):
@@ -130,7 +130,7 @@ def test_an_engine_gives_the_same_groups(tmp_path: Path) -> None:
 
 
 def test_parts_name_no_small_group(tmp_path: Path) -> None:
-    """A part does not know how many reports a group has in all: whoever counted them says it."""
+    """A part does not know how many reports a group has in all; the counts of the whole survey do."""
     frame = frame_of([200, 150, 30, 70])
     with pytest.raises(AnalysisError, match="say which groups are shown on their own"):
         write_parts(SURVEY, records(frame), tmp_path)

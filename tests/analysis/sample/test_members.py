@@ -361,7 +361,7 @@ def test_members_of_several_sizes_stand_in_tables_with_other_questions() -> None
 
 
 def test_a_long_list_in_a_block_of_several_sizes_is_estimated_too() -> None:
-    """More columns than a table may have: the joint sizes are then not told apart."""
+    """More columns than a table may have: joint sizes are then not distinguished."""
     long = {**CHOICE, "options": [f"o{number}" for number in range(40)]}
     survey = block_of(member("a"), long, SCALE_QUESTION, epsilon=6)
     rng = np.random.default_rng(6)

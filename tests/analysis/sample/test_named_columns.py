@@ -95,7 +95,7 @@ def test_effects_of_what_looks_at_all_rows(people: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("how", [SURVEY, {"a": SURVEY.questions[0].mechanism}])
 def test_reports_come_before_the_true_values_of_a_simulated_table(people: pd.DataFrame, how: Any) -> None:
-    """Simulated data have both: what was true under the name, what was reported beside it."""
+    """Simulated data have both: the truth under the name, the report in the reported column."""
     both = people.assign(a=1)
     assert weighted_estimate(both, how, "a").shares == weighted_estimate(people, how, "a").shares
     assert compare(both, how, "a", "sex").to_dict() == compare(people, how, "a", "sex").to_dict()

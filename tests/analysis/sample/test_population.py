@@ -1,4 +1,4 @@
-"""Totals of a population: shares times its size, whoever was asked, and however the size is told."""
+"""Totals of a population: shares times its size, for every sample and every way to give the size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SURVEY = read_draft(
 
 
 def people(n: int, seed: int) -> pd.DataFrame:
-    """Give reports with a weight, a stratum and a cluster for each respondent."""
+    """Return reports with a weight, a stratum and a cluster for each respondent."""
     rng = np.random.default_rng(seed)
     truth = {"used": [0.3] * 12} | {name: [0.7, 0.3] for name in ("a", "q0", "q1", "q2", "q3")}
     reports = {f"{name}_reported": column for name, column in simulate_survey(SURVEY, n, truth, seed)}

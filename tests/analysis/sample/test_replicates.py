@@ -94,7 +94,7 @@ def test_strata_of_a_finite_population() -> None:
 
 @pytest.mark.parametrize("samples", [300, pytest.param(1500, marks=pytest.mark.long)])
 def test_a_census_leaves_the_randomization_only(samples: int) -> None:
-    """Everybody asked: the interval of `population` must cover the true share of exactly these people."""
+    """In a census, the interval of `population` must cover the true share of exactly these people."""
     rng = np.random.default_rng(8)
     truth = np.repeat([0, 1], [420, 80])
     table = np.array(COIN.analysis.rows) / SCALE
@@ -128,7 +128,7 @@ def test_coverage_of_a_finite_population(fraction: float, samples: int) -> None:
 
 @pytest.mark.parametrize(("samples", "within"), [(40, 0.3), pytest.param(110, 0.15, marks=pytest.mark.long)])
 def test_tables_and_correlations_of_a_census_agree_with_simulation(samples: int, within: float) -> None:
-    """Everybody asked and randomized anew: the spread over randomizations is the standard error."""
+    """A census randomized anew: the spread over randomizations is the standard error."""
     rng = np.random.default_rng(10)
     n = 400
     x = rng.standard_normal(n)

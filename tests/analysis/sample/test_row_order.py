@@ -1,4 +1,4 @@
-"""Columns given beside a table are read by its labels, whichever rows are left out."""
+"""Columns passed separately are aligned by the table's labels, whichever rows are left out."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def data(survey: Survey) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def folder(data: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The table as Parquet parts, and as a CSV file beside them."""
+    """The table as Parquet parts, and as a CSV file."""
     root = tmp_path_factory.mktemp("parts")
     for number in range(3):
         data[number * 800 : (number + 1) * 800].to_parquet(root / f"part-{number}.parquet", index=False)

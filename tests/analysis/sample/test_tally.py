@@ -1,4 +1,4 @@
-"""What is no report of the survey is refused, whoever counts: pandas, DuckDB, and whatever is counted."""
+"""Values that are not reports of the survey are refused, with pandas and with DuckDB."""
 
 from __future__ import annotations
 

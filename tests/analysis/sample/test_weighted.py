@@ -273,7 +273,7 @@ GENERAL: dict[str, tuple[Mechanism, list[float]]] = {
 
 
 def general_coverage(name: str, weights: str, n: int, repetitions: int, method: str = "auto") -> float:
-    """How often the interval of the last answer, which nobody gives, holds it."""
+    """Return how often the interval of the last answer, whose true share is 0, holds it."""
     mechanism, truth = GENERAL[name]
     rng = np.random.default_rng(43)
     hits = 0

@@ -1,4 +1,4 @@
-"""What is said where everybody was asked, and of weights that add up to another population."""
+"""Notes about a census, and about weights that add up to another population."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of cross-tables cover under a sample design, beside a counted decoy, and when held together."""
+"""Cells of cross-tables cover under a sample design, with a counted decoy, and simultaneously."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def randomized(survey: Survey, truth: np.ndarray, seed: int) -> pd.DataFrame:
 
 
 def raw_centres(truth: np.ndarray) -> np.ndarray:
-    """Lloyd on the raw truths, from the right places: what nobody but the people themselves could compute."""
+    """Lloyd's algorithm on the raw truths, started at the true centres."""
     start = np.array([[a, b] for _, a, b in TWO_GROUPS]) * (POINTS - 1)
     return lloyd(truth.astype(float), np.ones(len(truth)), start)[0]
 

@@ -48,7 +48,7 @@ SMALL = mechanisms.subset(5, 0.8, size=2)
 
 
 def expected_frame(truth: np.ndarray, times: float) -> pd.DataFrame:
-    """Everybody's reports as they are expected: a row for each pair of a group and a set, repeated so often."""
+    """Return the expected reports: rows for each pair of a group and a set, as often as expected."""
     names, table = subset_table(SMALL.device)
     rows = []
     for group, shares in zip("ab", truth, strict=True):
@@ -58,7 +58,7 @@ def expected_frame(truth: np.ndarray, times: float) -> pd.DataFrame:
 
 
 def test_a_whole_list_has_the_cells_of_the_inverted_table() -> None:
-    """Least squares on the table of all ten sets, which nobody would list for forty options, give the same cells."""
+    """Least squares on the table of all ten sets, too large to list for forty options, give the same cells."""
     truth = np.array([[0.30, 0.05, 0.05, 0.05, 0.05], [0.05, 0.10, 0.15, 0.20, 0.00]])
     data = expected_frame(truth, 40_000)
     crossed = crosstab(data, {"town": SMALL}, "group", "town")
@@ -149,7 +149,7 @@ def test_who_chose_an_option_is_compared_with_who_did_not(frame: pd.DataFrame) -
 
 
 def test_weights_follow_the_people_who_were_asked(frame: pd.DataFrame) -> None:
-    """Values given beside the data are left out with the rows that were not asked about an option."""
+    """Values passed separately are left out with the rows that were not asked about an option."""
     weights = np.random.default_rng(1).uniform(1, 2, len(frame))
     named = frame.assign(w=weights)
     table = crosstab(named, SURVEY, "group", "used", weights="w")

@@ -184,7 +184,7 @@ def test_fieller_ends_are_where_the_test_turns() -> None:
 
 
 def test_an_instructed_answer_needs_no_randomization() -> None:
-    """Told to choose the third of four: careless people do in one of four cases; the check is asked openly."""
+    """Asked to choose the third of four, careless people do in one of four cases; the check is asked openly."""
     rng = np.random.default_rng(2)
     n, rate = 6000, 0.2
     careless = rng.random(n) < rate
@@ -449,7 +449,7 @@ def anchored_survey(name: str) -> Survey:
 
 
 def random_answer(name: str, rng: np.random.Generator) -> object:
-    """Give a possible answer, all of them alike."""
+    """Return a possible answer, each with the same probability."""
     if name in ("used", "two"):
         options, most = (3, 3) if name == "used" else (6, 2)
         sets = [members for size in range(most + 1) for members in combinations(range(options), size)]
@@ -458,7 +458,7 @@ def random_answer(name: str, rng: np.random.Generator) -> object:
 
 
 def careful_answer(name: str) -> object:
-    """Give the answer of everybody who answers with care."""
+    """Return the answer of careful respondents."""
     return {"used": (1,), "two": (0, 3), "mood": 4, "hours": 2, "money": 100, "age": 1, "why": 1, "town": 7}[
         name
     ]
