@@ -308,7 +308,7 @@ def test_a_counted_decoy_covers_at_every_size(n: int, decoys: int, share: float,
 def check_decoy(share: float, q: float, n: int, decoys: int) -> None:
     """n people answer the OR-poll, m others the decoy alone: all pairs of counts, with the default interval.
 
-    A decoy that nobody or everybody answered with Yes hides nothing and is refused, so these pairs are left out.
+    A decoy answered with Yes by all people or by none hides nothing and is refused, so these pairs are left out.
     """
     below = above = total = 0.0
     for yes, decoy_yes in itertools.product(range(n + 1), range(1, decoys)):

@@ -56,10 +56,10 @@ def test_a_block_gets_the_smallest_epsilon_that_reaches_all_its_margins(
     questions: list[dict[str, Any]], ask: int
 ) -> None:
     n, needs = 4000, {questions[0]["id"]: 0.06}
-    result = planned(questions, ask, n, margin=0.09, margins=needs)
-    members = result.questions[: len(questions)]
+    budget_plan = planned(questions, ask, n, margin=0.09, margins=needs)
+    members = budget_plan.questions[: len(questions)]
     assert len({member.stated_epsilon for member in members}) == 1
-    assert not result.problems
+    assert not budget_plan.problems
     required = [needs.get(question["id"], 0.09) for question in questions]
     epsilon = members[0].stated_epsilon
     reached = margins(questions, ask, epsilon, n)
@@ -67,9 +67,13 @@ def test_a_block_gets_the_smallest_epsilon_that_reaches_all_its_margins(
     assert all(margin <= need for margin, need in zip(reached, required, strict=True))
     less = margins(questions, ask, f"{0.995 * float(epsilon):.6f}", n)
     assert any(margin > need for margin, need in zip(less, required, strict=True)), "not the smallest"
-    assert result.total == pytest.approx(members[0].epsilon + result.questions[-1].epsilon), "counted once"
-    assert all(question["block"] == "block1" for question in result.to_dict()["questions"][: len(questions)])
-    assert "block" not in result.to_dict()["questions"][-1]
+    assert budget_plan.total == pytest.approx(members[0].epsilon + budget_plan.questions[-1].epsilon), (
+        "counted once"
+    )
+    assert all(
+        question["block"] == "block1" for question in budget_plan.to_dict()["questions"][: len(questions)]
+    )
+    assert "block" not in budget_plan.to_dict()["questions"][-1]
 
 
 @pytest.mark.parametrize("name", ["b", "block1"])
@@ -96,14 +100,12 @@ def test_a_lock_of_a_member_or_of_the_block_is_a_cap_on_the_block(name: str) -> 
 
 
 def test_margins_that_a_block_cannot_reach_come_with_the_best_number_to_ask() -> None:
-    result = planned(YES_NO, 1, 1500, margin=0.05)
-    (problem,) = result.problems
+    budget_plan = planned(YES_NO, 1, 1500, margin=0.05)
+    (problem,) = budget_plan.problems
     assert "even without privacy the margin is ±5.7 points" in problem
     assert "of which about 300 are to each of its questions" in problem
-    ask, epsilon = (
-        int(problem.split("ask each person ")[1][0]),
-        problem.split("which needs epsilon ")[1].split(",")[0],
-    )
+    ask = int(problem.split("ask each person ")[1][0])
+    epsilon = problem.split("which needs epsilon ")[1].split(",")[0]
     assert max(margins(YES_NO, ask, epsilon, 1500)) <= 0.05
     for other in range(1, 6):
         cheaper = f"{0.99 * float(epsilon):.4f}"
@@ -111,16 +113,16 @@ def test_margins_that_a_block_cannot_reach_come_with_the_best_number_to_ask() ->
 
 
 def test_remedies_of_a_block_are_true() -> None:
-    result = planned(YES_NO, 1, 4000, margin=0.045, epsilon="3")
-    assert result.costliest == "a"
-    assert any('The block of questions "a" to "e" costs most' in text for text in result.advice)
-    (other,) = [text for text in result.advice if text.startswith("Asking each person")]
+    budget_plan = planned(YES_NO, 1, 4000, margin=0.045, epsilon="3")
+    assert budget_plan.costliest == "a"
+    assert any('The block of questions "a" to "e" costs most' in text for text in budget_plan.advice)
+    (other,) = [text for text in budget_plan.advice if text.startswith("Asking each person")]
     ask, epsilon = int(other.split()[3]), float(other.split()[-1].rstrip("."))
     assert max(margins(YES_NO, ask, f"{epsilon + 0.01:g}", 4000)) <= 0.045
-    (more,) = [text for text in result.advice if "answers instead of 4,000" in text]
+    (more,) = [text for text in budget_plan.advice if "answers instead of 4,000" in text]
     people, needs = int(more.split()[1].replace(",", "")), float(more.split()[-1].rstrip("."))
     assert max(margins(YES_NO, 1, f"{needs + 0.01:g}", people)) <= 0.045
-    (wider,) = [text for text in result.advice if "for all its questions" in text]
+    (wider,) = [text for text in budget_plan.advice if "for all its questions" in text]
     wide, needs = float(wider.split("±")[1].split()[0]) / 100, float(wider.split()[-1].rstrip("."))
     assert max(margins(YES_NO, 1, f"{needs + 0.01:g}", 4000)) <= wide
 

@@ -62,24 +62,24 @@ def planned(*questions: Any, **requirements: Any) -> Any:
 
 
 def test_a_harmless_question_with_twelve_options_leaves_the_drug_question_where_it_needs_to_be() -> None:
-    plan_of_two = planned(DRUG, FACULTY, n=500, margin=0.08)
-    drug, faculty = plan_of_two.questions
+    budget_plan = planned(DRUG, FACULTY, n=500, margin=0.08)
+    drug, faculty = budget_plan.questions
     assert drug.epsilon == pytest.approx(plan("warner", n=500, margin=0.08).epsilon, rel=1e-3)
     assert drug.epsilon < 1.24, "one slider for both gave it 2.8"
     assert 2.5 < faculty.epsilon < 2.8
-    assert plan_of_two.costliest == "faculty"
+    assert budget_plan.costliest == "faculty"
     alone = planned(DRUG, n=500, margin=0.08)
     assert alone.questions[0].epsilon == drug.epsilon
 
 
 def test_every_question_gets_the_smallest_epsilon_that_is_enough() -> None:
-    result = planned(DRUG, FACULTY, MOOD, USED, n=2000, margin=0.06, margins={"mood": 0.1})
-    for question in result.questions:
+    budget_plan = planned(DRUG, FACULTY, MOOD, USED, n=2000, margin=0.06, margins={"mood": 0.1})
+    for question in budget_plan.questions:
         assert question.margin <= question.target_margin
         less = f"{0.99 * float(question.stated_epsilon):.6f}"
         assert question.search.margin(2000, less) > question.target_margin, question.id
-    assert [question.target_margin for question in result.questions] == [0.06, 0.06, 0.1, 0.06]
-    assert result.total == pytest.approx(sum(question.epsilon for question in result.questions))
+    assert [question.target_margin for question in budget_plan.questions] == [0.06, 0.06, 0.1, 0.06]
+    assert budget_plan.total == pytest.approx(sum(question.epsilon for question in budget_plan.questions))
 
 
 def test_a_recommended_mechanism_that_changes_on_the_way_up_hides_no_smaller_epsilon() -> None:
@@ -91,8 +91,8 @@ def test_a_recommended_mechanism_that_changes_on_the_way_up_hides_no_smaller_eps
 
 def test_a_lock_is_never_raised_and_an_odds_factor_is_rounded_down() -> None:
     for lock in ("1.0", "3-fold", "at most 3-fold", "0.25"):
-        result = planned(DRUG, FACULTY, n=500, margin=0.08, locks={"drug": lock})
-        drug = result.questions[0]
+        budget_plan = planned(DRUG, FACULTY, n=500, margin=0.08, locks={"drug": lock})
+        drug = budget_plan.questions[0]
         assert drug.locked
         assert drug.epsilon <= (math.log(3) if "fold" in lock else float(lock))
         assert drug.epsilon == pytest.approx(math.log(3) if "fold" in lock else float(lock), rel=1e-4)
@@ -107,8 +107,8 @@ def test_what_is_no_protection_is_refused(lock: str) -> None:
 
 
 def test_a_lock_that_makes_the_margin_unreachable_says_so_with_three_ways_out() -> None:
-    result = planned(DRUG, FACULTY, n=500, margins={"drug": 0.05}, locks={"drug": "1"}, margin=0.08)
-    (problem,) = result.problems
+    budget_plan = planned(DRUG, FACULTY, n=500, margins={"drug": 0.05}, locks={"drug": "1"}, margin=0.08)
+    (problem,) = budget_plan.problems
     assert problem == (
         'question "drug" is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5 points it'
         " needs; lock it at epsilon 2.722 instead, ask 1,799 people, or accept the wider margin"
@@ -124,8 +124,8 @@ def test_a_lock_that_makes_the_margin_unreachable_says_so_with_three_ways_out() 
 
 
 def test_what_stays_as_it_is_and_misses_its_margin_is_said() -> None:
-    result = planned(DRUG, {**DRUG, "id": "more"}, n=500, margin=0.08, kept=["drug"])
-    assert result.advice[0] == (
+    budget_plan = planned(DRUG, {**DRUG, "id": "more"}, n=500, margin=0.08, kept=["drug"])
+    assert budget_plan.advice[0] == (
         'Question "drug" stays as it is and gives ±9.5 points, not the ±8 points it needs; ask 703 people, change its'
         " mechanism, or accept the wider margin."
     )
@@ -133,11 +133,11 @@ def test_what_stays_as_it_is_and_misses_its_margin_is_said() -> None:
 
 
 def test_a_lock_above_what_is_needed_says_what_it_could_save() -> None:
-    result = planned(DRUG, FACULTY, n=900, margin=0.08, locks={"drug": "3"})
+    budget_plan = planned(DRUG, FACULTY, n=900, margin=0.08, locks={"drug": "3"})
     free = planned(DRUG, FACULTY, n=900, margin=0.08)
-    assert result.costliest == "drug"
+    assert budget_plan.costliest == "drug"
     needs = free.questions[0].epsilon
-    (remark,) = [text for text in result.advice if text.startswith("It is locked")]
+    (remark,) = [text for text in budget_plan.advice if text.startswith("It is locked")]
     assert remark == (
         f"It is locked at epsilon 3; its margin needs epsilon {epsilon_text(needs, 2)} only, and a lock there would"
         f" save {at_most(3.0 - needs)}."
@@ -146,10 +146,10 @@ def test_a_lock_above_what_is_needed_says_what_it_could_save() -> None:
 
 def test_a_costliest_question_that_is_out_of_reach_gets_remedies_with_figures() -> None:
     costly = {**FACULTY, "mechanism": {"epsilon": "4"}}
-    result = planned(DRUG, costly, n=300, margin=0.05)
-    assert result.costliest == "faculty"
-    assert len(result.problems) == 2
-    (more,) = [text for text in result.advice if text.startswith("With ") and "answers instead" in text]
+    budget_plan = planned(DRUG, costly, n=300, margin=0.05)
+    assert budget_plan.costliest == "faculty"
+    assert len(budget_plan.problems) == 2
+    (more,) = [text for text in budget_plan.advice if text.startswith("With ") and "answers instead" in text]
     people, epsilon = int(more.split()[1].replace(",", "")), float(more.split()[-1].rstrip("."))
     again = planned(costly, n=people, margin=0.05).questions[0]
     assert again.epsilon == pytest.approx(epsilon, abs=0.01)
@@ -168,8 +168,8 @@ def test_a_costliest_question_that_is_out_of_reach_gets_remedies_with_figures() 
     ],
 )
 def test_where_a_question_cannot_be_asked_of_fewer_people_it_says_why(questions: Any, why: str) -> None:
-    result = planned(*questions, n=900, margin=0.08)
-    (remark,) = [text for text in result.advice if text.startswith("It cannot be asked of fewer people")]
+    budget_plan = planned(*questions, n=900, margin=0.08)
+    (remark,) = [text for text in budget_plan.advice if text.startswith("It cannot be asked of fewer people")]
     assert why in remark
 
 
@@ -185,22 +185,24 @@ def test_numbers_are_refined_between_the_stops_where_somebody_asks_for_it() -> N
         planned(refined, n=900, margin=0.08, designs=0).questions[0].stated_epsilon == fine.stated_epsilon
     ), "what was found is kept"
     bins = {**HOURS, "mechanism": {"epsilon": "1", "target": "distribution"}}
-    result = planned(bins, n=4000, margin=0.1, designs=1)
-    assert result.questions[0].stated_epsilon in {f"{stop:g}" for stop in SLIDER_STOPS}
-    assert any("is one of the slider's stops" in text for text in result.advice)
+    budget_plan = planned(bins, n=4000, margin=0.1, designs=1)
+    assert budget_plan.questions[0].stated_epsilon in {f"{stop:g}" for stop in SLIDER_STOPS}
+    assert any("is one of the slider's stops" in text for text in budget_plan.advice)
 
 
 def test_a_margin_that_no_epsilon_reaches_is_said_question_by_question() -> None:
-    result = planned(DRUG, FACULTY, n=300)
-    assert len(result.problems) == 2
-    assert "even without privacy the margin is ±5.7 points; ask more than 385 people" in result.problems[0]
+    budget_plan = planned(DRUG, FACULTY, n=300)
+    assert len(budget_plan.problems) == 2
+    assert (
+        "even without privacy the margin is ±5.7 points; ask more than 385 people" in budget_plan.problems[0]
+    )
 
 
 def test_a_question_without_an_epsilon_to_choose_stays_and_cannot_be_locked() -> None:
-    result = planned(DRUG, OR_POLL, n=1000)
-    assert result.total == math.inf
-    assert result.to_dict()["epsilon_total"] is None
-    assert result.costliest == "tax"
+    budget_plan = planned(DRUG, OR_POLL, n=1000)
+    assert budget_plan.total == math.inf
+    assert budget_plan.to_dict()["epsilon_total"] is None
+    assert budget_plan.costliest == "tax"
     with pytest.raises(AnalysisError, match='question "tax" has no epsilon to lock'):
         planned(DRUG, OR_POLL, n=1000, locks={"tax": 1})
 
@@ -213,11 +215,11 @@ def test_a_named_mechanism_keeps_its_name_and_moves_its_epsilon() -> None:
 
 
 def test_remedies_are_true() -> None:
-    result = planned(DRUG, FACULTY, MOOD, n=500, margin=0.08)
-    assert result.too_high
-    assert result.advice[0].startswith("A total of 6 is too high")
-    assert result.advice[1] == 'Question "faculty" costs most: epsilon 2.75 of 6 in total.'
-    merged, more, wider, together = result.advice[2:]
+    budget_plan = planned(DRUG, FACULTY, MOOD, n=500, margin=0.08)
+    assert budget_plan.too_high
+    assert budget_plan.advice[0].startswith("A total of 6 is too high")
+    assert budget_plan.advice[1] == 'Question "faculty" costs most: epsilon 2.75 of 6 in total.'
+    merged, more, wider, together = budget_plan.advice[2:]
     assert merged == "Merging its 12 answers to 5 would bring it to epsilon 1.96."
     five = {**FACULTY, "options": FACULTY["options"][:5]}
     assert planned(five, n=500, margin=0.08).questions[0].epsilon == pytest.approx(1.96, abs=0.01)
@@ -231,8 +233,8 @@ def test_remedies_are_true() -> None:
 def test_the_figure_for_a_block_is_that_of_its_channel() -> None:
     """Five yes/no questions at 8 points: the epsilon that is promised gives every member the margin it needs."""
     five = [{**DRUG, "id": f"d{number}"} for number in range(5)]
-    result = planned(*five, n=500, margin=0.08)
-    advice = result.advice[-1]
+    budget_plan = planned(*five, n=500, margin=0.08)
+    advice = budget_plan.advice[-1]
     ask, epsilon = int(advice.split(" only ")[1].split()[0]), float(advice.split("epsilon ")[1].split()[0])
     channel = sampled([2] * 5, epsilon, ask)
     assert channel.epsilon <= epsilon
@@ -240,25 +242,25 @@ def test_the_figure_for_a_block_is_that_of_its_channel() -> None:
     right = (2**53 - (size - 1) * weight + (size // 2 - 1) * weight) / 2**53
     variance = 0.25 / (2 * right - 1) ** 2
     assert 1.96 * math.sqrt(variance / (500 * ask // 5)) <= 0.08 * 1.001
-    assert epsilon < result.total
+    assert epsilon < budget_plan.total
 
 
 @pytest.mark.parametrize(
     "question", [DRUG, FACULTY, MOOD, {**HOURS, "step": 4}, USED], ids=lambda question: question["id"]
 )
 def test_every_kind_is_planned_and_gets_advice(question: dict[str, Any]) -> None:
-    result = planned(question, n=1500, margin=0.07)
-    (planned_question,) = result.questions
+    budget_plan = planned(question, n=1500, margin=0.07)
+    (planned_question,) = budget_plan.questions
     assert planned_question.margin <= 0.07
-    assert not result.problems
-    assert len(result.advice) >= 2, result.advice
+    assert not budget_plan.problems
+    assert len(budget_plan.advice) >= 2, budget_plan.advice
 
 
 def test_a_published_survey_is_planned_too() -> None:
     survey = read_draft(document(DRUG, MOOD))
     again = Survey.parse(survey.canonical)
-    result = budget(again, 1000, margin=0.07)
-    assert all(planned_question.margin <= 0.07 for planned_question in result.questions)
+    budget_plan = budget(again, 1000, margin=0.07)
+    assert all(planned_question.margin <= 0.07 for planned_question in budget_plan.questions)
     assert EpsilonSearch(again.questions[1], False).follows_advice
 
 
@@ -292,16 +294,16 @@ def test_the_command_has_the_names_of_the_contract(capsys: pytest.CaptureFixture
     ]
     status, out, err = run(capsys, *arguments, "--json")
     assert (status, err) == (0, "")
-    result = json.loads(out)
-    assert {"questions", "epsilon_total", "costliest", "advice"} <= set(result)
-    drug, faculty = result["questions"]
+    budget_plan = json.loads(out)
+    assert {"questions", "epsilon_total", "costliest", "advice"} <= set(budget_plan)
+    drug, faculty = budget_plan["questions"]
     assert {"id", "epsilon", "margin", "needed", "locked"} <= set(drug)
     assert (drug["id"], drug["locked"], drug["needed"]) == ("drug", True, 0.08)
     assert drug["epsilon"] == pytest.approx(1.0)
     assert (faculty["locked"], faculty["needed"]) == (False, 0.1)
     assert faculty["margin"] <= 0.1
-    assert result["costliest"] == "faculty"
-    assert result["epsilon_total"] == pytest.approx(drug["epsilon"] + faculty["epsilon"])
+    assert budget_plan["costliest"] == "faculty"
+    assert budget_plan["epsilon_total"] == pytest.approx(drug["epsilon"] + faculty["epsilon"])
     status, out, _ = run(capsys, *arguments)
     assert status == 0
     assert "drug" in out

@@ -78,9 +78,9 @@ def test_power_holds_in_simulation() -> None:
     error = math.sqrt((0.25 + 0.5 * null) * (0.75 - 0.5 * null) / n) / 0.5
     rejected = np.mean(np.abs(estimates - null) > stats.norm.ppf(0.975) * error)
     assert power(mechanism, n, share, null).power == pytest.approx(rejected, abs=0.01)
-    first, two = (rng.binomial(n, 0.25 + 0.5 * s, 40_000) / n for s in (0.2, 0.3))
-    pooled = (first + two) / 2
-    z = (two - first) / np.sqrt(pooled * (1 - pooled) * 2 / n)
+    first, second = (rng.binomial(n, 0.25 + 0.5 * s, 40_000) / n for s in (0.2, 0.3))
+    pooled = (first + second) / 2
+    z = (second - first) / np.sqrt(pooled * (1 - pooled) * 2 / n)
     formula_power = power_of_difference(mechanism, (n, n), (0.2, 0.3))
     assert formula_power == pytest.approx(np.mean(np.abs(z) > stats.norm.ppf(0.975)), abs=0.01)
 
@@ -119,7 +119,7 @@ def test_the_shuffled_epsilon_of_many_is_not_below_the_exact_one_of_warner(
 
     def missed(grown: float) -> float:
         pairs = ((no, yes), (yes, no))
-        return max(float(np.maximum(first - math.exp(grown) * two, 0.0).sum()) for first, two in pairs)
+        return max(float(np.maximum(first - math.exp(grown) * second, 0.0).sum()) for first, second in pairs)
 
     low, high = 0.0, epsilon
     while high - low > 1e-5:
@@ -166,8 +166,8 @@ def exact_delta(rows: list[list[float]], other_answers: tuple[int, ...], epsilon
     distributions = [added(base, row) for row in rows]
     grown = math.exp(epsilon)
     return max(
-        sum(max(0.0, p - grown * two.get(counts, 0.0)) for counts, p in first.items())
-        for first, two in itertools.permutations(distributions, 2)
+        sum(max(0.0, p - grown * second.get(counts, 0.0)) for counts, p in first.items())
+        for first, second in itertools.permutations(distributions, 2)
     )
 
 

@@ -240,9 +240,9 @@ def test_answers_for_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
     assert first == second
     assert power_of_difference(COIN, (first, second), (0.1, 0.2)) >= 0.8
     assert power_of_difference(COIN, (first - 1, second - 1), (0.1, 0.2)) < 0.8
-    first_size, two = answers_for_difference(COIN, 0.8, (0.1, 0.2), ratio=2.0)
-    assert two == 2 * first_size
-    assert first_size < first < two
+    smaller, larger = answers_for_difference(COIN, 0.8, (0.1, 0.2), ratio=2.0)
+    assert larger == 2 * smaller
+    assert smaller < first < larger
     rng = np.random.default_rng(2)
     seen = 0
     for _ in range(400):

@@ -117,8 +117,10 @@ def test_a_design_a_row_and_sets_are_predictors(people: pd.DataFrame) -> None:
     truth, arm = (rng.random(4000) < 0.4).astype(int), rng.choice(["direct", "coin"], 4000)
     reported = np.where(arm == "direct", truth, simulate(COIN.device, truth, seed=rng))
     data = pd.DataFrame({"y": 2 * truth + rng.exponential(size=4000), "u": reported, "arm": arm})
-    two = linear("y ~ u", data, {"u": "arm"}, designs={"direct": None, "coin": COIN}, errors="any")
-    assert two.to_frame().loc["u", "coef"] == pytest.approx(2, abs=4 * two.to_frame().loc["u", "se"])
+    two_designs = linear("y ~ u", data, {"u": "arm"}, designs={"direct": None, "coin": COIN}, errors="any")
+    assert two_designs.to_frame().loc["u", "coef"] == pytest.approx(
+        2, abs=4 * two_designs.to_frame().loc["u", "se"]
+    )
     long = mechanisms.subset(options=8, epsilon=3, size=2)
     town = rng.integers(0, 8, 4000)
     held = pd.DataFrame(

@@ -56,10 +56,8 @@ def census_cases(n: int) -> dict[str, Any]:
     number = 1.0 + 0.7 * yes + rng.standard_normal(n)
     hours = np.clip(np.round(50 + 15 * x + rng.normal(0, 5, n)), 0, 100)
     mood = np.clip(np.round(2 + x), 0, 4).astype(int)
-    half, tables = (
-        np.arange(n) % 2,
-        {mechanism: np.array(mechanism.analysis.rows) / SCALE for mechanism in (TWO, THREE)},
-    )
+    half = np.arange(n) % 2
+    tables = {mechanism: np.array(mechanism.analysis.rows) / SCALE for mechanism in (TWO, THREE)}
 
     def frame(draw: np.random.Generator) -> pd.DataFrame:
         survey = draw_hours(hours, draw)

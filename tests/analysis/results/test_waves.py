@@ -247,8 +247,8 @@ def coverage(epsilons: tuple[float, float], n: tuple[int, int], shares: tuple[fl
         list(zip(wave_estimates, chance, strict=True))
         for wave_estimates, chance in zip(parts, chances, strict=True)
     )
-    for (first, p), (two, q) in itertools.product(before, after):
-        low, high = difference_limits(two, first)
+    for (first, p), (second, q) in itertools.product(before, after):
+        low, high = difference_limits(second, first)
         total += p * q * (low <= true <= high)
     return total
 
@@ -319,14 +319,12 @@ def test_intervals_of_change_hold_of_choices_averages_and_questions_of_a_block(
 
 
 def test_the_trend_has_these_intervals() -> None:
-    first, two = (
-        estimate([130, 70], mechanisms.warner(epsilon=1)),
-        estimate([150, 150], mechanisms.warner(epsilon=2)),
-    )
+    first = estimate([130, 70], mechanisms.warner(epsilon=1))
+    second = estimate([150, 150], mechanisms.warner(epsilon=2))
     low, high = difference_limits(
-        *(BoundedEstimate(e["Yes"].estimate, e["Yes"].low, e["Yes"].high) for e in (two, first))
+        *(BoundedEstimate(e["Yes"].estimate, e["Yes"].low, e["Yes"].high) for e in (second, first))
     )
-    last = trend([first, two]).waves[-1]
+    last = trend([first, second]).waves[-1]
     assert (last.change_low, last.change_high) == (low, high)
 
 

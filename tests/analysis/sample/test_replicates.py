@@ -249,11 +249,11 @@ def test_weighted_correlations_and_linear_models_agree_with_weighted_least_squar
     w = frame["w"] / frame["w"].sum()
     cov = np.cov(frame["x1"], frame["yc"], aweights=w)
     assert r == pytest.approx(cov[0, 1] / np.sqrt(cov[0, 0] * cov[1, 1]), abs=1e-9)
-    unweighted, two = (
+    unweighted, weighted = (
         correlate(frame, {"warner75": WARNER}, ["x1", "warner75"], **keys) for keys in ({}, {"weights": "w"})
     )
-    assert two.se[0, 1] > unweighted.se[0, 1]
-    assert two.to_frame().shape == (1, 8)
+    assert weighted.se[0, 1] > unweighted.se[0, 1]
+    assert weighted.to_frame().shape == (1, 8)
 
 
 # Reports of whole surveys. ---------------------------------------------------------------------------------------

@@ -164,10 +164,8 @@ def test_foreign_codes_are_named_with_their_place(
     data: Any = put(frame, "reason_reported", 7, value)
     if kind == "csv":
         data.to_csv(tmp_path / "reports.csv", index=False)
-        data, message = (
-            tmp_path / "reports.csv",
-            message.replace("'4'", "'4(.0)?'").replace("'-1'", "'-1(.0)?'"),
-        )
+        data = tmp_path / "reports.csv"
+        message = message.replace("'4'", "'4(.0)?'").replace("'-1'", "'-1(.0)?'")
     elif kind == "parquet":
         if value == "Fear":
             data["reason_reported"] = data["reason_reported"].astype(str)

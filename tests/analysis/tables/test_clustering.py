@@ -104,8 +104,8 @@ def test_groups_are_those_of_the_raw_truth() -> None:
 def test_a_seed_repeats_the_groups_and_counts_give_the_same() -> None:
     survey = two_scales(epsilon=2)
     reports = randomized(survey, people(3_000, seed=4), 5)
-    first, two = (clusters(reports, survey, ["stress", "sleep"], 2, runs=20, seed=6) for _ in range(2))
-    assert np.array_equal(first.low, two.low)
+    first, second = (clusters(reports, survey, ["stress", "sleep"], 2, runs=20, seed=6) for _ in range(2))
+    assert np.array_equal(first.low, second.low)
     counts = pd.crosstab(reports["stress"], reports["sleep"]).to_numpy()
     other = clusters(counts, survey, ["stress", "sleep"], 2, runs=20, seed=6)
     assert np.array_equal(first.centres, other.centres)

@@ -206,11 +206,11 @@ def test_weights_and_designs_carry_over() -> None:
     rng = np.random.default_rng(3)
     frame = draw(2000, 0.2, 0.2, rng).assign(w=rng.lognormal(0, 0.5, 2000))
     unweighted = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0)
-    two = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0, weights="w")
-    assert two.careless.se > unweighted.careless.se
+    weighted = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0, weights="w")
+    assert weighted.careless.se > unweighted.careless.se
     arms = frame.assign(arm="coin")
-    three = anchored(arms, {"y": "arm", "a": COIN}, "y", "a", 0, designs={"coin": COIN})
-    assert three.shares[0].estimate == pytest.approx(unweighted.shares[0].estimate)
+    by_design = anchored(arms, {"y": "arm", "a": COIN}, "y", "a", 0, designs={"coin": COIN})
+    assert by_design.shares[0].estimate == pytest.approx(unweighted.shares[0].estimate)
 
 
 def test_nobody_to_trust_is_said() -> None:
@@ -366,7 +366,7 @@ def test_a_mean_says_what_stays_open() -> None:
 
 
 def test_an_instructed_answer_covers_with_careless_people() -> None:
-    """A question of four options of which everybody is told one, beside another of four: 20 % choose any of them."""
+    """Four options, one of which people are asked to choose, and another question of four: 20 % choose at random."""
     rng, rate, shares = np.random.default_rng(3), 0.2, np.array([0.55, 0.3, 0.15, 0.0])
     four = mechanisms.krr(options=4, epsilon=2)
     table = np.array(four.analysis.rows) / SCALE
