@@ -117,7 +117,7 @@ def test_every_module_that_words_messages_is_read() -> None:
 
 
 def unknown(text: str, translations: Catalog) -> Iterator[str]:
-    """The parts of a text that nobody could translate: sentences that were not collected, at any depth."""
+    """The parts of a text without a translation: sentences that were not collected, at any depth."""
     if not isinstance(text, Message):
         if text and translations.get(text) is None:
             yield text
