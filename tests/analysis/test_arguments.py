@@ -104,12 +104,12 @@ FEWER: dict[str, dict[str, Any]] = {"clusters": {"runs": 20, "starts": 1}}
 @pytest.mark.parametrize("name", sorted(CALLS | {"recommend": ()}))
 def test_odd_keywords_are_explained(name: str) -> None:
     function: Callable[..., Any] = getattr(hushpoll_analysis, name)
-    given = CALLS.get(name, ("choice", 4))
+    arguments = CALLS.get(name, ("choice", 4))
     raw = []
-    for keyword in list(inspect.signature(function).parameters)[len(given) :]:
+    for keyword in list(inspect.signature(function).parameters)[len(arguments) :]:
         for odd in [] if keyword in CALLED else ODD_KEYWORDS:
             try:
-                function(*given, **FEWER.get(name, {}) | {keyword: odd})
+                function(*arguments, **FEWER.get(name, {}) | {keyword: odd})
             except HushpollError:
                 continue
             except Exception as error:
@@ -121,25 +121,27 @@ def test_odd_keywords_are_explained(name: str) -> None:
 OTHERS = {"axes", "indent"}
 
 
-def _methods(found: object) -> list[str]:
-    names = [name for name in dir(type(found)) if not name.startswith("_") and name != "plot"]
-    return [name for name in names if inspect.isfunction(getattr(type(found), name, None))]
+def _methods(result: object) -> list[str]:
+    names = [name for name in dir(type(result)) if not name.startswith("_") and name != "plot"]
+    return [name for name in names if inspect.isfunction(getattr(type(result), name, None))]
 
 
 @pytest.mark.parametrize("name", sorted(set(CALLS) - {"plan"}))
 def test_odd_arguments_of_results_are_explained(name: str) -> None:
     """Methods of what the functions give: predict, margins, top, share_of and the others."""
-    found = getattr(hushpoll_analysis, name)(*CALLS[name], **FEWER.get(name, {}))
-    results = [found, found["y"]] if name == "report" else [found]
+    outcome = getattr(hushpoll_analysis, name)(*CALLS[name], **FEWER.get(name, {}))
+    results = [outcome, outcome["y"]] if name == "report" else [outcome]
     raw = []
-    for result in results if type(found).__module__.startswith("hushpoll") else []:
+    for result in results if type(outcome).__module__.startswith("hushpoll") else []:
         for method in _methods(result):
             call = getattr(result, method)
             keywords = inspect.signature(call).parameters
-            needed = {key: "y" for key, one in keywords.items() if one.default is one.empty}
+            required = {
+                key: "y" for key, parameter in keywords.items() if parameter.default is parameter.empty
+            }
             for keyword, odd in itertools.product(set(keywords) - OTHERS, ODD_KEYWORDS):
                 try:
-                    call(**needed | {keyword: odd})
+                    call(**required | {keyword: odd})
                 except HushpollError:
                     continue
                 except Exception as error:
@@ -174,35 +176,35 @@ def test_what_would_be_computed_wrong_is_refused() -> None:
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_odd_arguments_are_explained(name: str) -> None:
     function: Callable[..., Any] = getattr(hushpoll_analysis, name)
-    given = CALLS[name]
+    arguments = CALLS[name]
     if name != "plan":
-        function(*given)
+        function(*arguments)
     raw = []
-    for place, odd in itertools.product(range(len(given)), ODD):
+    for position, odd in itertools.product(range(len(arguments)), ODD):
         try:
-            function(*given[:place], odd, *given[place + 1 :])
+            function(*arguments[:position], odd, *arguments[position + 1 :])
         except HushpollError:
             continue
         except Exception as error:
-            raw.append(f"argument {place + 1} = {odd!r}: {type(error).__name__}: {error}")
+            raw.append(f"argument {position + 1} = {odd!r}: {type(error).__name__}: {error}")
     assert not raw
 
 
 def test_what_numpy_takes_for_a_seed_and_people_for_a_third_will_do() -> None:
     fit = CALLS["impute"][0]
     for seed in (3, [1, 2], (1, 2), np.array([1, 2]), np.random.SeedSequence(5)):
-        one, other = (hushpoll_analysis.impute(fit, 1, seed=seed).frames[0] for _ in range(2))
-        assert one.equals(other)
-        drawn = [hushpoll_analysis.simulate(COIN.device, [0, 1] * 40, seed=seed) for _ in range(2)]
-        assert (drawn[0] == drawn[1]).all()
+        first, other = (hushpoll_analysis.impute(fit, 1, seed=seed).frames[0] for _ in range(2))
+        assert first.equals(other)
+        codes = [hushpoll_analysis.simulate(COIN.device, [0, 1] * 40, seed=seed) for _ in range(2)]
+        assert (codes[0] == codes[1]).all()
         # Never the stream that answers made with the same seed came from.
-        own = np.random.default_rng(seed).bytes(16)
-        assert random_bytes(seed, 1)(16) not in (own, random_bytes(seed, 2)(16))
+        seeded = np.random.default_rng(seed).bytes(16)
+        assert random_bytes(seed, 1)(16) not in (seeded, random_bytes(seed, 2)(16))
     three = pd.DataFrame({"k": RNG.integers(0, 3, 400), "a": RNG.integers(0, 2, 400)})
     how = {"k": mechanisms.krr(options=3, epsilon=2), "a": COIN}
     assert hushpoll_analysis.anchored(three, how, "k", "a", chances=[0.333] * 3).n == 400
-    found = hushpoll_analysis.estimate([60, 50, 40], how["k"])
-    assert hushpoll_analysis.sensitivity(found, 1).option == found.estimates[1].option
+    result = hushpoll_analysis.estimate([60, 50, 40], how["k"])
+    assert hushpoll_analysis.sensitivity(result, 1).option == result.estimates[1].option
     named = hushpoll_analysis.estimate([60, 50, 40], how["k"], options=["10", "20", "30"])
     assert hushpoll_analysis.sensitivity(named, "20").option == "20"
     with pytest.raises(HushpollError, match="seed is"):

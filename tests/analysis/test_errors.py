@@ -70,7 +70,7 @@ def test_results_say_why_there_is_no_test() -> None:
         {"hushpoll": 1, "title": "t", "questions": [{"id": "y", **question}, {"id": "z", **question}]}
     )
     frame = pd.DataFrame({"y_reported": [0] * 80, "z_reported": [0, 1] * 40})
-    (table,) = [one for one in report(survey, frame, by="z").groups if one.id == "y"]
+    (table,) = [group_table for group_table in report(survey, frame, by="z").groups if group_table.id == "y"]
     assert table.test == "not tested: all reports of y are the same, so there is nothing to test."
 
 

@@ -82,11 +82,11 @@ def made() -> dict[str, Any]:
     how = {"y": COIN, "a": COIN}
     just = {"y": COIN}
     fit = logit("y ~ x", data, just, penalty="log-f")
-    drawn = impute(fit, 3, seed=1)
-    one = estimate([600, 300], COIN)
+    imputed = impute(fit, 3, seed=1)
+    shares = estimate([600, 300], COIN)
     groups = cheating_detection([(300, 200), (110, 390)], forced_yes=(0.25, 0.75))
     rounds = queries(rng.random(60_000), epsilon=2, tolerance=0.2, rounds=4, seed=1)
-    whole = report(ASKED, {"y_reported": data["y"], "often_reported": rng.integers(0, 4, 900)})
+    survey_results = report(ASKED, {"y_reported": data["y"], "often_reported": rng.integers(0, 4, 900)})
     return {
         "weighted": weighted_estimate(data, how, "y"),
         "crosstab": crosstab(data, how, "g", "y"),
@@ -98,15 +98,15 @@ def made() -> dict[str, Any]:
         "mixed": logit("y ~ (1 | g)", data, just),
         "moments": linear("x ~ y", data, just, errors="any"),
         "nested": logit("y ~ x", data, just).likelihood_ratio_test(logit("y ~ 1", data, just)),
-        "imputations": drawn,
-        "pooled": drawn.combine(lambda t: ([t["y"].mean()], [0.01])),
+        "imputations": imputed,
+        "pooled": imputed.combine(lambda t: ([t["y"].mean()], [0.01])),
         "anchored": anchored(data, how, "y", "a", 0),
         "score": sum_score(data, how, ["y", "a"]),
         "groups": groups,
         "parameter": groups["share"],
-        "trend": trend({"$1": one, "two": one}),
-        "sensitivity": sensitivity(one),
-        "estimate": one,
+        "trend": trend({"$1": shares, "two": shares}),
+        "sensitivity": sensitivity(shares),
+        "estimate": shares,
         "parts": estimate([400, 300, 300, 300, 500], mechanisms.subset(5, 2, size=2)),
         "cumulative": cumulative(COUNTS, FOUR),
         "density": density(COUNTS, FOUR, [0, 1, 2, 3, 4]),
@@ -130,8 +130,8 @@ def made() -> dict[str, Any]:
         "queries": rounds,
         "clusters": clusters(data, how, ["y", "a"], 2, runs=20, seed=1),
         "synthetic": synthesize(data, how, ["y", "a"], 100, seed=1),
-        "question": whole["often"],
-        "report": whole,
+        "question": survey_results["often"],
+        "report": survey_results,
     }
 
 
@@ -158,45 +158,53 @@ def given_by(function: Callable[..., Any]) -> Iterator[type]:
     alone = type("Alone", (), {"__annotations__": {"given": written}})
     waiting = [get_type_hints(alone, vars(inspect.getmodule(inspect.unwrap(function))))["given"]]
     while waiting:
-        one = waiting.pop()
-        waiting += [part for part in (get_origin(one), *get_args(one)) if part is not None]
-        if inspect.isclass(one) and one.__module__.startswith("hushpoll_analysis."):
-            yield one
+        annotation = waiting.pop()
+        waiting += [inner for inner in (get_origin(annotation), *get_args(annotation)) if inner is not None]
+        if inspect.isclass(annotation) and annotation.__module__.startswith("hushpoll_analysis."):
+            yield annotation
 
 
 def public_methods(owner: type) -> Iterator[Callable[..., Any]]:
     """What is called on a result, or looked up in it; what is read from it is a part."""
     for name in dir(owner):
         if name == "__getitem__" or not name.startswith("_"):
-            found = inspect.getattr_static(owner, name)
-            if inspect.isfunction(found):
-                yield found
+            attribute = inspect.getattr_static(owner, name)
+            if inspect.isfunction(attribute):
+                yield attribute
 
 
 def result_classes() -> set[type]:
     """Every class that the public functions give, and the methods of what they give."""
     names = [getattr(hushpoll_analysis, name) for name in hushpoll_analysis.__all__]
-    waiting: list[Callable[..., Any]] = [one for one in names if inspect.isfunction(one)]
+    waiting: list[Callable[..., Any]] = [export for export in names if inspect.isfunction(export)]
     assert len(waiting) > 40
-    found: set[type] = set()
+    classes: set[type] = set()
     while waiting:
-        for one in given_by(waiting.pop()):
-            if one not in found and one.__name__ not in NO_RESULTS:
-                found.add(one)
-                waiting += public_methods(one)
-    return found
+        for result_class in given_by(waiting.pop()):
+            if result_class not in classes and result_class.__name__ not in NO_RESULTS:
+                classes.add(result_class)
+                waiting += public_methods(result_class)
+    return classes
 
 
 def test_every_public_result_is_among_those_tried_here(results: dict[str, Any]) -> None:
-    found = result_classes()
-    assert len(found) > 35
-    tried = tuple(type(one) for one in results.values())
-    assert {one.__name__ for one in found if not any(issubclass(each, one) for each in tried)} == set()
+    classes = result_classes()
+    assert len(classes) > 35
+    tried = tuple(type(result) for result in results.values())
+    assert {
+        result_class.__name__
+        for result_class in classes
+        if not any(issubclass(result, result_class) for result in tried)
+    } == set()
 
 
 @pytest.mark.parametrize("way", ["plot", "_repr_html_", "to_frame", "to_dict"])
 def test_every_public_result_has_a_picture_a_table_a_frame_and_json_values(way: str) -> None:
-    assert {one.__name__ for one in result_classes() if not callable(getattr(one, way, None))} == set()
+    assert {
+        result_class.__name__
+        for result_class in result_classes()
+        if not callable(getattr(result_class, way, None))
+    } == set()
 
 
 INTERVAL = ["estimate", "se", "low", "high"]
@@ -296,16 +304,18 @@ def test_columns_keep_their_names(results: dict[str, Any], name: str) -> None:
 
 @pytest.mark.parametrize("name", list(COLUMNS))
 def test_every_result_is_json(results: dict[str, Any], name: str) -> None:
-    found = results[name].to_dict()
-    assert isinstance(found, list if name == "cumulative" else dict)
-    assert json.loads(json.dumps(found, allow_nan=False))
+    value = results[name].to_dict()
+    assert isinstance(value, list if name == "cumulative" else dict)
+    assert json.loads(json.dumps(value, allow_nan=False))
 
 
 def test_made_up_and_completed_tables_are_json_row_by_row(results: dict[str, Any]) -> None:
-    made_up, drawn, pairs = (results[name].to_dict() for name in ("synthetic", "imputations", "correlate"))
+    made_up, imputations, pairs = (
+        results[name].to_dict() for name in ("synthetic", "imputations", "correlate")
+    )
     assert made_up["rows"] == results["synthetic"].to_frame().to_dict(orient="records")
-    assert [len(table) for table in drawn["tables"]] == [900] * 3
-    assert drawn["tables"][1][7] == results["imputations"][1].iloc[7].to_dict()
+    assert [len(table) for table in imputations["tables"]] == [900] * 3
+    assert imputations["tables"][1][7] == results["imputations"][1].iloc[7].to_dict()
     (pair,) = pairs["pairs"]
     assert (pair["first"], pair["second"]) == ("x", "y")
     assert pair["r"] == results["correlate"].matrix().loc["x", "y"]
@@ -320,8 +330,8 @@ def test_what_json_cannot_say_is_null() -> None:
 @pytest.mark.parametrize("name", list(COLUMNS))
 def test_every_result_draws_and_shows_itself(results: dict[str, Any], name: str) -> None:
     result = results[name]
-    drawn = result.plot()
-    axes = drawn.axes[0] if name == "report" else drawn  # a report has a picture for each question
+    picture = result.plot()
+    axes = picture.axes[0] if name == "report" else picture  # a report has a picture for each question
     assert any(line.get_color() == COLOUR for line in axes.get_lines())
     axes.figure.savefig("/dev/null", format="svg")
     assert name == "report" or result.plot(axes) is axes
@@ -338,7 +348,7 @@ def test_what_is_unbounded_is_drawn_and_shown_too() -> None:
 def written(labels: list[Any]) -> list[str]:
     """Draw rows with these labels and read them from the picture."""
     zeros = [0.0] * len(labels)
-    return [one.get_text() for one in draw_whiskers(labels, zeros, zeros, zeros, "x").get_yticklabels()]
+    return [label.get_text() for label in draw_whiskers(labels, zeros, zeros, zeros, "x").get_yticklabels()]
 
 
 def test_rows_of_a_picture_have_names_of_their_own() -> None:

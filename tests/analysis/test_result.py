@@ -38,5 +38,5 @@ def test_a_question_that_was_not_asked_is_refused_with_those_that_were(keys: dic
 
 
 def test_weighted_shares_of_reports_that_are_all_the_same_are_json() -> None:
-    found = weighted_estimate(DATA, SURVEY, "a", weights="w").to_dict()
-    assert json.loads(json.dumps(found, allow_nan=False))["shares"][0]["sampling_effect"] is None
+    result = weighted_estimate(DATA, SURVEY, "a", weights="w").to_dict()
+    assert json.loads(json.dumps(result, allow_nan=False))["shares"][0]["sampling_effect"] is None

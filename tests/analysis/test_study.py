@@ -104,20 +104,29 @@ def test_shares_means_and_quantiles_are_those_of_the_functions(
     survey: Survey, frame: pd.DataFrame, sources: dict[str, Any], form: str
 ) -> None:
     counts = {"cheated": 2, "reason": 3, "stress": 4}
-    known = {name: counts_of(frame, name, answers) for name, answers in counts.items()}
-    study = Study(survey, known if form == "counts" else sources[form])
+    counts_by_name = {name: counts_of(frame, name, answers) for name, answers in counts.items()}
+    study = Study(survey, counts_by_name if form == "counts" else sources[form])
     warner, scale = question(survey, "cheated"), question(survey, "stress")
     shares = study.share("cheated")
     assert isinstance(shares, EstimateTable)
-    same(shares, estimate(known["cheated"], warner.mechanism))
+    same(shares, estimate(counts_by_name["cheated"], warner.mechanism))
     same(
         study.share("reason", level=0.9, interval="wald"),
-        estimate(known["reason"], question(survey, "reason").mechanism, 0.9, "wald", options=["x", "y", "z"]),
+        estimate(
+            counts_by_name["reason"],
+            question(survey, "reason").mechanism,
+            0.9,
+            "wald",
+            options=["x", "y", "z"],
+        ),
     )
-    same(study.mean("stress"), mean(known["stress"], scale.mechanism, [1, 2, 3, 4]))
+    same(study.mean("stress"), mean(counts_by_name["stress"], scale.mechanism, [1, 2, 3, 4]))
     labels = scale.options
-    same(study.cumulative("stress"), cumulative(known["stress"], scale.mechanism, labels))
-    same(study.quantiles("stress", [0.3, 0.6]), quantiles(known["stress"], scale.mechanism, [0.3, 0.6]))
+    same(study.cumulative("stress"), cumulative(counts_by_name["stress"], scale.mechanism, labels))
+    same(
+        study.quantiles("stress", [0.3, 0.6]),
+        quantiles(counts_by_name["stress"], scale.mechanism, [0.3, 0.6]),
+    )
     assert study.report().to_dict() == report(survey, frame).to_dict()
 
 

@@ -46,22 +46,22 @@ def people() -> pd.DataFrame:
 
 
 def results(people: pd.DataFrame) -> dict[str, Any]:
-    known = {"y": COIN, "z": COIN}
+    mechanisms_by_name = {"y": COIN, "z": COIN}
     return {
         "estimate": estimate([1300, 700], COIN),
         "four": estimate([620, 500, 470, 410], FOUR),
         "entry": estimate([1300, 700], COIN)["Yes"],
         "sets": estimate([90, 60, 50, 40, 60], mechanisms.subset(options=5, epsilon=1, size=2)),
         "weighted": weighted_estimate(people, {"y": COIN}, "y", weights="w"),
-        "crosstab": crosstab(people, known, "y", "z"),
+        "crosstab": crosstab(people, mechanisms_by_name, "y", "z"),
         "compare": compare(people, {"y": COIN}, "y", "g"),
         "trend": trend([estimate([70, 30], COIN), estimate([60, 40], COIN)]),
         "cumulative": cumulative([620, 500, 470, 410], FOUR),
         "mean": mean([620, 500, 470, 410], FOUR, [1, 2, 3, 4]),
         "quantiles": quantiles([620, 500, 470, 410], FOUR, values=[0, 1, 2, 3]),
-        "correlate": correlate(people, known, ["y", "z", "x"]),
-        "sum_score": sum_score(people, known, ["y", "z"]),
-        "clusters": clusters(people, known, ["y", "z"], 2, runs=20, seed=1),
+        "correlate": correlate(people, mechanisms_by_name, ["y", "z", "x"]),
+        "sum_score": sum_score(people, mechanisms_by_name, ["y", "z"]),
+        "clusters": clusters(people, mechanisms_by_name, ["y", "z"], 2, runs=20, seed=1),
         "logit": logit("y ~ x", people, {"y": COIN}),
         "moments": linear("x ~ y", people, {"y": COIN}, errors="any"),
     }
@@ -95,10 +95,14 @@ def test_wide_tables_are_broken_not_cut(people: pd.DataFrame) -> None:
 
 def test_models_take_yes_and_no_as_text(people: pd.DataFrame) -> None:
     words = people.assign(y=people["y"].map({0: "No", 1: "Yes"}), z=people["z"].map({0: "No", 1: "Yes"}))
-    known = {"y": COIN}
-    assert logit("y ~ x", words, known).coef == pytest.approx(logit("y ~ x", people, known).coef)
+    mechanisms_by_name = {"y": COIN}
+    assert logit("y ~ x", words, mechanisms_by_name).coef == pytest.approx(
+        logit("y ~ x", people, mechanisms_by_name).coef
+    )
     assert logit("y ~ x", words, {}).coef == pytest.approx(logit("y ~ x", people, {}).coef)
-    assert linear("x ~ y", words, known).coef == pytest.approx(linear("x ~ y", people, known).coef)
+    assert linear("x ~ y", words, mechanisms_by_name).coef == pytest.approx(
+        linear("x ~ y", people, mechanisms_by_name).coef
+    )
     both = {"y": COIN, "z": COIN}
     assert crosstab(words, both, "y", "z").estimate == pytest.approx(
         crosstab(people, both, "y", "z").estimate

@@ -213,7 +213,7 @@ def test_help_names_every_option(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "counts", "needed"),
+    ("mechanism", "counts", "expected_count"),
     [
         (mechanisms.subset(options=5, epsilon=0.5), [310, 240, 180, 150, 120], 5),
         (mechanisms.sampled([2, 2, 2], 2, 1), [31, 24, 18, 15, 12, 40], 6),
@@ -223,21 +223,21 @@ def test_help_names_every_option(run: Run) -> None:
     ],
 )
 def test_a_channel_file_may_have_any_published_form(
-    mechanism: Any, counts: list[int], needed: int, run: Run, tmp_path: Path
+    mechanism: Any, counts: list[int], expected_count: int, run: Run, tmp_path: Path
 ) -> None:
     path = tmp_path / "channel.json"
     path.write_text(json.dumps(mechanism.device.to_json()))
     written = ",".join(map(str, counts))
     code, out, err = run("--channel", str(path), "--counts", written, "--json")
     assert (code, err) == (0, "")
-    found, expected = json.loads(out), estimate(counts, mechanism).to_dict()
-    assert found["epsilon"] == expected["epsilon"]
-    for one, other in zip(found["estimates"], expected["estimates"], strict=True):
-        assert one["estimate"] == pytest.approx(other["estimate"])
-        assert one["se"] == pytest.approx(other["se"])
+    output, expected = json.loads(out), estimate(counts, mechanism).to_dict()
+    assert output["epsilon"] == expected["epsilon"]
+    for entry, other in zip(output["estimates"], expected["estimates"], strict=True):
+        assert entry["estimate"] == pytest.approx(other["estimate"])
+        assert entry["se"] == pytest.approx(other["se"])
     code, _, err = run("--channel", str(path), "--counts", written + ",1")
     assert code == 2
-    assert str(needed) in err
+    assert str(expected_count) in err
 
 
 def test_what_makes_no_reports_is_refused(run: Run) -> None:

@@ -28,7 +28,7 @@ def kronecker(shape: tuple[int, ...], epsilon: float) -> Callable[[Floats], Floa
     return apply
 
 
-def drawn(
+def sampled_counts(
     shape: tuple[int, ...], epsilon: float, n: int, seed: int
 ) -> tuple[Floats, Callable[[Floats], Floats]]:
     rng = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def drawn(
 def test_kronecker_product_reaches_the_certified_maximum(
     shape: tuple[int, ...], epsilon: float, n: int
 ) -> None:
-    counts, apply = drawn(shape, epsilon, n, seed=1)
+    counts, apply = sampled_counts(shape, epsilon, n, seed=1)
     best = maximise(counts, apply, apply, np.full(shape, 1 / np.prod(shape)))
     assert best.converged
     assert best.gap <= 1e-8
@@ -59,7 +59,7 @@ def test_kronecker_product_reaches_the_certified_maximum(
 
 
 def test_ten_thousand_cells() -> None:
-    counts, apply = drawn((100, 100), 3, 100_000, seed=3)
+    counts, apply = sampled_counts((100, 100), 3, 100_000, seed=3)
     best = maximise(counts, apply, apply, np.full((100, 100), 1e-4))
     assert best.converged
     assert best.shares.sum() == pytest.approx(1)
@@ -68,7 +68,7 @@ def test_ten_thousand_cells() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("shape", [(100, 100), (10, 10, 10, 10)])
 def test_ten_thousand_cells_at_small_epsilon(shape: tuple[int, ...]) -> None:
-    counts, apply = drawn(shape, 1, 200_000, seed=4)
+    counts, apply = sampled_counts(shape, 1, 200_000, seed=4)
     best = maximise(counts, apply, apply, np.full(shape, 1e-4), tolerance=1e-6)
     assert best.converged
 
@@ -92,8 +92,8 @@ def test_closed_form_of_kary_equals_the_search(counts: list[int], epsilon: float
 
 def test_interior_estimate_is_the_maximum() -> None:
     mechanism = mechanisms.matrix(weights=[[6, 3, 1], [2, 6, 2], [1, 3, 6]])
-    found = estimate([100, 150, 120], mechanism)
-    assert found.constrained().shares == pytest.approx(found.shares, abs=1e-9)
+    result = estimate([100, 150, 120], mechanism)
+    assert result.constrained().shares == pytest.approx(result.shares, abs=1e-9)
 
 
 def test_thousand_options_need_no_table() -> None:
@@ -101,10 +101,10 @@ def test_thousand_options_need_no_table() -> None:
     counts = np.random.default_rng(5).integers(0, 40, size=1000)
     best = constrained_estimate(counts, mechanism)
     assert best.shares.sum() == pytest.approx(1)
-    found = estimate(counts, mechanism)
-    assert found.shares is not None
-    assert found.shares.sum() == pytest.approx(1)
-    assert len(found.estimates) == 1000
+    result = estimate(counts, mechanism)
+    assert result.shares is not None
+    assert result.shares.sum() == pytest.approx(1)
+    assert len(result.estimates) == 1000
 
 
 def test_one_sided_device_keeps_impossible_reports_impossible() -> None:

@@ -43,14 +43,16 @@ THIN = 10  # reports expected more rarely than this leave coverage its lower bou
 
 @pytest.fixture(scope="module", autouse=True)
 def extremes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Say at the end of a long run between which percentages everything was covered; docs/validity.md has them."""
+    """Print the range of coverage of each method after a long run; docs/validity.md has the figures."""
     yield
     if not request.config.getoption("--long"):
         return
     with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-        for what, found in COVERED.items():
-            ends = f"{100 * min(found):.2f} to {100 * max(found):.2f} %"
-            print(f"\n{what}: {len(found):,} coverages, {ends}, {100 * np.mean(found):.2f} % on average")
+        for what, coverages in COVERED.items():
+            ends = f"{100 * min(coverages):.2f} to {100 * max(coverages):.2f} %"
+            print(
+                f"\n{what}: {len(coverages):,} coverages, {ends}, {100 * np.mean(coverages):.2f} % on average"
+            )
 
 
 def kary(points: int, epsilon: float) -> Channel:
@@ -92,7 +94,7 @@ FOR_MEANS = CHANNELS | {"designed for the mean": mean_design, "worst case": wors
 
 
 def truths(points: int) -> dict[str, Floats]:
-    """Uniform, skewed, bimodal, and everybody at the first point or in the middle."""
+    """Uniform, skewed, bimodal, and all people at the first point or in the middle."""
     edges = np.linspace(0, 1, points + 1)
     middle = np.zeros(points)
     middle[points // 2] = 1.0
@@ -116,8 +118,8 @@ def limits_of(
     line = line_of(weights, counts[0], view)
     if line is not None:
         upper = np.abs(weights - weights.max()) <= 1e-9 * np.abs(weights).max()
-        yes, place = np.unique(counts[:, upper].sum(axis=1), return_inverse=True)
-        ends = np.array([binomial(float(k), float(n), level) for k in yes])[place]
+        yes, inverse = np.unique(counts[:, upper].sum(axis=1), return_inverse=True)
+        ends = np.array([binomial(float(k), float(n), level) for k in yes])[inverse]
         mapped = line.intercept + line.slope * ends
         return mapped[:, 0], mapped[:, 1]
     frequencies = counts / n
@@ -136,16 +138,16 @@ def limits_of(
 def cumulative_limits(view: ChannelView, counts: Floats, level: float, together: bool = False) -> Limits:
     """The same for all cumulative shares; the last is 1."""
     targets = np.tril(np.ones((view.options, view.options)))[:-1]
-    found = [limits_of(view, counts, view.solution(target), level, together) for target in targets]
-    one = np.ones(len(counts))
-    low, high = (np.stack([*(pair[end] for pair in found), one], axis=1) for end in (0, 1))
+    target_limits = [limits_of(view, counts, view.solution(target), level, together) for target in targets]
+    ones = np.ones(len(counts))
+    low, high = (np.stack([*(pair[end] for pair in target_limits), ones], axis=1) for end in (0, 1))
     return low, high
 
 
 def surveys(view: ChannelView, truth: Floats, n: int, repetitions: int, seed: int) -> Floats:
     probabilities = view.forward(truth)
-    drawn = np.random.default_rng(seed).multinomial(n, probabilities / probabilities.sum(), size=repetitions)
-    return drawn.astype(np.float64)
+    counts = np.random.default_rng(seed).multinomial(n, probabilities / probabilities.sum(), size=repetitions)
+    return counts.astype(np.float64)
 
 
 def check(
@@ -203,8 +205,8 @@ def range_coverage(view: ChannelView, counts: Floats, running: Floats) -> float:
     true = int(np.argmax(running >= 0.75 - 1e-12)) - int(np.argmax(running >= 0.25 - 1e-12))
     limits = [cumulative_limits(view, counts, level) for level in shared_levels(0.95)]
     low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
-    for one, other in zip(limits, reversed(limits), strict=True):
-        (first1, last1), (first3, last3) = crossings(*one, 0.25), crossings(*other, 0.75)
+    for ends, other in zip(limits, reversed(limits), strict=True):
+        (first1, last1), (first3, last3) = crossings(*ends, 0.25), crossings(*other, 0.75)
         low, high = np.minimum(low, first3 - last1), np.maximum(high, last3 - first1)
     return float(np.mean((np.maximum(low, 0) <= true) & (true <= high)))
 
@@ -249,12 +251,12 @@ def test_cumulative_shares_and_quantiles_cover_everywhere(
 @pytest.mark.parametrize("points", [5, 11, 20])
 @pytest.mark.parametrize("name", CHANNELS)
 def test_cumulative_shares_lie_within_the_band_itself(name: str, points: int, epsilon: float) -> None:
-    """Where no report is thin, by so many surveys that the band needs no room for the simulation's own error."""
+    """Where no report is rare, with enough surveys to ignore the simulation error."""
     view = channel_view(CHANNELS[name](points, epsilon))
-    for n, (place, (shape, truth)) in itertools.product(SIZES, enumerate(truths(points).items())):
+    for n, (index, (shape, truth)) in itertools.product(SIZES, enumerate(truths(points).items())):
         if n * view.forward(truth).min() < THIN:
             continue
-        low, high = cumulative_limits(view, surveys(view, truth, n, 10_000, 99 + place), 0.95)
+        low, high = cumulative_limits(view, surveys(view, truth, n, 10_000, 99 + index), 0.95)
         running = np.cumsum(truth)
         inside = ((low <= running + 1e-9) & (running - 1e-9 <= high)).mean(axis=0)[:-1]
         COVERED.setdefault("cumulative shares, 10,000 surveys", []).extend(inside.tolist())
@@ -275,18 +277,18 @@ def test_many_surveys_at_once_are_what_one_is() -> None:
         counts = surveys(view, truths(points)["skewed"], n, 4, 5)
         means = limits_of(view, counts, view.solution(values), 0.95)
         low, high = cumulative_limits(view, counts, 0.95)
-        for place, row in enumerate(counts.astype(int)):
-            one, all_ = mean(row, channel, values), cumulative(row, channel)
-            assert (one.low, one.high) == pytest.approx((means[0][place], means[1][place]), abs=1e-9)
+        for index, row in enumerate(counts.astype(int)):
+            average, all_ = mean(row, channel, values), cumulative(row, channel)
+            assert (average.low, average.high) == pytest.approx((means[0][index], means[1][index]), abs=1e-9)
             # A table of cumulative shares has one method, exact where any of them needs it: Wilson's is close to that.
-            assert low[place] == pytest.approx([entry.low for entry in all_.estimates], abs=0.01)
-            assert high[place] == pytest.approx([entry.high for entry in all_.estimates], abs=0.01)
-            band = cumulative_limits(view, counts[place : place + 1], level_of(all_.critical), together=True)
+            assert low[index] == pytest.approx([entry.low for entry in all_.estimates], abs=0.01)
+            assert high[index] == pytest.approx([entry.high for entry in all_.estimates], abs=0.01)
+            band = cumulative_limits(view, counts[index : index + 1], level_of(all_.critical), together=True)
             assert [entry.low for entry in all_.band] == pytest.approx(band[0][0].tolist(), abs=1e-9)
             assert [entry.high for entry in all_.band] == pytest.approx(band[1][0].tolist(), abs=1e-9)
-            found = quantiles(row, channel).median
-            first, last = crossings(low[place], high[place], 0.5)
-            assert (found.low <= first + 1) & (last + 1 <= found.high)
+            median = quantiles(row, channel).median
+            first, last = crossings(low[index], high[index], 0.5)
+            assert (median.low <= first + 1) & (last + 1 <= median.high)
 
 
 def check_bands(
@@ -297,9 +299,9 @@ def check_bands(
     targets = np.tril(np.ones((points, points)))[:-1]
     for shape in shapes:
         truth, seed = truths(points)[shape], SHAPES.index(shape)
-        whole = Sample(view, np.ones(view.outcomes, dtype=np.int64), None)
-        vars(whole)["likeliest"] = truth
-        level = level_of(critical_value(whole.covariance(targets), 0.95))
+        sample = Sample(view, np.ones(view.outcomes, dtype=np.int64), None)
+        vars(sample)["likeliest"] = truth
+        level = level_of(critical_value(sample.covariance(targets), 0.95))
         counts = surveys(view, truth, n, repetitions, seed)
         low, high = cumulative_limits(view, counts, level, together=True)
         running = np.cumsum(truth)
@@ -328,8 +330,8 @@ def designs(epsilon: float) -> dict[str, tuple[Channel, list[Floats]]]:
     ordered = [*np.eye(points), *np.tril(np.ones((points, points)))[:-1], np.linspace(-1, 1, points)]
     only_mean = [np.linspace(-1, 1, points)]
     return {
-        name: (made(points, epsilon), ordered if name in CHANNELS else only_mean)
-        for name, made in FOR_MEANS.items()
+        name: (make(points, epsilon), ordered if name in CHANNELS else only_mean)
+        for name, make in FOR_MEANS.items()
     }
 
 
@@ -389,9 +391,9 @@ def test_random_rounding_is_part_of_the_error() -> None:
 
 
 def two_humps(at: Floats) -> Floats:
-    whole = 0.5 * norm.cdf(at, 0.25, 0.08) + 0.5 * norm.cdf(at, 0.7, 0.1)
+    mixture = 0.5 * norm.cdf(at, 0.25, 0.08) + 0.5 * norm.cdf(at, 0.7, 0.1)
     ends = 0.5 * norm.cdf([0.0, 1.0], 0.25, 0.08) + 0.5 * norm.cdf([0.0, 1.0], 0.7, 0.1)
-    return np.asarray((whole - ends[0]) / (ends[1] - ends[0]), dtype=np.float64)
+    return np.asarray((mixture - ends[0]) / (ends[1] - ends[0]), dtype=np.float64)
 
 
 def distance(epsilon: float, repetitions: int) -> float:
@@ -399,14 +401,14 @@ def distance(epsilon: float, repetitions: int) -> float:
     n, edges, fine = 10_000, np.linspace(0, 1, 21), np.linspace(0, 1, 2001)
     view = channel_view(cumulative_design(20, epsilon))
     weights = np.stack([view.solution(target) for target in np.tril(np.ones((20, 20)))[:-1]])
-    found = []
+    distances = []
     for seed, truth in enumerate((beta(5, 2).cdf, beta(1.2, 8).cdf, two_humps)):
         for frequencies in surveys(view, np.diff(truth(edges)), n, repetitions, seed) / n:
             raw = weights @ frequencies
             curve = rising_curve(raw, np.sqrt((weights**2 @ frequencies - raw**2) / (n - 1)))
             between = np.interp(fine, edges, np.concatenate([[0.0], curve]))
-            found.append(np.trapezoid(np.abs(between - truth(fine)), fine))
-    return float(np.mean(found))
+            distances.append(np.trapezoid(np.abs(between - truth(fine)), fine))
+    return float(np.mean(distances))
 
 
 LARGEST = {0.5: 0.028, 1.0: 0.0155, 2.0: 0.0078, 4.0: 0.0047}
@@ -426,15 +428,15 @@ def test_the_estimated_distribution_is_near_by_many_surveys(epsilon: float) -> N
 def top_coverage(options: int, epsilon: float, n: int, truth: Floats, repetitions: int) -> float:
     """How often all of the ten largest of a long list hold their true shares."""
     mechanism = mechanisms.subset(options, epsilon)
-    whole = sampler(mechanism.device)
+    report_sampler = sampler(mechanism.device)
     rng, held = np.random.default_rng(7), 0
     for repetition in range(repetitions):
         source = np.random.default_rng([options, repetition]).bytes
-        counts = whole.tally(whole.draw(rng.choice(options, size=n, p=truth), source))
+        counts = report_sampler.tally(report_sampler.draw(rng.choice(options, size=n, p=truth), source))
         names = np.argsort(-counts[1::2], kind="stable")[:10]
-        for place in names:
-            found = top_limits(whole.parts[0].channel, counts[2 * place : 2 * place + 2], options)
-            if not found.low <= truth[place] <= found.high:
+        for option in names:
+            limits = top_limits(report_sampler.parts[0].channel, counts[2 * option : 2 * option + 2], options)
+            if not limits.low <= truth[option] <= limits.high:
                 break
         else:
             held += 1

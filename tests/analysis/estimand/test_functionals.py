@@ -42,17 +42,19 @@ def thresholds(points: int, epsilon: float) -> Channel:
 
 def test_a_mean_is_the_weighted_sum_of_the_shares() -> None:
     shares = estimate(COUNTS, FOUR, options=list("abcd"))
-    found = mean(COUNTS, FOUR, [1, 2, 3, 4])
-    assert found.estimate == pytest.approx(sum(k * one.estimate for k, one in enumerate(shares.estimates, 1)))
-    assert found.low < found.estimate < found.high
-    assert found.se == shares.mean([1, 2, 3, 4]).se
+    average = mean(COUNTS, FOUR, [1, 2, 3, 4])
+    assert average.estimate == pytest.approx(
+        sum(k * share.estimate for k, share in enumerate(shares.estimates, 1))
+    )
+    assert average.low < average.estimate < average.high
+    assert average.se == shares.mean([1, 2, 3, 4]).se
 
 
 @pytest.mark.parametrize("constant", [0, 1, -2.5])
 def test_values_that_are_all_the_same_are_refused(constant: float) -> None:
     """Their mean is known; searching for its limits ended in a warning and an interval that did not settle."""
     same, shares = [constant] * 4, estimate(COUNTS, FOUR)
-    told = f"all values are the same, so the result is {constant:g} whatever people answered; give values that differ"
+    reason = f"all values are the same, so the result is {constant:g} whatever people answered; give values that differ"
     ways = {
         "values": lambda: mean(COUNTS, FOUR, same),
         "target": lambda: functional(COUNTS, FOUR, same),
@@ -60,7 +62,7 @@ def test_values_that_are_all_the_same_are_refused(constant: float) -> None:
         "quantity": lambda: shares.functional(same),
     }
     for name, way in ways.items():
-        with pytest.raises(AnalysisError, match=f"^{name}: {re.escape(told)}"):
+        with pytest.raises(AnalysisError, match=f"^{name}: {re.escape(reason)}"):
             way()
     with pytest.raises(AnalysisError, match="1 - 1: all values are the same"):
         shares.difference("1", "1")
@@ -68,11 +70,11 @@ def test_values_that_are_all_the_same_are_refused(constant: float) -> None:
 
 def test_what_is_not_determined_about_privacy_is_a_bound() -> None:
     channel = one_bit(11, 1.0)
-    found = mean([400, 600], channel, np.linspace(-1, 1, 11))
+    average = mean([400, 600], channel, np.linspace(-1, 1, 11))
     size = (math.e + 1) / (math.e - 1)
-    assert found.estimate == pytest.approx(0.2 * size, rel=1e-6)
+    assert average.estimate == pytest.approx(0.2 * size, rel=1e-6)
     # Var(b | x) = size^2 - x^2 is largest at 0, and x^2 is not linear in the probability of the bit.
-    assert found.se_privacy == pytest.approx(size / math.sqrt(1000), rel=1e-6)
+    assert average.se_privacy == pytest.approx(size / math.sqrt(1000), rel=1e-6)
     # With a report that determines all shares the mean of Var(b | x) is estimated, not bounded.
     richer = mean(COUNTS, FOUR, [1, 2, 3, 4])
     view = channel_view(FOUR)
@@ -87,37 +89,39 @@ def test_random_rounding_adds_to_the_privacy_part() -> None:
 
 
 def test_the_difference_of_two_means_has_both_errors() -> None:
-    one, other = (mean(counts, FOUR, [1, 2, 3, 4]) for counts in (COUNTS, [500] * 4))
-    found = mean_difference(one, other)
-    assert found.difference == one.estimate - other.estimate
-    assert found.se == pytest.approx(math.hypot(one.se, other.se))
-    assert found.high - found.difference == pytest.approx(
-        math.hypot(one.high - one.estimate, other.estimate - other.low)
+    first, other = (mean(counts, FOUR, [1, 2, 3, 4]) for counts in (COUNTS, [500] * 4))
+    difference = mean_difference(first, other)
+    assert difference.difference == first.estimate - other.estimate
+    assert difference.se == pytest.approx(math.hypot(first.se, other.se))
+    assert difference.high - difference.difference == pytest.approx(
+        math.hypot(first.high - first.estimate, other.estimate - other.low)
     )
 
 
 def test_cumulative_shares_add_up_and_end_at_one() -> None:
     shares = estimate(COUNTS, FOUR, options=list("abcd"))
-    found = cumulative(COUNTS, FOUR, options=list("abcd"))
-    running = np.cumsum([one.estimate for one in shares.estimates])
-    assert [one.estimate for one in found.estimates] == pytest.approx(running.tolist())
-    assert found.estimates[-1].low == found.estimates[-1].high == 1.0
-    for one, both in zip(found.estimates[:-1], found.band[:-1], strict=True):
-        assert both.low < one.low < one.estimate < one.high < both.high
-    assert found.at_most("b") is found.estimates[1]
-    more = found.at_least("c")
-    assert more.estimate == pytest.approx(1 - found.estimates[1].estimate)
-    assert (more.low, more.high) == pytest.approx((1 - found.estimates[1].high, 1 - found.estimates[1].low))
-    assert found.at_least("a").estimate == 1.0
+    running_shares = cumulative(COUNTS, FOUR, options=list("abcd"))
+    running = np.cumsum([share.estimate for share in shares.estimates])
+    assert [share.estimate for share in running_shares.estimates] == pytest.approx(running.tolist())
+    assert running_shares.estimates[-1].low == running_shares.estimates[-1].high == 1.0
+    for share, both in zip(running_shares.estimates[:-1], running_shares.band[:-1], strict=True):
+        assert both.low < share.low < share.estimate < share.high < both.high
+    assert running_shares.at_most("b") is running_shares.estimates[1]
+    more = running_shares.at_least("c")
+    assert more.estimate == pytest.approx(1 - running_shares.estimates[1].estimate)
+    assert (more.low, more.high) == pytest.approx(
+        (1 - running_shares.estimates[1].high, 1 - running_shares.estimates[1].low)
+    )
+    assert running_shares.at_least("a").estimate == 1.0
 
 
 def test_the_curve_never_falls() -> None:
-    found = cumulative([300, 90, 110, 200, 300], mechanisms.krr(options=5, epsilon="0.5"))
-    raw = np.array([one.estimate for one in found.estimates])
+    distribution = cumulative([300, 90, 110, 200, 300], mechanisms.krr(options=5, epsilon="0.5"))
+    raw = np.array([share.estimate for share in distribution.estimates])
     assert np.any(np.diff(raw) < 0)
-    assert np.all(np.diff(found.curve) >= 0)
-    assert found.curve[0] >= 0
-    assert found.curve[-1] == 1
+    assert np.all(np.diff(distribution.curve) >= 0)
+    assert distribution.curve[0] >= 0
+    assert distribution.curve[-1] == 1
 
 
 def test_a_band_is_as_wide_as_the_joint_normal_says() -> None:
@@ -136,26 +140,30 @@ def test_a_band_is_as_wide_as_the_joint_normal_says() -> None:
 def test_quantiles_of_a_known_distribution() -> None:
     shares = [0.1, 0.2, 0.4, 0.2, 0.1]
     mechanism = mechanisms.krr(options=5, epsilon=4)
-    found = quantiles(expected_counts(mechanism, shares, 100_000), mechanism)
-    assert [(one.estimate, one.low, one.high) for one in found] == [(2, 2, 2), (3, 3, 3), (4, 4, 4)]
-    assert (found.iqr.estimate, found.iqr.low, found.iqr.high) == (2, 2, 2)
-    assert found[0.95].estimate == 5
-    assert found.median is found[0.5]
+    result = quantiles(expected_counts(mechanism, shares, 100_000), mechanism)
+    assert [(quantile.estimate, quantile.low, quantile.high) for quantile in result] == [
+        (2, 2, 2),
+        (3, 3, 3),
+        (4, 4, 4),
+    ]
+    assert (result.iqr.estimate, result.iqr.low, result.iqr.high) == (2, 2, 2)
+    assert result[0.95].estimate == 5
+    assert result.median is result[0.5]
 
 
 def test_quantiles_of_bins_are_interpolated_and_reach_to_the_edges() -> None:
     mechanism = mechanisms.krr(options=4, epsilon=4)
     counts = expected_counts(mechanism, [0.25] * 4, 100_000)
-    found = quantiles(counts, mechanism, p=[0.3, 0.6], edges=[0, 10, 20, 30, 40])
-    assert [one.estimate for one in found] == pytest.approx([12, 24], abs=0.01)
-    assert [(one.low, one.high) for one in found] == [(10, 20), (20, 30)]
+    result = quantiles(counts, mechanism, p=[0.3, 0.6], edges=[0, 10, 20, 30, 40])
+    assert [quantile.estimate for quantile in result] == pytest.approx([12, 24], abs=0.01)
+    assert [(quantile.low, quantile.high) for quantile in result] == [(10, 20), (20, 30)]
 
 
 def test_numbers_of_a_bin_are_counted_in_steps() -> None:
     # Three bins of the numbers 0..4, 5..9, 10..14: the quantile is one of the numbers.
-    places = Places(np.array([0.0, 5, 10]), np.array([4.0, 9, 14]), 1.0)
+    positions = Places(np.array([0.0, 5, 10]), np.array([4.0, 9, 14]), 1.0)
     curve = np.array([0.2, 0.7, 1.0])
-    assert [places.at(curve, p) for p in (0.04, 0.041, 0.2, 0.21, 0.7, 0.99)] == [0, 1, 4, 5, 9, 14]
+    assert [positions.at(curve, p) for p in (0.04, 0.041, 0.2, 0.21, 0.7, 0.99)] == [0, 1, 4, 5, 9, 14]
 
 
 def test_limits_are_made_monotone_outward() -> None:
@@ -169,30 +177,34 @@ def test_limits_are_made_monotone_outward() -> None:
 def test_interquartile_ranges_hold_what_the_quartiles_allow() -> None:
     channel = thresholds(9, 1.0)
     counts = np.random.default_rng(4).multinomial(1000, channel_view(channel).forward(np.full(9, 1 / 9)))
-    found = quantiles(counts, channel)
-    quartiles = found[0.25], found[0.75]
+    result = quantiles(counts, channel)
+    quartiles = result[0.25], result[0.75]
     widest = quartiles[1].high - quartiles[0].low
-    assert found.iqr.low <= found.iqr.estimate <= found.iqr.high
-    assert found.iqr.high <= widest + 2
-    assert found.iqr.low >= max(quartiles[1].low - quartiles[0].high - 2, 0)
+    assert result.iqr.low <= result.iqr.estimate <= result.iqr.high
+    assert result.iqr.high <= widest + 2
+    assert result.iqr.low >= max(quartiles[1].low - quartiles[0].high - 2, 0)
 
 
 @pytest.mark.parametrize("shape", ["histogram", "cosine", "kernel"])
 def test_densities_are_linear_in_the_shares(shape: str) -> None:
     channel = thresholds(20, 2.0)
     counts = np.random.default_rng(1).multinomial(5000, channel_view(channel).forward(np.full(20, 0.05)))
-    found = density(counts, channel, np.linspace(0, 50, 21), shape)
+    estimated = density(counts, channel, np.linspace(0, 50, 21), shape)
     shares = channel_view(channel).shares(counts / 5000)
-    assert found.estimate == pytest.approx(found.targets @ shares)
+    assert estimated.estimate == pytest.approx(estimated.targets @ shares)
     # A uniform truth has one height everywhere, whatever the smoother.
-    assert found.targets @ np.full(20, 0.05) == pytest.approx(np.full(len(found.x), 0.02), rel=1e-6)
-    assert np.all(found.band_low < found.low)
-    assert np.all(found.high < found.band_high)
-    assert found.critical > 1.96
-    spaced = np.trapezoid(found.estimate, found.x) if shape != "histogram" else found.estimate.sum() * 2.5
+    assert estimated.targets @ np.full(20, 0.05) == pytest.approx(np.full(len(estimated.x), 0.02), rel=1e-6)
+    assert np.all(estimated.band_low < estimated.low)
+    assert np.all(estimated.high < estimated.band_high)
+    assert estimated.critical > 1.96
+    spaced = (
+        np.trapezoid(estimated.estimate, estimated.x)
+        if shape != "histogram"
+        else estimated.estimate.sum() * 2.5
+    )
     assert spaced == pytest.approx(1.0, abs=0.01)
     if shape != "cosine":
-        assert np.all(found.picture >= -1e-12)
+        assert np.all(estimated.picture >= -1e-12)
 
 
 def test_more_smoothing_means_less_noise_and_the_risk_chooses() -> None:
@@ -218,7 +230,7 @@ def test_what_the_channel_cannot_estimate_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "reason"),
     [
         (lambda: mean(COUNTS, FOUR, [1, 2, 3]), "values: 3 given, but this channel has 4"),
         (lambda: cumulative(COUNTS, FOUR, options=["a"]), "options: 4 labels expected"),
@@ -244,30 +256,30 @@ def test_what_the_channel_cannot_estimate_is_refused() -> None:
         (lambda: density(COUNTS, FOUR, range(5), smoothing=1), "smoothing: a histogram has none"),
     ],
 )
-def test_bad_requests_say_what_to_do(call: object, message: str) -> None:
-    with pytest.raises(AnalysisError, match=message):
+def test_bad_requests_say_what_to_do(call: object, reason: str) -> None:
+    with pytest.raises(AnalysisError, match=reason):
         call()  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("place", [0, 5, 10])
-def test_equal_reports_tell_the_median_that_they_name(place: int) -> None:
+@pytest.mark.parametrize("point", [0, 5, 10])
+def test_equal_reports_tell_the_median_that_they_name(point: int) -> None:
     """Every variance is 0 there; the curve was missing, and the median always the last answer."""
     counts = [0] * 11
-    counts[place] = 20
+    counts[point] = 20
     channel = mechanisms.krr(options=11, epsilon="1")
     assert np.all(np.diff(cumulative(counts, channel).curve) >= 0)
-    assert quantiles(counts, channel, values=range(11)).median.estimate == place
+    assert quantiles(counts, channel, values=range(11)).median.estimate == point
 
 
 @pytest.mark.parametrize("counts", [[20, 0, 0, 0, 0], [19, 1, 0, 0, 0], [0, 0, 1, 1, 18]])
 def test_the_misfit_of_a_mean_is_how_often_the_edge_itself_gives_it(counts: list[int]) -> None:
     """With the reports' own variance 19 of 20 equal reports had a p-value of 7e-62."""
     mechanism, values = mechanisms.krr(options=5, epsilon=2), np.arange(1.0, 6.0)
-    found = mean(counts, mechanism, values)
+    average = mean(counts, mechanism, values)
     weights = np.linalg.solve(np.array(mechanism.analysis.rows) / SCALE, values)
-    truth = 0 if found.estimate < 1 else 4
+    truth = 0 if average.estimate < 1 else 4
     rows = np.random.default_rng(1).multinomial(20, np.array(mechanism.analysis.rows[truth]) / SCALE, 200_000)
     means = rows @ weights / 20
-    as_far = means <= found.estimate + 1e-9 if truth == 0 else means >= found.estimate - 1e-9
-    assert found.misfit is not None
-    assert 0.2 < found.misfit / max(as_far.mean(), 1e-5) < 20
+    as_far = means <= average.estimate + 1e-9 if truth == 0 else means >= average.estimate - 1e-9
+    assert average.misfit is not None
+    assert 0.2 < average.misfit / max(as_far.mean(), 1e-5) < 20

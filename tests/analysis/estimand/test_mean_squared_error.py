@@ -26,7 +26,7 @@ FEW, ITEMS = 200, 4  # respondents of a survey whose reports are drawn one by on
 
 
 def table(epsilon: float) -> Channel:
-    """A table of nobody's design, with the ratio that epsilon allows: neighbours are likelier, but unequally so."""
+    """Return a table of no known design with the ratio that epsilon allows: neighbours are likelier, but unequally."""
     near = np.abs(np.subtract.outer(np.arange(POINTS), np.arange(POINTS))) <= 1
     near[0, POINTS - 1] = True
     weights = np.where(near, math.exp(epsilon / 2), 1.0)
@@ -70,8 +70,8 @@ def of_table(name: str, epsilon: float, repetitions: int) -> Errors:
     view = channel_view(MADE[name](epsilon))
     for seed, (shape, truth) in enumerate(truths(view.options).items()):
         frequencies = surveys(view, truth, N, repetitions, seed) / N
-        for what, wanted in targets(view.options).items():
-            for target in wanted:
+        for what, target_list in targets(view.options).items():
+            for target in target_list:
                 try:
                     weights = view.solution(target)
                 except NotIdentifiedError:
@@ -81,7 +81,7 @@ def of_table(name: str, epsilon: float, repetitions: int) -> Errors:
 
 
 def answers_of(name: str, rng: np.random.Generator, count: int) -> tuple[npt.NDArray[np.int64], list[float]]:
-    """So many true answers, and the share of people who hold each option."""
+    """Return true answers, and the share of people who hold each option."""
     if MECHANISMS[name].fits != "set":
         shares = [0.5, 0.3, 0.2, 0.0]
         return rng.choice(ITEMS, size=count, p=shares), shares
@@ -94,27 +94,27 @@ def answers_of(name: str, rng: np.random.Generator, count: int) -> tuple[npt.NDA
 def of_sets(name: str, epsilon: float, repetitions: int) -> Errors:
     """Errors of each option's share, from reports that were drawn one by one."""
     mechanism = SETS[name](epsilon)
-    whole = sampler(mechanism.device)
+    report_sampler = sampler(mechanism.device)
     rng = np.random.default_rng(11)
     answers, shares = answers_of(name, rng, FEW * repetitions)
-    codes, wrong = whole.read(simulate(mechanism, answers, seed=12))
+    codes, wrong = report_sampler.read(simulate(mechanism, answers, seed=12))
     assert wrong is None
-    for part, share in zip(whole.parts, shares, strict=True):
-        told = whole.part_codes(part, codes).reshape(repetitions, FEW)
-        view = channel_view(part.channel)
+    for option_part, share in zip(report_sampler.parts, shares, strict=True):
+        part_codes = report_sampler.part_codes(option_part, codes).reshape(repetitions, FEW)
+        view = channel_view(option_part.channel)
         weights = view.solution([0.0, 1.0])
-        asked = (told >= 0).sum(axis=1)
-        found = np.where(told >= 0, weights[np.maximum(told, 0)], 0.0).sum(axis=1) / asked
+        answered = (part_codes >= 0).sum(axis=1)
+        estimates = np.where(part_codes >= 0, weights[np.maximum(part_codes, 0)], 0.0).sum(axis=1) / answered
         truth = np.array([1 - share, share])
-        theory = float(truth @ view.backward(weights**2) - share**2) * float(np.mean(1 / asked))
-        yield "shares", str(part.members[0]), found - share, theory
+        theory = float(truth @ view.backward(weights**2) - share**2) * float(np.mean(1 / answered))
+        yield "shares", str(option_part.members[0]), estimates - share, theory
 
 
 def check_errors(name: str, epsilon: float, repetitions: int) -> None:
     slack = 0.05 if repetitions >= 20_000 else 0.05 + 4 * math.sqrt(2 / repetitions)
-    told = set()
+    quantities = set()
     for what, shape, error, theory in (of_table if name in MADE else of_sets)(name, epsilon, repetitions):
-        told.add(what)
+        quantities.add(what)
         # A report that tells a true answer for certain, as Mangat's No, has no error there.
         if theory < 1e-15:
             assert np.allclose(error, 0.0, atol=1e-12)
@@ -122,7 +122,7 @@ def check_errors(name: str, epsilon: float, repetitions: int) -> None:
         ratio = float(np.mean(error**2)) / theory
         assert abs(ratio - 1) <= slack, (name, what, epsilon, shape, ratio)
         assert abs(error.mean()) <= 5 * math.sqrt(theory / repetitions), (name, what, epsilon, shape)
-    assert told == ({"mean"} if MECHANISMS[name].tells_only == "mean" else told | {"shares"})
+    assert quantities == ({"mean"} if MECHANISMS[name].tells_only == "mean" else quantities | {"shares"})
 
 
 def test_every_mechanism_is_here() -> None:

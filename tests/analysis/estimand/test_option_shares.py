@@ -100,14 +100,14 @@ def frame() -> pd.DataFrame:
 @pytest.mark.parametrize("name", CHANNELS)
 def test_arrays_are_drawn_with_the_chances_of_the_integers(name: str) -> None:
     channel, n = CHANNELS[name], 30_000
-    for place, answer in enumerate(ANSWERS[name][:: max(1, len(ANSWERS[name]) // 3)]):
-        drawn = simulate(channel, np.array([as_row(name, answer)] * n), seed=100 + place)
+    for index, answer in enumerate(ANSWERS[name][:: max(1, len(ANSWERS[name]) // 3)]):
+        simulated = simulate(channel, np.array([as_row(name, answer)] * n), seed=100 + index)
         chances = channel.chances(answer)
-        reports, times = np.unique(drawn, return_counts=True)
-        found = dict(zip(reports.tolist(), times.tolist(), strict=True))
-        assert set(found) <= set(chances)
+        reports, times = np.unique(simulated, return_counts=True)
+        counts = dict(zip(reports.tolist(), times.tolist(), strict=True))
+        assert set(counts) <= set(chances)
         expected = np.array([float(chance) for chance in chances.values()]) * n
-        test = stats.chisquare([found.get(report, 0) for report in chances], expected)
+        test = stats.chisquare([counts.get(report, 0) for report in chances], expected)
         assert test.pvalue > 1e-4, (name, answer)
 
 
@@ -119,17 +119,17 @@ def test_long_lists_are_drawn_with_the_chances_of_the_integers(
     """Sets too many to list begin with coins or draws: here forced on lists whose sets can all be counted."""
     monkeypatch.setattr("hushpoll_analysis.channel.subset.LISTED", 0)
     channel, n = mechanisms.subset(options, 1, size).device, 60_000
-    whole = SubsetSampler(channel)
-    vars(whole)["_chance"] = begin
+    subset_sampler = SubsetSampler(channel)
+    vars(subset_sampler)["_chance"] = begin
     for answer in (0, options - 1):
-        codes = whole.draw(np.full(n, answer), np.random.default_rng([9, options, answer]).bytes)
-        assert whole.read(codes.view(f"V{whole.width}").reshape(-1))[1] is None
-        drawn, times = np.unique(whole.write(codes), return_counts=True)
-        found = dict(zip(drawn.tolist(), times.tolist(), strict=True))
+        codes = subset_sampler.draw(np.full(n, answer), np.random.default_rng([9, options, answer]).bytes)
+        assert subset_sampler.read(codes.view(f"V{subset_sampler.width}").reshape(-1))[1] is None
+        reports, times = np.unique(subset_sampler.write(codes), return_counts=True)
+        counts = dict(zip(reports.tolist(), times.tolist(), strict=True))
         chances = channel.chances(answer)
-        assert set(found) <= set(chances)
+        assert set(counts) <= set(chances)
         expected = np.array([float(chance) for chance in chances.values()]) * n
-        test = stats.chisquare([found.get(report, 0) for report in chances], expected)
+        test = stats.chisquare([counts.get(report, 0) for report in chances], expected)
         assert test.pvalue > 1e-4, answer
 
 
@@ -161,41 +161,46 @@ def test_pairs_of_options_of_a_long_list_come_as_often_as_they_should(options: i
 @pytest.mark.parametrize("options", [4, 5, 8, 13, 20])
 def test_texts_of_sets_are_read_as_the_client_packs_them(options: int) -> None:
     channel = mechanisms.subset(options, 1, 2).device
-    whole, wire = SubsetSampler(channel), channel.wire
+    subset_sampler, wire = SubsetSampler(channel), channel.wire
     reports = sorted(channel.chances(0))
-    packed = b"".join(wire.pack(one) for one in reports)
+    packed = b"".join(wire.pack(report) for report in reports)
     for texts in (np.array(reports), np.array(reports, dtype=object), np.array(reports, dtype="S")):
-        codes, wrong = whole.read(texts)
+        codes, wrong = subset_sampler.read(texts)
         assert wrong is None
         assert codes.dtype == np.uint8
         assert codes.tobytes() == packed
     good = reports[-1]
-    others = (
+    malformed = (
         "", "0" + good, good + "0", good + "\0", good[:-1], " " + good, good[:-1] + "g", good[:-1] + "\u0661",
         good[:-1] + "\U0001d7ce", "f" * len(good), "0" * len(good), good.upper() if good.upper() != good else "A",
         b"\xff" * len(good), 7, 3.0, None,
     )  # fmt: skip
-    for other in others:
+    for other in malformed:
         assert not wire.legal(other)
-        assert whole.read(np.array([good, other, good], dtype=object))[1] == 1, other
+        assert subset_sampler.read(np.array([good, other, good], dtype=object))[1] == 1, other
 
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_part_s_channel_is_what_the_reports_say_of_it(name: str) -> None:
     """By exact enumeration: the chance of each code of a part, given the answer, is the part's own table."""
-    channel, whole = CHANNELS[name], sampler(CHANNELS[name])
-    for part in (*whole.parts, *whole.pairs):
-        table = np.array(part.channel.rows, dtype=float) / 2**53
+    channel, report_sampler = CHANNELS[name], sampler(CHANNELS[name])
+    for option_part in (*report_sampler.parts, *report_sampler.pairs):
+        table = np.array(option_part.channel.rows, dtype=float) / 2**53
         for answer in ANSWERS[name]:
             reports, chances = zip(*channel.chances(answer).items(), strict=True)
-            codes, first_bad = whole.read(np.array(reports))
+            codes, first_bad = report_sampler.read(np.array(reports))
             assert first_bad is None
-            said = whole.part_codes(part, codes)
+            part_codes = report_sampler.part_codes(option_part, codes)
             weights = np.array([float(chance) for chance in chances])
-            asked = said >= 0
-            assert weights[asked].sum() == pytest.approx(part.asked, abs=1e-12)
-            found = np.bincount(said[asked], weights[asked], minlength=part.channel.outcomes) / part.asked
-            assert found == pytest.approx(table[own_answer(name, part.members, answer)], abs=1e-12)
+            answered = part_codes >= 0
+            assert weights[answered].sum() == pytest.approx(option_part.asked, abs=1e-12)
+            distribution = (
+                np.bincount(part_codes[answered], weights[answered], minlength=option_part.channel.outcomes)
+                / option_part.asked
+            )
+            assert distribution == pytest.approx(
+                table[own_answer(name, option_part.members, answer)], abs=1e-12
+            )
 
 
 def own_answer(name: str, members: tuple[int, ...], answer: Any) -> int:
@@ -212,21 +217,21 @@ def own_answer(name: str, members: tuple[int, ...], answer: Any) -> int:
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_counts_are_those_of_the_parts(name: str) -> None:
-    whole = sampler(CHANNELS[name])
+    report_sampler = sampler(CHANNELS[name])
     rng = np.random.default_rng(3)
     rows = np.array([as_row(name, ANSWERS[name][i]) for i in rng.integers(0, len(ANSWERS[name]), 500)])
-    codes, _ = whole.read(simulate(CHANNELS[name], rows, seed=4))
-    cells = whole.tally(codes)
-    assert len(cells) == whole.cells
-    assert whole.total(cells) == pytest.approx(500, abs=3)
-    for part in (*whole.parts, *whole.pairs):
-        said = whole.part_codes(part, codes)
-        counted = np.bincount(said[said >= 0], minlength=part.channel.outcomes)
-        assert part.counts(cells).tolist() == counted.tolist()
+    codes, _ = report_sampler.read(simulate(CHANNELS[name], rows, seed=4))
+    cells = report_sampler.tally(codes)
+    assert len(cells) == report_sampler.cells
+    assert report_sampler.total(cells) == pytest.approx(500, abs=3)
+    for option_part in (*report_sampler.parts, *report_sampler.pairs):
+        part_codes = report_sampler.part_codes(option_part, codes)
+        counted = np.bincount(part_codes[part_codes >= 0], minlength=option_part.channel.outcomes)
+        assert option_part.counts(cells).tolist() == counted.tolist()
 
 
 def test_estimates_of_every_kind_are_near_the_truth(frame: pd.DataFrame) -> None:
-    found = report(SURVEY, frame)
+    results = report(SURVEY, frame)
     expected: dict[str, list[float]] = {
         "town": TRUTH["town"],
         "used": TRUTH["used"],
@@ -235,14 +240,14 @@ def test_estimates_of_every_kind_are_near_the_truth(frame: pd.DataFrame) -> None
         "cheated": [0.3],
         "why": [0.3 * 0.4, 0.3 * 0.6, 0.7],
     }
-    for part in found.questions:
-        for line, true in zip(part.shares, expected[part.id], strict=True):
-            assert abs(line.estimate - true) < 4.5 * line.se, (part.id, line.option)
-    mean = found.questions[3].to_dict()["mean"]
+    for question in results.questions:
+        for line, true in zip(question.shares, expected[question.id], strict=True):
+            assert abs(line.estimate - true) < 4.5 * line.se, (question.id, line.option)
+    mean = results.questions[3].to_dict()["mean"]
     assert abs(mean["estimate"] - (0.5 * 10 + 0.25 * 37 + 0.25 * 80)) < 4.5 * mean["se"]
     assert row_shares(SURVEY.questions[3], TRUTH["hours"]).sum() == pytest.approx(1)
-    assert [line.option for line in found.questions[5].shares] == ["Time", "Fear", "does not apply"]
-    assert all(line.reported is None for line in found.questions[0].shares)
+    assert [line.option for line in results.questions[5].shares] == ["Time", "Fear", "does not apply"]
+    assert all(line.reported is None for line in results.questions[0].shares)
 
 
 def test_files_and_records_give_the_same_counts(frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -284,11 +289,11 @@ def test_groups_are_counted_part_by_part(frame: pd.DataFrame) -> None:
         assert counted.joint[question.id].sum(axis=0).tolist() == counted.counts[question.id].tolist()
     ticked = tally(SURVEY, frame, by="used")
     options = SURVEY.question("used").labels
-    assert [one.by for one in ticked.by_option] == [f"used[{option}]" for option in options]
-    for one in ticked.by_option:
-        assert one.by is not None
-        alone = tally(SURVEY, frame, by=one.by)
-        assert all(np.array_equal(one.joint[name], table) for name, table in alone.joint.items())
+    assert [groups.by for groups in ticked.by_option] == [f"used[{option}]" for option in options]
+    for groups in ticked.by_option:
+        assert groups.by is not None
+        alone = tally(SURVEY, frame, by=groups.by)
+        assert all(np.array_equal(groups.joint[name], table) for name, table in alone.joint.items())
 
 
 @pytest.mark.parametrize("bad", ["00", "zz" * 5, "f" * 10, "0" * 10, None, "0000000001"])
@@ -302,8 +307,8 @@ def test_a_bitmap_that_nobody_could_send_is_named_with_its_place(frame: pd.DataF
 def test_one_device_and_arrays_agree() -> None:
     """Reports drawn one by one through the client, and the same counts by arrays."""
     answers = [0, (0, 3), (1,), 10, 1, 0]
-    drawn = [Report.new(SURVEY, answers).reports for _ in range(300)]
-    frame = pd.DataFrame(drawn, columns=[f"{question.id}_reported" for question in SURVEY.questions])
+    reports = [Report.new(SURVEY, answers).reports for _ in range(300)]
+    frame = pd.DataFrame(reports, columns=[f"{question.id}_reported" for question in SURVEY.questions])
     assert report(SURVEY, frame).n == 300
 
 
@@ -315,10 +320,12 @@ def test_the_number_ticked_has_a_standard_error_that_holds() -> None:
     for repetition in range(200):
         keen = rng.random(600) < 0.4
         ticks = (rng.random((600, 6)) < np.where(keen, 0.9, 0.1)[:, None]).astype(np.uint8)
-        whole = sampler(channel.device)
-        found = estimate(whole.tally(simulate(channel, ticks, seed=repetition)), channel).number_ticked()
-        estimates.append(found.estimate)
-        errors.append(found.se)
+        report_sampler = sampler(channel.device)
+        number_ticked = estimate(
+            report_sampler.tally(simulate(channel, ticks, seed=repetition)), channel
+        ).number_ticked()
+        estimates.append(number_ticked.estimate)
+        errors.append(number_ticked.se)
     assert np.mean(estimates) == pytest.approx(6 * (0.4 * 0.9 + 0.6 * 0.1), abs=0.05)
     assert np.std(estimates) == pytest.approx(np.mean(errors), rel=0.15)
 
@@ -328,16 +335,16 @@ def test_the_longest_lists_show_a_top_that_holds_together() -> None:
     mechanism = mechanisms.subset(40, 2)
     shares = np.array([0.4, 0.3, 0.2, 0.1, *[0.0] * 36])
     rng = np.random.default_rng(11)
-    whole, held = sampler(mechanism.device), 0
+    report_sampler, held = sampler(mechanism.device), 0
     for repetition in range(60):
         answers = rng.choice(40, size=300, p=shares)
-        codes, _ = whole.read(simulate(mechanism, answers, seed=repetition))
-        found = estimate(whole.tally(codes), mechanism)
-        top = found.top(5)
+        codes, _ = report_sampler.read(simulate(mechanism, answers, seed=repetition))
+        estimates = estimate(report_sampler.tally(codes), mechanism)
+        top = estimates.top(5)
         assert [entry.estimate for entry in top] == sorted(
-            (e.estimate for e in found.estimates), reverse=True
+            (e.estimate for e in estimates.estimates), reverse=True
         )[:5]
-        together = found.together()
+        together = estimates.together()
         held += all(
             entry.low <= share <= entry.high for entry, share in zip(together.estimates, shares, strict=True)
         )
@@ -346,9 +353,9 @@ def test_the_longest_lists_show_a_top_that_holds_together() -> None:
 
 def test_counts_may_be_given_as_a_person_has_them() -> None:
     subset = mechanisms.subset(6, 1, 2)
-    found = estimate([50, 40, 30, 30, 30, 20], subset, options=[*"abcdef"])
-    assert found.n == 100
-    assert found["a"].estimate > found["f"].estimate
+    estimates = estimate([50, 40, 30, 30, 30, 20], subset, options=[*"abcdef"])
+    assert estimates.n == 100
+    assert estimates["a"].estimate > estimates["f"].estimate
     padded = mechanisms.padded(4, 1, 2)
     assert estimate([30, 20, 20, 10, 10, 10], padded).n == 100
     for counts, problem in (([50, 40, 30, 30, 30, 21], "no number of sets"), ([1, 2, 3], "3 given")):
@@ -363,22 +370,24 @@ def test_ticks_of_every_length_are_drawn_with_the_chances_of_the_integers(option
     for ticked in ((), (options - 1,), (0, options - 1)):
         held = {*ticked, *range(options, options + 2 - len(ticked))}
         row = [int(item in ticked) for item in range(options)]
-        drawn = np.bincount(simulate(channel, [row] * n, seed=options), minlength=channel.outcomes)
+        counts = np.bincount(simulate(channel, [row] * n, seed=options), minlength=channel.outcomes)
         inside = channel.weight / 2**53
         chances = [inside / 2 if item in held else (1 - inside) / options for item in range(channel.outcomes)]
-        assert stats.chisquare(drawn, n * np.array(chances)).pvalue > 1e-4
+        assert stats.chisquare(counts, n * np.array(chances)).pvalue > 1e-4
 
 
 def test_more_ways_to_ask_than_are_listed_are_drawn_alike() -> None:
     """120 members, 3 of them asked: 280,840 ranks are taken apart one by one."""
     channel, n = mechanisms.sampled([2] * 120, 1, 3).device, 60_000
-    whole = sampler(channel)
-    asked = whole.tally(whole.read(simulate(channel, np.ones((n, 120), dtype=int), seed=3))[0])
-    seen = [whole.parts[member].counts(asked[None, :])[0] for member in range(120)]
-    assert stats.chisquare([one.sum() for one in seen]).pvalue > 1e-4
-    kept = np.array(seen).sum(axis=0)
-    truth = channel_view(whole.parts[0].channel).forward(np.array([0.0, 1.0]))
-    assert stats.chisquare(kept, kept.sum() * truth).pvalue > 1e-4
+    report_sampler = sampler(channel)
+    cells = report_sampler.tally(
+        report_sampler.read(simulate(channel, np.ones((n, 120), dtype=int), seed=3))[0]
+    )
+    seen = [report_sampler.parts[member].counts(cells[None, :])[0] for member in range(120)]
+    assert stats.chisquare([part_counts.sum() for part_counts in seen]).pvalue > 1e-4
+    total = np.array(seen).sum(axis=0)
+    truth = channel_view(report_sampler.parts[0].channel).forward(np.array([0.0, 1.0]))
+    assert stats.chisquare(total, total.sum() * truth).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("draws", [20_000, pytest.param(60_000, marks=pytest.mark.long)])
@@ -423,20 +432,20 @@ def test_a_channel_without_a_table_sends_people_to_its_parts() -> None:
         channel_view(mechanisms.subset(6, 1, 2))
 
 
-def ticks(epsilon: float, asked: int, options: int, n: int, shares: list[float], draws: int) -> list[Any]:
+def ticks(epsilon: float, ask: int, options: int, n: int, shares: list[float], draws: int) -> list[Any]:
     """Mean numbers of ticks, from people drawn anew each time."""
-    channel = mechanisms.sampled(sizes=[2] * options, epsilon=epsilon, ask=asked).device
+    channel = mechanisms.sampled(sizes=[2] * options, epsilon=epsilon, ask=ask).device
     rng = np.random.default_rng(51)
-    found = []
+    estimates = []
     for _ in range(draws):
         people = (rng.random((n, options)) < shares).astype(int)
         cells = sampler(channel).tally(simulate(channel, people, seed=rng))
-        found.append(estimate(cells, channel).number_ticked())
-    return found
+        estimates.append(estimate(cells, channel).number_ticked())
+    return estimates
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "asked", "n", "shares"),
+    ("epsilon", "ask", "n", "shares"),
     [
         (4, 2, 60, [0, 0, 0, 0]),
         pytest.param(4, 3, 60, [0, 0, 0, 0], marks=pytest.mark.long),
@@ -444,18 +453,18 @@ def ticks(epsilon: float, asked: int, options: int, n: int, shares: list[float],
     ],
 )
 def test_the_number_ticked_covers_where_ticks_are_rare(
-    epsilon: float, asked: int, n: int, shares: list[float]
+    epsilon: float, ask: int, n: int, shares: list[float]
 ) -> None:
     """The normal interval covered 86, 91 and 88 %."""
-    found = ticks(epsilon, asked, len(shares), n, shares, 300)
-    got = np.mean([one.low <= sum(shares) <= one.high for one in found])
+    estimates = ticks(epsilon, ask, len(shares), n, shares, 300)
+    got = np.mean([estimate.low <= sum(shares) <= estimate.high for estimate in estimates])
     assert got >= 0.93 - 3 * np.sqrt(0.05 * 0.95 / 300)
-    assert {one.interval for one in found} == {"mover"}
+    assert {estimate.interval for estimate in estimates} == {"mover"}
 
 
 def test_the_number_ticked_covers_no_more_than_it_says_where_ticks_are_many() -> None:
-    found = ticks(2, 2, 4, 2000, [0.5, 0.3, 0.2, 0.4], 300)
-    got = np.mean([one.low <= 1.4 <= one.high for one in found])
+    estimates = ticks(2, 2, 4, 2000, [0.5, 0.3, 0.2, 0.4], 300)
+    got = np.mean([estimate.low <= 1.4 <= estimate.high for estimate in estimates])
     assert 0.93 - 3 * np.sqrt(0.05 * 0.95 / 300) <= got <= 0.975 + 3 * np.sqrt(0.05 * 0.95 / 300)
 
 
@@ -466,10 +475,10 @@ def test_the_privacy_error_of_the_number_ticked_is_that_of_coins_drawn_anew(opti
     people = np.zeros((400, options), dtype=int)
     people[::4] = 1
     rng = np.random.default_rng(52)
-    drawn = [sampler(channel).tally(simulate(channel, people, seed=rng)) for _ in range(600)]
-    found = [estimate(cells, channel).number_ticked() for cells in drawn]
-    census = [estimate(cells, channel, population=400).number_ticked() for cells in drawn[:100]]
-    scatter = np.std([one.estimate for one in found])
-    assert np.mean([one.se_privacy for one in found]) == pytest.approx(scatter, rel=0.1)
-    assert np.mean([one.se for one in census]) == pytest.approx(scatter, rel=0.1)
-    assert np.mean([one.se for one in found]) > 1.05 * scatter
+    tallies = [sampler(channel).tally(simulate(channel, people, seed=rng)) for _ in range(600)]
+    estimates = [estimate(cells, channel).number_ticked() for cells in tallies]
+    census = [estimate(cells, channel, population=400).number_ticked() for cells in tallies[:100]]
+    scatter = np.std([estimate.estimate for estimate in estimates])
+    assert np.mean([estimate.se_privacy for estimate in estimates]) == pytest.approx(scatter, rel=0.1)
+    assert np.mean([estimate.se for estimate in census]) == pytest.approx(scatter, rel=0.1)
+    assert np.mean([estimate.se for estimate in estimates]) > 1.05 * scatter

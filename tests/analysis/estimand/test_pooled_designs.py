@@ -1,4 +1,4 @@
-"""Finite populations in which not everybody went through one design: each has the noise of their own one."""
+"""Finite populations with several designs: each person has the noise of their own design."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def frame() -> pd.DataFrame:
 
 
 def test_a_census_has_no_error_where_people_were_asked_directly(frame: pd.DataFrame) -> None:
-    found = compare(frame, {"y": "arm"}, "y", "arm", designs=DESIGNS, population=400).shares
-    assert found["se"].to_numpy() == pytest.approx([np.sqrt(noise_of(COIN) / 200), 0.0], abs=1e-9)
+    shares = compare(frame, {"y": "arm"}, "y", "arm", designs=DESIGNS, population=400).shares
+    assert shares["se"].to_numpy() == pytest.approx([np.sqrt(noise_of(COIN) / 200), 0.0], abs=1e-9)
     table = crosstab(frame, {"y": "arm"}, "y", "arm", designs=DESIGNS, population=400)
     errors = table.table("se")[["coin", "direct"]].to_numpy()
     assert errors[:, 0] == pytest.approx(np.sqrt(noise_of(COIN) / 200) / 2, rel=1e-9)
@@ -41,21 +41,21 @@ def test_a_census_has_no_error_where_people_were_asked_directly(frame: pd.DataFr
 @pytest.mark.parametrize("large", ["direct", "coin"])
 def test_weights_multiply_the_noise_of_the_own_design(frame: pd.DataFrame, large: str) -> None:
     sizes = {"direct": 200, "coin": 200, large: 20000}
-    found = weighted_estimate(frame, {"y": "arm"}, "y", designs=DESIGNS, strata="arm", population=sizes)[
-        "Yes"
-    ]
+    weighted_share = weighted_estimate(
+        frame, {"y": "arm"}, "y", designs=DESIGNS, strata="arm", population=sizes
+    )["Yes"]
     share = sizes["coin"] / 20200
-    assert found.se_privacy == pytest.approx(share * np.sqrt(noise_of(COIN) / 200), rel=1e-9)
+    assert weighted_share.se_privacy == pytest.approx(share * np.sqrt(noise_of(COIN) / 200), rel=1e-9)
     b = np.linalg.inv(np.array(COIN.analysis.rows) / SCALE)[:, 1]
     values = {"direct": frame["y"][:200].to_numpy(float), "coin": b[frame["y"][200:]]}
-    own = {"direct": 0.0, "coin": noise_of(COIN)}
+    noise = {"direct": 0.0, "coin": noise_of(COIN)}
     variance = sum(
         (sizes[arm] / 20200) ** 2
-        * ((1 - 200 / sizes[arm]) * values[arm].var(ddof=1) + 200 / sizes[arm] * own[arm])
+        * ((1 - 200 / sizes[arm]) * values[arm].var(ddof=1) + 200 / sizes[arm] * noise[arm])
         / 200
         for arm in sizes
     )
-    assert found.se == pytest.approx(np.sqrt(variance), rel=1e-9)
+    assert weighted_share.se == pytest.approx(np.sqrt(variance), rel=1e-9)
 
 
 def test_counts_and_rows_agree_where_the_groups_differ() -> None:
@@ -88,26 +88,26 @@ def statistic(
 
 @statistic
 def weighted(data: pd.DataFrame) -> tuple[float, float]:
-    found = weighted_estimate(data, {"y": "arm"}, "y", designs=BOTH, weights="w", **CENSUS)["Yes"]
-    return found.estimate, found.se
+    share = weighted_estimate(data, {"y": "arm"}, "y", designs=BOTH, weights="w", **CENSUS)["Yes"]
+    return share.estimate, share.se
 
 
 @statistic
 def both_randomized(data: pd.DataFrame) -> tuple[float, float]:
-    found = crosstab(data, {"y": "arm", "v": "arm"}, "y", "v", designs=BOTH, population=400)
-    return found.table().iloc[1, 1], found.table("se").iloc[1, 1]
+    table = crosstab(data, {"y": "arm", "v": "arm"}, "y", "v", designs=BOTH, population=400)
+    return table.table().iloc[1, 1], table.table("se").iloc[1, 1]
 
 
 @statistic
 def correlation(data: pd.DataFrame) -> tuple[float, float]:
-    found = correlate(data, {"y": "arm"}, ["y", "x"], designs=BOTH, population=400)
-    return float(found.r[0, 1]), float(found.se[0, 1])
+    correlations = correlate(data, {"y": "arm"}, ["y", "x"], designs=BOTH, population=400)
+    return float(correlations.r[0, 1]), float(correlations.se[0, 1])
 
 
 @statistic
 def score(data: pd.DataFrame) -> tuple[float, float]:
-    found = sum_score(data, {"y": "arm", "v": "arm"}, ["y", "v"], designs=BOTH, weights="w", **CENSUS)
-    return found.mean, found.se
+    total = sum_score(data, {"y": "arm", "v": "arm"}, ["y", "v"], designs=BOTH, weights="w", **CENSUS)
+    return total.mean, total.se
 
 
 BOTH = {"direct": None, "forced": FORCED}
@@ -126,10 +126,10 @@ def test_a_census_agrees_with_simulation(name: str, samples: int, within: float)
         {"x": x, "g": (x > 0).astype(int), "arm": arm, "w": np.where(arm == "direct", 3.0, 1.0) + (x > 1)}
     )
     table = np.array(FORCED.analysis.rows) / SCALE
-    drawn = []
+    estimates_and_errors = []
     for _ in range(min(samples, 100) if name == "both_randomized" else samples):
         for key, true in truth.items():
             data[key] = np.where(arm == "direct", true, rng.random(400) < table[true, 1]).astype(int)
-        drawn.append(STATISTICS[name](data))
-    estimates, errors = np.array(drawn).T
+        estimates_and_errors.append(STATISTICS[name](data))
+    estimates, errors = np.array(estimates_and_errors).T
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(estimates.std(), rel=within)

@@ -25,14 +25,14 @@ N = 6000
 
 
 def cells_of(channel: Channel, answers: Any, seed: int = 1) -> Any:
-    whole = sampler(channel)
-    return whole.tally(whole.read(np.asarray(simulate(channel, answers, seed=seed)))[0])
+    report_sampler = sampler(channel)
+    return report_sampler.tally(report_sampler.read(np.asarray(simulate(channel, answers, seed=seed)))[0])
 
 
 def enumerated(channel: Channel) -> TableView:
     """The whole table, one column a set."""
     return TableView(
-        [[float(one) for one in channel.chances(answer).values()] for answer in range(channel.options)]
+        [[float(chance) for chance in channel.chances(answer).values()] for answer in range(channel.options)]
     )
 
 
@@ -43,14 +43,16 @@ def test_weights_moments_and_covariances_are_those_of_the_enumerated_sets(option
     assert sets is not None
     target = np.arange(options) ** 2.0
     weights = table.solution(target)
-    held = np.array([[int(one, 16) >> k & 1 for k in range(options)] for one in channel.chances(0)]) == 1
+    held = (
+        np.array([[int(report, 16) >> k & 1 for k in range(options)] for report in channel.chances(0)]) == 1
+    )
     assert sets.values(held, target) == pytest.approx(weights)
     assert sets.ends(target) == pytest.approx((weights.min(), weights.max()))
     assert sets.moments(target) == pytest.approx(table.backward(weights**2))
     assert sets.noise(sets.solution(target)) == pytest.approx(table.noise(weights))
     shares = np.arange(1.0, options + 1) / sum(range(1, options + 1))
     targets = np.tril(np.ones((options, options)))[:-1]
-    solved, chances = np.stack([table.solution(one) for one in targets]), table.forward(shares)
+    solved, chances = np.stack([table.solution(target) for target in targets]), table.forward(shares)
     centred = solved - (solved @ chances)[:, None]
     assert sets.covariance(targets, shares) == pytest.approx((centred * chances) @ centred.T)
     assert sets.backward(sets.solution(target)) == pytest.approx(target)
@@ -109,7 +111,7 @@ def frame() -> pd.DataFrame:
     points = np.clip(rng.poisson(3 + 4 * late), 0, 10)
     hours = np.clip(rng.poisson(30 + 20 * late), 0, 99)
     numbers = np.clip(rng.poisson(20 + 30 * late), 0, 80)
-    scale, number, rounded_, asked = SURVEY.questions
+    scale, number, rounded_, late_question = SURVEY.questions
     steps = numbers * 20 / 80
     low = np.floor(steps).astype(int)
     grid = low + (rng.random(N) < steps - low)
@@ -118,7 +120,7 @@ def frame() -> pd.DataFrame:
             "scale_reported": simulate(scale.channel, points, seed=1),
             "number_reported": simulate(number.channel, hours * 12 // 100, seed=2),
             "rounded_reported": simulate(rounded_.channel, grid, seed=3),
-            "late_reported": simulate(asked.channel, late, seed=4),
+            "late_reported": simulate(late_question.channel, late, seed=4),
             "group": np.where(late == 1, "b", "a"),
             "w": rng.uniform(0.5, 2, N),
         }
@@ -126,72 +128,74 @@ def frame() -> pd.DataFrame:
 
 
 def test_the_recommended_sets_of_a_scale_tell_all_that_a_scale_has(frame: pd.DataFrame) -> None:
-    assert {one.channel.form for one in SURVEY.questions[:3]} == {"subset"}
-    made = report(SURVEY, frame)
-    found = made["scale"].to_dict()
-    assert len(found["cumulative"]) == 11
-    assert [one["p"] for one in found["quantiles"]] == [0.25, 0.5, 0.75]
-    assert found["iqr"]["low"] <= found["iqr"]["estimate"] <= found["iqr"]["high"]
+    assert {question.channel.form for question in SURVEY.questions[:3]} == {"subset"}
+    results = report(SURVEY, frame)
+    entry = results["scale"].to_dict()
+    assert len(entry["cumulative"]) == 11
+    assert [quantile["p"] for quantile in entry["quantiles"]] == [0.25, 0.5, 0.75]
+    assert entry["iqr"]["low"] <= entry["iqr"]["estimate"] <= entry["iqr"]["high"]
     truth = float(frame["points"].mean()) + 1.0  # points are numbered from 1
-    assert abs(found["mean"]["estimate"] - truth) < 4 * found["mean"]["se"]
-    assert found["mean"]["se_privacy"] < found["mean"]["se"]
+    assert abs(entry["mean"]["estimate"] - truth) < 4 * entry["mean"]["se"]
+    assert entry["mean"]["se_privacy"] < entry["mean"]["se"]
     below = float((frame["points"] <= 4).mean())
-    fifth = found["cumulative"][4]
+    fifth = entry["cumulative"][4]
     assert abs(fifth["estimate"] - below) < 4 * fifth["se"]
     median = float(np.median(frame["points"])) + 1.0
-    assert found["quantiles"][1]["low"] <= median <= found["quantiles"][1]["high"]
-    assert len(found["estimates"]) == 11
-    assert any("the mean could move by" in one for one in found["notes"])
-    json.dumps(found, allow_nan=False)
+    assert entry["quantiles"][1]["low"] <= median <= entry["quantiles"][1]["high"]
+    assert len(entry["estimates"]) == 11
+    assert any("the mean could move by" in note for note in entry["notes"])
+    json.dumps(entry, allow_nan=False)
 
 
 def test_a_distribution_under_sets_has_histogram_and_quantiles(frame: pd.DataFrame) -> None:
-    made = report(SURVEY, frame)
-    found = made["number"].to_dict()
-    assert len(found["histogram"]) == 12
-    assert found["quantiles"][1]["low"] <= float(np.median(frame["hours"])) <= found["quantiles"][1]["high"]
-    assert found["unit"] == "hours"
-    assert "mean" not in found or found["mean"]["se"] > 0
-    text, page = made.to_text(), made.to_html()
+    results = report(SURVEY, frame)
+    entry = results["number"].to_dict()
+    assert len(entry["histogram"]) == 12
+    assert entry["quantiles"][1]["low"] <= float(np.median(frame["hours"])) <= entry["quantiles"][1]["high"]
+    assert entry["unit"] == "hours"
+    assert "mean" not in entry or entry["mean"]["se"] > 0
+    text, page = results.to_text(), results.to_html()
     assert "median (hours)" in text
     assert "interquartile range" in text
     assert "Share per unit" in page
 
 
 def test_a_mean_under_sets_is_a_mean_and_shows_no_shares_of_grid_points(frame: pd.DataFrame) -> None:
-    made = report(SURVEY, frame)
-    part = made["rounded"]
-    assert part.shares == ()
-    found = part.to_dict()
-    assert found["estimates"] == []
-    assert "quantiles" not in found
-    assert abs(found["mean"]["estimate"] - float(frame["numbers"].mean())) < 4 * found["mean"]["se"]
-    assert any("rounded at random" in one for one in found["notes"])
+    results = report(SURVEY, frame)
+    question = results["rounded"]
+    assert question.shares == ()
+    entry = question.to_dict()
+    assert entry["estimates"] == []
+    assert "quantiles" not in entry
+    assert abs(entry["mean"]["estimate"] - float(frame["numbers"].mean())) < 4 * entry["mean"]["se"]
+    assert any("rounded at random" in note for note in entry["notes"])
 
 
 def test_groups_and_weights_take_them_too(frame: pd.DataFrame) -> None:
     exact = {table.id: table for table in report(SURVEY, frame, by="group").groups}
     randomized = {table.id: table for table in report(SURVEY, frame, by="late").groups}
     for name, truth in (("scale", "points"), ("rounded", "numbers")):
-        wanted = frame.groupby("group")[truth].mean()
-        gap = float(wanted["b"] - wanted["a"])
+        group_means = frame.groupby("group")[truth].mean()
+        gap = float(group_means["b"] - group_means["a"])
         for table in (exact[name], randomized[name]):
-            (one,) = table.mean_differences
-            assert abs(one.difference - gap) < 4 * one.se
-            assert one.low < gap < one.high or abs(one.difference - gap) < 3 * one.se
+            (difference,) = table.mean_differences
+            assert abs(difference.difference - gap) < 4 * difference.se
+            assert (
+                difference.low < gap < difference.high or abs(difference.difference - gap) < 3 * difference.se
+            )
     assert exact["rounded"].shares == ()
     weighed = report(SURVEY, frame, weights="w")
     for name, truth in (("scale", frame["points"] + 1.0), ("rounded", frame["numbers"])):
-        found = weighed[name].numbers
-        assert found is not None
-        assert found.mean is not None
-        wanted = float(np.average(truth, weights=frame["w"]))
-        assert abs(found.mean.estimate - wanted) < 4 * found.mean.se
+        numbers = weighed[name].numbers
+        assert numbers is not None
+        assert numbers.mean is not None
+        group_means = float(np.average(truth, weights=frame["w"]))
+        assert abs(numbers.mean.estimate - group_means) < 4 * numbers.mean.se
         plain = report(SURVEY, frame)[name].numbers
         assert plain is not None
         assert plain.mean is not None
         kish = frame["w"].sum() ** 2 / (frame["w"] ** 2).sum()
-        assert found.mean.se == pytest.approx(plain.mean.se * math.sqrt(N / kish), rel=0.06)
+        assert numbers.mean.se == pytest.approx(plain.mean.se * math.sqrt(N / kish), rel=0.06)
     assert weighed["rounded"].shares == ()
     assert weighed["scale"].to_dict()["quantiles"]
 
@@ -235,14 +239,14 @@ LOW, HIGH = 0.930, 0.975
 
 
 def truth_of(shape: str, options: int) -> Floats:
-    place = np.arange(options)
-    made = {
+    position = np.arange(options)
+    shapes = {
         "uniform": np.ones(options),
-        "skewed": 0.6**place,
-        "bimodal": np.exp(-((place - 2.0) ** 2)) + np.exp(-((place - options + 3.0) ** 2)),
-        "first": (place == 0).astype(float),
+        "skewed": 0.6**position,
+        "bimodal": np.exp(-((position - 2.0) ** 2)) + np.exp(-((position - options + 3.0) ** 2)),
+        "first": (position == 0).astype(float),
     }[shape]
-    return made / made.sum()
+    return shapes / shapes.sum()
 
 
 @pytest.mark.parametrize(
@@ -258,20 +262,20 @@ def test_intervals_under_sets_cover(options: int, epsilon: float, n: int, shape:
     """Means, and the cumulative shares one by one; a band needs its critical value anew and is checked on fewer."""
     repetitions, banded = 300, 60
     device, shares = mechanisms.subset(options=options, epsilon=epsilon), truth_of(shape, options)
-    whole, values = sampler(device.device), np.arange(options) * 1.0
+    report_sampler, values = sampler(device.device), np.arange(options) * 1.0
     answers = np.random.default_rng(7).choice(options, size=n * repetitions, p=shares)
-    codes = whole.read(np.asarray(simulate(device.device, answers, seed=11)))[0]
+    codes = report_sampler.read(np.asarray(simulate(device.device, answers, seed=11)))[0]
     curve, middle, targets = np.cumsum(shares), float(values @ shares), np.tril(np.ones((options, options)))
     hits, inside, band, errors = 0, np.zeros(options - 1), 0, []
-    for one in range(repetitions):
-        sample = read_sample(whole.tally(codes[one * n : (one + 1) * n]), device)
-        found = sample.quantity(values)
-        low, high = limits(found)
+    for repetition in range(repetitions):
+        sample = read_sample(report_sampler.tally(codes[repetition * n : (repetition + 1) * n]), device)
+        quantity = sample.quantity(values)
+        low, high = limits(quantity)
         hits += low <= middle <= high
-        errors.append(found.estimate - middle)
+        errors.append(quantity.estimate - middle)
         ends = [limits(sample.quantity(target)) for target in targets[:-1]]
         inside += [low <= t <= high for (low, high), t in zip(ends, curve, strict=False)]
-        if one < banded:
+        if repetition < banded:
             lines = cumulative_of(sample, (), 0.95)
             band += all(a.low <= t <= a.high for a, t in zip(lines.band[:-1], curve, strict=False))
     sets = set_view(device)
@@ -286,6 +290,6 @@ def test_intervals_under_sets_cover(options: int, epsilon: float, n: int, shape:
     assert np.mean(np.square(errors)) / theory == pytest.approx(1.0, abs=4 * math.sqrt(2 / repetitions))
 
 
-def limits(wanted: Quantity) -> tuple[float, float]:
-    found = interval(wanted)
-    return found.low, found.high
+def limits(quantity: Quantity) -> tuple[float, float]:
+    result = interval(quantity)
+    return result.low, result.high

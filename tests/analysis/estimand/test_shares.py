@@ -78,13 +78,13 @@ def test_any_valid_channel_inverts(channel: Channel, data: st.DataObject) -> Non
 def test_shares_sum_to_one(channel: Channel, data: st.DataObject) -> None:
     counts = counts_for(channel, data)
     assume(sum(counts) >= 2)
-    found = estimate(counts, channel, options=[str(k) for k in range(channel.options)])
-    assert sum(entry.estimate for entry in found.estimates) == pytest.approx(1, abs=1e-9)
-    assert found.shares is not None
-    assert found.shares.sum() == pytest.approx(1, abs=1e-9)
+    result = estimate(counts, channel, options=[str(k) for k in range(channel.options)])
+    assert sum(entry.estimate for entry in result.estimates) == pytest.approx(1, abs=1e-9)
+    assert result.shares is not None
+    assert result.shares.sum() == pytest.approx(1, abs=1e-9)
     # Two independent ways to the standard error.
-    assert np.sqrt(np.diag(found.covariance())) == pytest.approx(
-        [entry.se for entry in found.estimates], abs=1e-9
+    assert np.sqrt(np.diag(result.covariance())) == pytest.approx(
+        [entry.se for entry in result.estimates], abs=1e-9
     )
 
 
@@ -111,9 +111,9 @@ def test_every_mechanism_has_every_interval(name: str, method: str) -> None:
     view = channel_view(mechanism)
     truth = np.linspace(2, 1, view.options) / np.linspace(2, 1, view.options).sum()
     counts = np.rint(view.forward(truth) * 5000).astype(int)
-    found = estimate(counts, mechanism, interval=method)
-    for entry in found.estimates:
-        share = truth[found.options.index(entry.option)]
+    result = estimate(counts, mechanism, interval=method)
+    for entry in result.estimates:
+        share = truth[result.options.index(entry.option)]
         assert entry.estimate == pytest.approx(share, abs=2e-3)
         assert entry.low < entry.estimate < entry.high
         # At 5,000 reports all methods agree with the normal one.
@@ -127,14 +127,14 @@ def test_every_mechanism_has_every_interval(name: str, method: str) -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 1, 2])
 @pytest.mark.parametrize("options", [2, 4, 10])
 def test_one_dishonest_report_weighs_what_the_formula_says(options: int, epsilon: float) -> None:
-    found = estimate([20] * options, mechanisms.krr(options=options, epsilon=epsilon))
-    assert found[0].weight == pytest.approx(1 + (options - 1) / (math.exp(epsilon) - 1))
+    result = estimate([20] * options, mechanisms.krr(options=options, epsilon=epsilon))
+    assert result[0].weight == pytest.approx(1 + (options - 1) / (math.exp(epsilon) - 1))
     # And by doing it: change one report.
     moved = estimate([19, 21, *[20] * (options - 2)], mechanisms.krr(options=options, epsilon=epsilon))
     labels = [str(k) for k in range(options)]
     if options > 2:
-        change = moved[labels[1]].estimate - found[labels[1]].estimate
-        assert abs(change) * 20 * options <= 2 * found[0].weight
+        change = moved[labels[1]].estimate - result[labels[1]].estimate
+        assert abs(change) * 20 * options <= 2 * result[0].weight
 
 
 def test_exercise_7_1_variance_of_warner() -> None:
@@ -159,7 +159,7 @@ def test_exercise_7_2_variance_of_the_or_poll_with_estimated_decoy() -> None:
 def test_delta_method_is_the_slope_in_the_decoy_share(epsilon: float | None) -> None:
     """The unrelated question with estimated q against a numerical derivative."""
     counts, decoy, m, step = [550, 450], 300, 1000, 1e-5
-    found = estimate(counts, mechanisms.unrelated(truth=0.7, decoy_counts=(decoy, m), epsilon=epsilon))["Yes"]
+    share = estimate(counts, mechanisms.unrelated(truth=0.7, decoy_counts=(decoy, m), epsilon=epsilon))["Yes"]
 
     def at(q: float) -> float:
         return estimate(counts, mechanisms.unrelated(truth=0.7, decoy_share=q, epsilon=epsilon))[
@@ -167,8 +167,8 @@ def test_delta_method_is_the_slope_in_the_decoy_share(epsilon: float | None) -> 
         ].estimate
 
     slope = (at(0.3 + step) - at(0.3 - step)) / (2 * step)
-    known = estimate(counts, mechanisms.unrelated(truth=0.7, decoy_share=0.3, epsilon=epsilon))["Yes"]
-    assert found.se**2 == pytest.approx(known.se**2 + slope**2 * 0.3 * 0.7 / m, rel=1e-6)
+    exact = estimate(counts, mechanisms.unrelated(truth=0.7, decoy_share=0.3, epsilon=epsilon))["Yes"]
+    assert share.se**2 == pytest.approx(exact.se**2 + slope**2 * 0.3 * 0.7 / m, rel=1e-6)
 
 
 def test_erratum_truth_probability_from_epsilon() -> None:
@@ -181,36 +181,36 @@ def test_erratum_truth_probability_from_epsilon() -> None:
 
 def test_linear_quantities() -> None:
     mechanism = mechanisms.krr(options=4, epsilon=1)
-    found = estimate([620, 500, 470, 410], mechanism, options=["a", "b", "c", "d"])
-    shares = found.shares
+    result = estimate([620, 500, 470, 410], mechanism, options=["a", "b", "c", "d"])
+    shares = result.shares
     assert shares is not None
-    assert found.mean([1, 2, 3, 4]).estimate == pytest.approx(shares @ [1, 2, 3, 4])
-    assert found.mean([1, 2, 3, 4]).interval == "wald"
-    difference = found.difference("a", "c")
-    assert found.gap("a", "c") == (difference.estimate, difference.se)
+    assert result.mean([1, 2, 3, 4]).estimate == pytest.approx(shares @ [1, 2, 3, 4])
+    assert result.mean([1, 2, 3, 4]).interval == "wald"
+    difference = result.difference("a", "c")
+    assert result.gap("a", "c") == (difference.estimate, difference.se)
     assert difference.estimate == pytest.approx(shares[0] - shares[2])
-    covariance = found.covariance()
+    covariance = result.covariance()
     expected = covariance[0, 0] + covariance[2, 2] - 2 * covariance[0, 2]
     assert difference.se == pytest.approx(math.sqrt(expected))
-    both = found.share_of(["a", "b"])
+    both = result.share_of(["a", "b"])
     # A sum of options of a K-ary question is still one report frequency.
     assert both.interval == "wilson"
     assert both.estimate == pytest.approx(shares[0] + shares[1])
-    rest = found.share_of(["c", "d"])
+    rest = result.share_of(["c", "d"])
     assert (rest.low, rest.high) == pytest.approx((1 - both.high, 1 - both.low))
     with pytest.raises(AnalysisError, match="'e' is none of a, b, c, d"):
-        found.difference("a", "e")
+        result.difference("a", "e")
     with pytest.raises(AnalysisError, match="4 numbers expected"):
-        found.functional([1, 2])
+        result.functional([1, 2])
 
 
 def test_a_mean_can_be_estimated_where_shares_cannot() -> None:
     """One bit per answer about a number on a grid (K x 2): the mean is determined, the shares are not."""
     grid = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
     channel = Channel.from_probabilities([[f"{0.75 - 0.5 * x}", f"{0.25 + 0.5 * x}"] for x in grid])
-    found = functional([420, 580], channel, grid, label="mean")
-    assert found.estimate == pytest.approx((0.58 - 0.25) / 0.5)
-    assert found.interval == "wilson"
+    average = functional([420, 580], channel, grid, label="mean")
+    assert average.estimate == pytest.approx((0.58 - 0.25) / 0.5)
+    assert average.interval == "wilson"
     with pytest.raises(AnalysisError, match="fewer reports than options"):
         estimate([420, 580], channel)
 
@@ -259,11 +259,11 @@ def test_counts_of_crosswise_are_taken_by_its_own_words() -> None:
 
 def test_kuk_uses_the_count_linear_solution() -> None:
     counts = [50, 100, 120, 70]
-    found = estimate(counts, mechanisms.kuk(0.8, 0.2, 3))
+    result = estimate(counts, mechanisms.kuk(0.8, 0.2, 3))
     red = sum(z * count for z, count in enumerate(counts)) / (3 * sum(counts))
-    assert found["Yes"].estimate == pytest.approx((red - 0.2) / 0.6)
-    assert found.solution == "count-linear"
-    assert any("count-linear" in note for note in found.notes)
+    assert result["Yes"].estimate == pytest.approx((red - 0.2) / 0.6)
+    assert result.solution == "count-linear"
+    assert any("count-linear" in note for note in result.notes)
 
 
 def test_more_reports_than_options_take_the_least_variance_solution() -> None:
@@ -286,20 +286,20 @@ def test_bootstrap_repeats_and_its_seed_matters() -> None:
 
 
 def test_result_shows_itself() -> None:
-    found = estimate(
+    result = estimate(
         [620, 500, 470, 410], mechanisms.krr(options=4, epsilon=1), options=["<b>", "b", "c", "d"]
     )
-    frame = found.to_frame()
+    frame = result.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert list(frame.index) == ["<b>", "b", "c", "d"]
-    assert frame.loc["b", "shown_low"] == found["b"].shown.low
-    page = found._repr_html_()
+    assert frame.loc["b", "shown_low"] == result["b"].shown.low
+    page = result._repr_html_()
     assert "reported, not true" in page
     assert "<b>" not in page.replace("&lt;b&gt;", "")
-    axes = found.plot()
+    axes = result.plot()
     assert [label.get_text() for label in axes.get_yticklabels()] == ["<b>", "b", "c", "d"]
     with pytest.raises(KeyError):
-        found["e"]
+        result["e"]
 
 
 def test_json_has_the_contracts_shape() -> None:
@@ -383,9 +383,9 @@ def test_all_reports_in_one_cell_give_numbers_and_a_word(name: str, method: str,
     outcomes = channel_view(mechanism).outcomes
     for cell in range(outcomes):
         counts = [n if z == cell else 0 for z in range(outcomes)]
-        found = estimate(counts, mechanism, interval=method)
-        assert any("All reports are in one cell" in note for note in found.notes)
-        for entry in found.estimates:
+        result = estimate(counts, mechanism, interval=method)
+        assert any("All reports are in one cell" in note for note in result.notes)
+        for entry in result.estimates:
             numbers = [entry.estimate, entry.se, entry.low, entry.high, entry.se_privacy]
             assert all(math.isfinite(number) for number in numbers)
             assert 0 <= entry.shown.low < entry.shown.high <= 1

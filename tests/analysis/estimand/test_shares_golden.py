@@ -48,8 +48,8 @@ def yes_no_counts(case: dict[str, Any]) -> list[int]:
 @pytest.mark.parametrize("name", YES_NO)
 def test_yes_no_designs_agree_with_rrreg(name: str) -> None:
     case = GOLDEN[name]
-    found = estimate(yes_no_counts(case), YES_NO[name], interval="wald")
-    entry = found["Yes"]
+    result = estimate(yes_no_counts(case), YES_NO[name], interval="wald")
+    entry = result["Yes"]
     assert entry.estimate == pytest.approx(case["output"]["pi"], abs=TOLERANCE)
     assert entry.se == pytest.approx(case["output"]["piSE"], abs=TOLERANCE)
     assert [entry.low, entry.high] == pytest.approx(case["output"]["wald95_from_piSE"][0], abs=TOLERANCE)
@@ -67,10 +67,12 @@ def test_categories_agree_with_rrreg(name: str) -> None:
     case = GOLDEN[name]
     counts = case["counts"]["counts"]
     labels = [f"option {k}" for k in range(len(counts))]
-    found = estimate(counts, CATEGORIES[name], interval="wald", options=labels)
-    assert [entry.estimate for entry in found.estimates] == pytest.approx(case["output"]["pi"], abs=TOLERANCE)
-    assert [entry.se for entry in found.estimates] == pytest.approx(case["output"]["piSE"], abs=TOLERANCE)
-    for entry, limits in zip(found.estimates, case["output"]["wald95_from_piSE"], strict=True):
+    result = estimate(counts, CATEGORIES[name], interval="wald", options=labels)
+    assert [entry.estimate for entry in result.estimates] == pytest.approx(
+        case["output"]["pi"], abs=TOLERANCE
+    )
+    assert [entry.se for entry in result.estimates] == pytest.approx(case["output"]["piSE"], abs=TOLERANCE)
+    for entry, limits in zip(result.estimates, case["output"]["wald95_from_piSE"], strict=True):
         assert [entry.low, entry.high] == pytest.approx(limits, abs=TOLERANCE)
 
 

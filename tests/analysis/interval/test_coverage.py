@@ -30,11 +30,11 @@ def entries(epsilon: float, n: int, method: str) -> tuple[Estimate, ...]:
 
 
 def exact_coverage(
-    epsilon: float, n: int, share: float, method: str = "wilson", shown: bool = False
+    epsilon: float, n: int, share: float, method: str = "wilson", displayed: bool = False
 ) -> float:
     phi = math.exp(epsilon) / (1 + math.exp(epsilon))
     probability = binom.pmf(np.arange(n + 1), n, share * phi + (1 - share) * (1 - phi))
-    limits = [entry.shown if shown else entry for entry in entries(epsilon, n, method)]
+    limits = [entry.shown if displayed else entry for entry in entries(epsilon, n, method)]
     inside = np.array([limit.low <= share <= limit.high for limit in limits])
     return float(probability @ inside)
 
@@ -44,9 +44,9 @@ def check_wilson(epsilon: float, n: int) -> None:
         coverage = exact_coverage(epsilon, n, share)
         assert LOW <= coverage <= HIGH, (epsilon, n, share, coverage)
         # Clipping never loses a possible value, and the fallback only adds some.
-        assert exact_coverage(epsilon, n, share, shown=True) >= coverage - 1e-12
+        assert exact_coverage(epsilon, n, share, displayed=True) >= coverage - 1e-12
     # At share 0 the shown interval covers at least as often as promised, less the discreteness of the binomial.
-    assert exact_coverage(epsilon, n, 0.0, shown=True) >= LOW
+    assert exact_coverage(epsilon, n, 0.0, displayed=True) >= LOW
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -82,9 +82,9 @@ def simulated(
     labels = [str(k) for k in range(len(shares))]
     hits = np.zeros((repetitions, len(shares)), dtype=bool)
     for i, counts in enumerate(rng.multinomial(n, probabilities / probabilities.sum(), size=repetitions)):
-        found = estimate(counts, mechanism, options=labels, **options)
+        result = estimate(counts, mechanism, options=labels, **options)
         hits[i] = [
-            entry.low <= share <= entry.high for entry, share in zip(found.estimates, shares, strict=True)
+            entry.low <= share <= entry.high for entry, share in zip(result.estimates, shares, strict=True)
         ]
     return hits.mean(axis=0), hits.all(axis=1).mean()
 
@@ -97,10 +97,10 @@ def binomial_band(repetitions: int, low: float = LOW, high: float = HIGH) -> tup
 
 def check_kary(repetitions: int) -> None:
     low, high = binomial_band(repetitions)
-    each, _ = simulated(
+    coverages, _ = simulated(
         mechanisms.krr(options=4, epsilon=1), [0.5, 0.3, 0.15, 0.05], 500, repetitions, seed=7
     )
-    assert np.all((each >= low) & (each <= high)), each
+    assert np.all((coverages >= low) & (coverages <= high)), coverages
     _, together = simulated(
         mechanisms.krr(options=10, epsilon=1), [0.1] * 10, 1000, repetitions, seed=8, simultaneous=True
     )
@@ -111,8 +111,8 @@ def check_table(repetitions: int) -> None:
     """A general table: several frequencies in every estimate, so the default is the normal interval."""
     low, high = binomial_band(repetitions)
     mechanism = mechanisms.matrix(weights=[[6, 3, 1], [2, 6, 2], [1, 3, 6]])
-    each, _ = simulated(mechanism, [0.5, 0.3, 0.2], 400, repetitions, seed=9)
-    assert np.all((each >= low) & (each <= high)), each
+    coverages, _ = simulated(mechanism, [0.5, 0.3, 0.2], 400, repetitions, seed=9)
+    assert np.all((coverages >= low) & (coverages <= high)), coverages
 
 
 def or_poll_coverage(

@@ -30,21 +30,21 @@ def test_honest_surveys_are_told_so_in_one_of_twenty_at_most(options: int, epsil
     truth = np.zeros(options)
     truth[:2] = 0.6, 0.4
     chances = channel_view(coin).forward(truth)
-    found = [estimate(rng.multinomial(n, chances / chances.sum()), coin).notes for _ in range(200)]
-    told = sum(says(notes, DISAGREE) for notes in found)
-    assert told / 200 < 0.05
+    notes_of_surveys = [estimate(rng.multinomial(n, chances / chances.sum()), coin).notes for _ in range(200)]
+    warned = sum(says(notes, DISAGREE) for notes in notes_of_surveys)
+    assert warned / 200 < 0.05
     # Nearly every survey has an estimate below 0, and says what that is.
-    assert sum(says(notes, CHANCE) or says(notes, DISAGREE) for notes in found) / 200 > 0.9
+    assert sum(says(notes, CHANCE) or says(notes, DISAGREE) for notes in notes_of_surveys) / 200 > 0.9
 
 
 def test_weighted_surveys_are_told_so_as_rarely() -> None:
     rng, coin = np.random.default_rng(4), mechanisms.krr(20, 2)
-    told = 0
+    warned = 0
     for seed in range(60):
         reports = simulate(coin, (rng.random(800) < 0.4).astype(int), seed)
         data = pd.DataFrame({"a": reports, "w": rng.gamma(8.0, 0.125, 800)})
-        told += says(weighted_estimate(data, {"a": coin}, "a", weights="w").notes, DISAGREE)
-    assert told / 60 < 0.1
+        warned += says(weighted_estimate(data, {"a": coin}, "a", weights="w").notes, DISAGREE)
+    assert warned / 60 < 0.1
 
 
 def test_options_of_a_tick_list_are_many_tests_too() -> None:
@@ -63,23 +63,23 @@ def test_options_of_a_tick_list_are_many_tests_too() -> None:
             ],
         }
     )
-    told = {"estimate": 0, "report": 0}
+    warned = {"estimate": 0, "report": 0}
     for seed in range(12):
         reports = simulate(survey.questions[0].mechanism, np.zeros((600, 20), dtype=int), seed)
         data = pd.DataFrame({"u_reported": reports, "w": 1.0})
-        told["estimate"] += says(weighted_estimate(data, survey, "u", weights="w").notes, DISAGREE)
-        told["report"] += says(report(survey, data, weights="w")["u"].remarks, DISAGREE)
-    assert max(told.values()) <= 1
+        warned["estimate"] += says(weighted_estimate(data, survey, "u", weights="w").notes, DISAGREE)
+        warned["report"] += says(report(survey, data, weights="w")["u"].remarks, DISAGREE)
+    assert max(warned.values()) <= 1
 
 
 def test_reports_that_no_answers_explain_are_told_with_a_p_value_that_knows_of_all_answers() -> None:
     coin = mechanisms.krr(20, 2)
     counts = np.full(20, 250)
     counts[3] = 20
-    (note,) = [one for one in estimate(counts, coin).notes if DISAGREE in one]
-    wanted = estimate(counts, coin).estimates[3].misfit
-    assert wanted is not None
-    assert f"3 (p = {19 * wanted:.2g})" in note
+    (note,) = [text for text in estimate(counts, coin).notes if DISAGREE in text]
+    misfit = estimate(counts, coin).estimates[3].misfit
+    assert misfit is not None
+    assert f"3 (p = {19 * misfit:.2g})" in note
     assert note.count("(p = ") == 1
 
 
@@ -93,7 +93,9 @@ def test_no_and_yes_are_one_test() -> None:
 )
 def test_a_difference_that_may_be_chance_has_the_sign_of_its_limits(language: str, pattern: str) -> None:
     yes_no = {"kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 1}}
-    survey = read_draft({"hushpoll": 1, "title": "T", "questions": [{"id": one, **yes_no} for one in "ab"]})
+    survey = read_draft(
+        {"hushpoll": 1, "title": "T", "questions": [{"id": letter, **yes_no} for letter in "ab"]}
+    )
     data = pd.DataFrame(
         {
             "a_reported": [0] * 130 + [1] * 70 + [0] * 140 + [1] * 60,
@@ -101,8 +103,8 @@ def test_a_difference_that_may_be_chance_has_the_sign_of_its_limits(language: st
             "site": ["A"] * 200 + ["B"] * 200,
         }
     )
-    found = report(survey, data, by="site", only="a")
-    (words,) = group_findings(found.groups[0], Texts(survey, wording(language)))
+    results = report(survey, data, by="site", only="a")
+    (words,) = group_findings(results.groups[0], Texts(survey, wording(language)))
     assert re.search(pattern, words)
     # B has less than A: A comes first.
     assert words.index("A") < words.index("B")

@@ -61,8 +61,8 @@ def test_wilson_alone_does_not_cover_rare_reports() -> None:
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.combinations_with_replacement(SIZES, 2)))
 def test_a_difference_of_groups_covers_at_every_size(first: int, second: int) -> None:
-    for epsilon, one, other in itertools.product((0.5, 1, 2, 4), (0, 0.05, 0.2, 0.5), (0, 0.1, 0.5)):
-        check_difference(first, second, reported(epsilon, one), reported(epsilon, other))
+    for epsilon, share, other in itertools.product((0.5, 1, 2, 4), (0, 0.05, 0.2, 0.5), (0, 0.1, 0.5)):
+        check_difference(first, second, reported(epsilon, share), reported(epsilon, other))
 
 
 def check_difference(n: int, m: int, f: float, g: float) -> None:
@@ -77,12 +77,12 @@ def check_difference(n: int, m: int, f: float, g: float) -> None:
 
 
 def test_the_enumeration_uses_the_functions_own_formula() -> None:
-    one, other = BoundedEstimate(0.4, 0.31, 0.52), BoundedEstimate(0.2, 0.15, 0.29)
-    low, high = difference_limits(one, other)
+    first, other = BoundedEstimate(0.4, 0.31, 0.52), BoundedEstimate(0.2, 0.15, 0.29)
+    low, high = difference_limits(first, other)
     assert low == pytest.approx(0.2 - math.hypot(0.09, 0.09))
     assert high == pytest.approx(0.2 + math.hypot(0.12, 0.05))
     # Donner and Zou (2012), equation 9, for independent parts.
-    low, high = ratio_limits(one, other)
+    low, high = ratio_limits(first, other)
     assert low == pytest.approx(
         (0.08 - math.sqrt(0.08**2 - 0.31 * 0.29 * (0.8 - 0.31) * (0.4 - 0.29))) / (0.29 * (0.4 - 0.29))
     )
@@ -92,21 +92,23 @@ def test_the_enumeration_uses_the_functions_own_formula() -> None:
 
 
 @pytest.mark.parametrize(
-    "one",
+    "numerator",
     [BoundedEstimate(0.4, 0.3, 0.5), BoundedEstimate(0.05, -0.1, 0.2), BoundedEstimate(-0.2, -0.3, -0.1)],
 )
 @pytest.mark.parametrize("correlation", [-0.5, 0.0, 0.6])
 def test_a_ratios_limits_make_a_limit_of_the_difference_zero(
-    one: BoundedEstimate, correlation: float
+    numerator: BoundedEstimate, correlation: float
 ) -> None:
     other = BoundedEstimate(0.3, 0.1, 0.6)
-    low, high = ratio_limits(one, other, correlation)
-    for ratio, place in ((low, 0), (high, 1)):
+    low, high = ratio_limits(numerator, other, correlation)
+    for ratio, end in ((low, 0), (high, 1)):
         scaled = sorted([ratio * other.low, ratio * other.high])
-        part = BoundedEstimate(ratio * other.estimate, scaled[0], scaled[1])
+        scaled_reference = BoundedEstimate(ratio * other.estimate, scaled[0], scaled[1])
         sign = 1 if ratio >= 0 else -1
-        assert difference_limits(one, part, sign * correlation)[place] == pytest.approx(0, abs=1e-9)
-    assert low < one.estimate / other.estimate < high
+        assert difference_limits(numerator, scaled_reference, sign * correlation)[end] == pytest.approx(
+            0, abs=1e-9
+        )
+    assert low < numerator.estimate / other.estimate < high
 
 
 def test_a_ratio_of_groups_covers() -> None:
@@ -117,9 +119,9 @@ def test_a_ratio_of_groups_covers() -> None:
             weight = binom.pmf(i, n, f) * binom.pmf(j, n, g)
             if weight < 1e-7:
                 continue
-            one, other = (BoundedEstimate(k / n, *frequency_limits(k, n, 0.95)) for k in (i, j))
+            first, other = (BoundedEstimate(k / n, *frequency_limits(k, n, 0.95)) for k in (i, j))
             if other.low > 0:
-                low, high = ratio_limits(one, other)
+                low, high = ratio_limits(first, other)
                 chance, hits = chance + weight, hits + weight * (low <= f / g <= high)
         check(hits / chance, n * min(f, g), (n, f, g))
 
@@ -139,12 +141,12 @@ def ratio_coverage(
     ]
     truth, hits, total, clear, clear_hits = share / reference, 0.0, 0.0, 0.0, 0.0
     for i, j in itertools.product(np.flatnonzero(chances[0] > 1e-5), np.flatnonzero(chances[1] > 1e-5)):
-        weight, one, other = chances[0][i] * chances[1][j], parts[0][i], parts[1][j]
+        weight, numerator, other = chances[0][i] * chances[1][j], parts[0][i], parts[1][j]
         total += weight
         if other.high <= 0:
             continue  # no ratio is given, which is a miss
         bounded = other.low > 0
-        low, high = ratio_limits(one, other) if bounded else (least_ratio(one, other), math.inf)
+        low, high = ratio_limits(numerator, other) if bounded else (least_ratio(numerator, other), math.inf)
         inside = weight * (low - 1e-12 <= truth <= high + 1e-12)
         hits, clear, clear_hits = hits + inside, clear + weight * bounded, clear_hits + inside * bounded
     return hits / total, clear_hits / clear if clear > 1e-4 else math.nan, clear / total
@@ -171,10 +173,14 @@ def test_ratios_cover_over_all_samples_everywhere(n: int, m: int, epsilon: float
 def test_enumerated_ratios_are_those_of_compare() -> None:
     mechanism, lie = mechanisms.warner(epsilon=1), 1 / (1 + math.e)
     for i, j in ((40, 20), (25, 12), (10, 30)):
-        found = compare(np.array([[50 - j, j], [50 - i, i]]), {"y": mechanism}, "y", "g").differences[0]
-        one, other = (BoundedEstimate(*((v - lie) / (1 - 2 * lie) for v in limits(50).T[k])) for k in (i, j))
-        wanted = ratio_limits(one, other) if other.low > 0 else (least_ratio(one, other), math.inf)
-        assert (found.ratio_low, found.ratio_high) == pytest.approx(wanted, rel=1e-6)
+        difference = compare(np.array([[50 - j, j], [50 - i, i]]), {"y": mechanism}, "y", "g").differences[0]
+        numerator, other = (
+            BoundedEstimate(*((v - lie) / (1 - 2 * lie) for v in limits(50).T[k])) for k in (i, j)
+        )
+        expected = (
+            ratio_limits(numerator, other) if other.low > 0 else (least_ratio(numerator, other), math.inf)
+        )
+        assert (difference.ratio_low, difference.ratio_high) == pytest.approx(expected, rel=1e-6)
 
 
 def joint_coverage(options: int, epsilon: float, n: int, repetitions: int) -> float:
@@ -184,13 +190,13 @@ def joint_coverage(options: int, epsilon: float, n: int, repetitions: int) -> fl
     shares = np.zeros(options)
     shares[:2] = 0.6, 0.4
     probabilities = channel_view(mechanism).forward(shares)
-    each = 1 - 0.05 / options
+    option_level = 1 - 0.05 / options
     assert estimate([n, *[0] * (options - 1)], mechanism, simultaneous=True).interval == "blaker"
     counts = rng.multinomial(n, probabilities / probabilities.sum(), size=repetitions)
-    values, place = np.unique(counts, return_inverse=True)
-    low, high = Blaker().of_each(values, np.full(len(values), n), np.full(len(values), each))
-    place = place.reshape(counts.shape)
-    inside = (low[place] <= probabilities) & (probabilities <= high[place])
+    values, positions = np.unique(counts, return_inverse=True)
+    low, high = Blaker().of_each(values, np.full(len(values), n), np.full(len(values), option_level))
+    positions = positions.reshape(counts.shape)
+    inside = (low[positions] <= probabilities) & (probabilities <= high[positions])
     return float(inside.all(axis=1).mean())
 
 
@@ -267,8 +273,8 @@ def test_auto_takes_blakers_interval_for_rare_reports() -> None:
     entry = estimate([75, 1, 2, 2], mechanisms.krr(options=4, epsilon=4), options=list("abcd"))["b"]
     assert entry.interval == "blaker"
     chance = Blaker().of(1, 80, 0.95)
-    lie, kept = 1 / (math.exp(4) + 3), math.exp(4) / (math.exp(4) + 3)
-    assert (entry.low, entry.high) == pytest.approx([(end - lie) / (kept - lie) for end in chance])
+    lie, truthful = 1 / (math.exp(4) + 3), math.exp(4) / (math.exp(4) + 3)
+    assert (entry.low, entry.high) == pytest.approx([(end - lie) / (truthful - lie) for end in chance])
 
 
 @pytest.mark.long
@@ -278,10 +284,10 @@ def test_simultaneous_comparisons_hold_no_more_often_than_they_need() -> None:
     counts = np.random.default_rng(3).binomial(n, reported(4, 0.03), size=(50_000, groups))
     low, high = np.array([Blaker().of(k, n, level) for k in range(n + 1)]).T[:, counts]
     share, inside = counts / n, np.ones(len(counts), dtype=bool)
-    for one, other in itertools.combinations(range(groups), 2):
-        gap = share[:, one] - share[:, other]
-        below = np.hypot(share[:, one] - low[:, one], high[:, other] - share[:, other])
-        above = np.hypot(high[:, one] - share[:, one], share[:, other] - low[:, other])
+    for group, other in itertools.combinations(range(groups), 2):
+        gap = share[:, group] - share[:, other]
+        below = np.hypot(share[:, group] - low[:, group], high[:, other] - share[:, other])
+        above = np.hypot(high[:, group] - share[:, group], share[:, other] - low[:, other])
         inside &= (gap - below <= 1e-12) & (gap + above >= -1e-12)
     assert 0.95 <= inside.mean() <= 0.987
 
@@ -302,14 +308,14 @@ def test_a_counted_decoy_covers_at_every_size(n: int, decoys: int, share: float,
 def check_decoy(share: float, q: float, n: int, decoys: int) -> None:
     """n people answer the OR-poll, m others the decoy alone: all pairs of counts, with the default interval.
 
-    A decoy that nobody or everybody answered with Yes hides nothing and is refused, so these pairs are left out.
+    A decoy answered with Yes by all people or by none hides nothing and is refused, so these pairs are left out.
     """
     below = above = total = 0.0
-    for yes, known in itertools.product(range(n + 1), range(1, decoys)):
-        weight = binom.pmf(yes, n, share + (1 - share) * q) * binom.pmf(known, decoys, q)
+    for yes, decoy_yes in itertools.product(range(n + 1), range(1, decoys)):
+        weight = binom.pmf(yes, n, share + (1 - share) * q) * binom.pmf(decoy_yes, decoys, q)
         if weight < 2e-5:
             continue
-        entry = estimate([n - yes, yes], mechanisms.or_poll(decoy_counts=(known, decoys)))["Yes"]
+        entry = estimate([n - yes, yes], mechanisms.or_poll(decoy_counts=(decoy_yes, decoys)))["Yes"]
         assert entry.interval == "mover"
         total += weight
         below, above = below + weight * (entry.high < share), above + weight * (entry.low > share)
@@ -319,8 +325,8 @@ def check_decoy(share: float, q: float, n: int, decoys: int) -> None:
 
 
 def test_an_estimate_from_a_counted_decoy_is_called_consistent() -> None:
-    found = estimate([400, 600], mechanisms.or_poll(decoy_counts=(12, 30)))
-    assert any("consistent, not unbiased" in note for note in found.notes)
+    result = estimate([400, 600], mechanisms.or_poll(decoy_counts=(12, 30)))
+    assert any("consistent, not unbiased" in note for note in result.notes)
     assert not any("unbiased" in note for note in estimate([400, 600], mechanisms.warner(epsilon=1)).notes)
 
 
@@ -328,15 +334,15 @@ def test_an_estimate_from_a_counted_decoy_is_called_consistent() -> None:
 def test_a_score_interval_of_one_frequency_is_wilsons(successes: int, n: int) -> None:
     shares = np.array([n - successes, successes]) / n
     low, high = linear_score_limits(np.array([[-0.3, 1.7]]), shares[None], n, 0.95)
-    wanted = [-0.3 + 2 * end for end in Wilson().of(successes, n, 0.95)]
-    assert [low[0], high[0]] == pytest.approx(wanted, abs=1e-9)
+    wilson = [-0.3 + 2 * end for end in Wilson().of(successes, n, 0.95)]
+    assert [low[0], high[0]] == pytest.approx(wilson, abs=1e-9)
 
 
 @pytest.mark.parametrize("counts", [(10, 5, 5), (0, 8, 12), (12, 8, 0), (20, 0, 0), (0, 20, 0), (3, 0, 17)])
 def test_a_score_interval_is_the_brute_force_one(counts: tuple[int, ...]) -> None:
     """Three weights: for every value on a grid, the likeliest frequencies with that value, and the test at them."""
     weights, f, n = np.array([-0.2, 0.0, 1.2]), np.array(counts) / sum(counts), sum(counts)
-    estimate_, kept = float(weights @ f), []
+    estimate_, accepted = float(weights @ f), []
     for value in np.linspace(-0.2, 1.2, 1401):
         # One free frequency remains; the two others follow from sum 1 and b.p = value.
         top = np.linspace(0, 1, 4001)
@@ -350,10 +356,10 @@ def test_a_score_interval_is_the_brute_force_one(counts: tuple[int, ...]) -> Non
         best = grid[np.argmax(logs)]
         spread = float(weights**2 @ best) - value**2
         if abs(estimate_ - value) * math.sqrt(n) <= 1.959964 * math.sqrt(max(spread, 0)):
-            kept.append(value)
+            accepted.append(value)
     (low,), (high,) = linear_score_limits(weights[None], f[None], n, 0.95)
-    assert low == pytest.approx(min(kept, default=estimate_), abs=5e-3)
-    assert high == pytest.approx(max(kept, default=estimate_), abs=5e-3)
+    assert low == pytest.approx(min(accepted, default=estimate_), abs=5e-3)
+    assert high == pytest.approx(max(accepted, default=estimate_), abs=5e-3)
 
 
 @pytest.mark.parametrize("method", ["score", "wilson", "blaker", "clopper-pearson", "jeffreys", "wald"])
@@ -361,13 +367,13 @@ def test_quantities_together_have_the_intervals_that_they_have_alone(method: str
     """Under weights each is worth its own number of answers."""
     view = channel_view(mechanisms.krr(3, epsilon=1))
     counts = np.array([40.0, 25.0, 11.0])
-    wanted = [
+    quantities = [
         quantity(view, size * counts, view.unit(k), view.shares(counts / counts.sum()), None)
         for k, size in enumerate((1.0, 0.37, 2.5))
     ]
-    found = intervals(wanted, interval_method(method), 0.9, Resampling())
-    for one, together in zip(wanted, found, strict=True):
-        alone = interval(one, method, 0.9)
+    together_limits = intervals(quantities, interval_method(method), 0.9, Resampling())
+    for single, together in zip(quantities, together_limits, strict=True):
+        alone = interval(single, method, 0.9)
         assert (together.low, together.high) == pytest.approx((alone.low, alone.high), abs=1e-10)
 
 
@@ -379,6 +385,6 @@ def test_roots_of_many_functions_are_those_of_each() -> None:
     def values(at: np.ndarray) -> np.ndarray:
         return scale * (np.expm1(3 * at) - np.expm1(3 * shift)) ** 3 + scale * (at - shift)
 
-    found = roots(values, np.zeros(5), np.ones(5), 1e-12)
+    all_roots = roots(values, np.zeros(5), np.ones(5), 1e-12)
     alone = [brentq(lambda at, k=k: values(np.full(5, at))[k], 0, 1, xtol=1e-13) for k in range(5)]
-    assert found == pytest.approx(alone, abs=1e-11)
+    assert all_roots == pytest.approx(alone, abs=1e-11)

@@ -11,17 +11,17 @@ from scipy.stats import binom, hypergeom
 
 
 def chances(n: int, people: int, carriers: int, truth: float) -> np.ndarray:
-    """Give how likely each number of reports is: drawn people with the trait, then two binomial numbers."""
-    found = np.zeros(n + 1)
-    for drawn in range(max(0, n - people + carriers), min(n, carriers) + 1):
-        yes = binom.pmf(np.arange(drawn + 1), drawn, truth)
-        no = binom.pmf(np.arange(n - drawn + 1), n - drawn, 1.0 - truth)
-        found += hypergeom.pmf(drawn, people, carriers, n) * np.convolve(yes, no)
-    return found
+    """Return the probability of each number of reports: people drawn with the trait, then two binomial numbers."""
+    probabilities = np.zeros(n + 1)
+    for carriers_drawn in range(max(0, n - people + carriers), min(n, carriers) + 1):
+        yes = binom.pmf(np.arange(carriers_drawn + 1), carriers_drawn, truth)
+        no = binom.pmf(np.arange(n - carriers_drawn + 1), n - carriers_drawn, 1.0 - truth)
+        probabilities += hypergeom.pmf(carriers_drawn, people, carriers, n) * np.convolve(yes, no)
+    return probabilities
 
 
 def coverage(n: int, people: int, share: float, epsilon: float, rows: bool = False) -> tuple[float, float]:
-    """Give the exact coverage, and the expected number of the scarcer reports."""
+    """Return the exact coverage, and the expected number of the scarcer reports."""
     coin, carriers = mechanisms.warner(epsilon=epsilon), round(people * share)
     weight = chances(n, people, carriers, 1.0 / (1.0 + np.exp(-epsilon)))
     inside = 0.0

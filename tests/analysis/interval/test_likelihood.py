@@ -22,8 +22,8 @@ def test_table_interval_is_the_range_over_the_likelihood_set(counts: list[int]) 
     table = np.array([[6, 3, 1], [2, 6, 2], [1, 2, 7]]) / 10
     value = np.array(counts) @ np.log(grid @ table).T
     likely = grid[value >= value.max() - LIMIT]
-    found = estimate(counts, TABLE, interval="likelihood")
-    for k, entry in enumerate(found.estimates):
+    result = estimate(counts, TABLE, interval="likelihood")
+    for k, entry in enumerate(result.estimates):
         assert entry.low == pytest.approx(likely[:, k].min(), abs=2.5e-3)
         assert entry.high == pytest.approx(likely[:, k].max(), abs=2.5e-3)
 

@@ -63,13 +63,15 @@ def test_shown_interval_is_the_clipped_one(name: str) -> None:
 def test_interval_wholly_outside_is_not_shown_as_a_point(name: str, edge: float) -> None:
     """The peer clips to [0, 0]; the likelihood interval inside [0, 1] and the misfit are shown instead."""
     assert GOLDEN[name]["ci"]["wilson"]["pi_clipped"] == [edge, edge]
-    found = estimate(counts_of(name), WARNER[name])
-    shown = found["Yes"].shown
+    result = estimate(counts_of(name), WARNER[name])
+    displayed = result["Yes"].shown
     # All 50 reports on one side: l(p) = 50 log(.8 - .6 |p - edge|), so the limit is where it falls by 3.841/2.
     width = 0.8 / 0.6 * (1 - math.exp(-3.841458820694124 / 2 / 50))
-    assert sorted([abs(shown.low - edge), abs(shown.high - edge)]) == pytest.approx([0, width], abs=TOLERANCE)
-    assert found["Yes"].misfit == pytest.approx(0.8**50, rel=1e-9)
-    assert any("data and design disagree" in note for note in found.notes)
+    assert sorted([abs(displayed.low - edge), abs(displayed.high - edge)]) == pytest.approx(
+        [0, width], abs=TOLERANCE
+    )
+    assert result["Yes"].misfit == pytest.approx(0.8**50, rel=1e-9)
+    assert any("data and design disagree" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("name", ["grr_k4_eps1", "grr_k5_eps1_boundary"])

@@ -55,31 +55,31 @@ def document(*questions: Any) -> dict[str, Any]:
     return {"hushpoll": 1, "title": "T", "questions": list(questions)}
 
 
-def planned(*questions: Any, **wanted: Any) -> Any:
+def planned(*questions: Any, **requirements: Any) -> Any:
     survey: Survey = read_draft(document(*questions))
-    open_ones = [one["id"] for one in questions if "name" not in one["mechanism"]]
-    return budget(survey, recommended=open_ones, **wanted)
+    open_ones = [question["id"] for question in questions if "name" not in question["mechanism"]]
+    return budget(survey, recommended=open_ones, **requirements)
 
 
 def test_a_harmless_question_with_twelve_options_leaves_the_drug_question_where_it_needs_to_be() -> None:
-    found = planned(DRUG, FACULTY, n=500, margin=0.08)
-    drug, faculty = found.questions
+    budget_plan = planned(DRUG, FACULTY, n=500, margin=0.08)
+    drug, faculty = budget_plan.questions
     assert drug.epsilon == pytest.approx(plan("warner", n=500, margin=0.08).epsilon, rel=1e-3)
     assert drug.epsilon < 1.24, "one slider for both gave it 2.8"
     assert 2.5 < faculty.epsilon < 2.8
-    assert found.costliest == "faculty"
+    assert budget_plan.costliest == "faculty"
     alone = planned(DRUG, n=500, margin=0.08)
     assert alone.questions[0].epsilon == drug.epsilon
 
 
 def test_every_question_gets_the_smallest_epsilon_that_is_enough() -> None:
-    found = planned(DRUG, FACULTY, MOOD, USED, n=2000, margin=0.06, margins={"mood": 0.1})
-    for one in found.questions:
-        assert one.margin <= one.target_margin
-        less = f"{0.99 * float(one.stated_epsilon):.6f}"
-        assert one.search.margin(2000, less) > one.target_margin, one.id
-    assert [one.target_margin for one in found.questions] == [0.06, 0.06, 0.1, 0.06]
-    assert found.total == pytest.approx(sum(one.epsilon for one in found.questions))
+    budget_plan = planned(DRUG, FACULTY, MOOD, USED, n=2000, margin=0.06, margins={"mood": 0.1})
+    for question in budget_plan.questions:
+        assert question.margin <= question.target_margin
+        less = f"{0.99 * float(question.stated_epsilon):.6f}"
+        assert question.search.margin(2000, less) > question.target_margin, question.id
+    assert [question.target_margin for question in budget_plan.questions] == [0.06, 0.06, 0.1, 0.06]
+    assert budget_plan.total == pytest.approx(sum(question.epsilon for question in budget_plan.questions))
 
 
 def test_a_recommended_mechanism_that_changes_on_the_way_up_hides_no_smaller_epsilon() -> None:
@@ -91,8 +91,8 @@ def test_a_recommended_mechanism_that_changes_on_the_way_up_hides_no_smaller_eps
 
 def test_a_lock_is_never_raised_and_an_odds_factor_is_rounded_down() -> None:
     for lock in ("1.0", "3-fold", "at most 3-fold", "0.25"):
-        found = planned(DRUG, FACULTY, n=500, margin=0.08, locks={"drug": lock})
-        drug = found.questions[0]
+        budget_plan = planned(DRUG, FACULTY, n=500, margin=0.08, locks={"drug": lock})
+        drug = budget_plan.questions[0]
         assert drug.locked
         assert drug.epsilon <= (math.log(3) if "fold" in lock else float(lock))
         assert drug.epsilon == pytest.approx(math.log(3) if "fold" in lock else float(lock), rel=1e-4)
@@ -107,25 +107,25 @@ def test_what_is_no_protection_is_refused(lock: str) -> None:
 
 
 def test_a_lock_that_makes_the_margin_unreachable_says_so_with_three_ways_out() -> None:
-    found = planned(DRUG, FACULTY, n=500, margins={"drug": 0.05}, locks={"drug": "1"}, margin=0.08)
-    (said,) = found.problems
-    assert said == (
+    budget_plan = planned(DRUG, FACULTY, n=500, margins={"drug": 0.05}, locks={"drug": "1"}, margin=0.08)
+    (problem,) = budget_plan.problems
+    assert problem == (
         'question "drug" is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5 points it'
         " needs; lock it at epsilon 2.722 instead, ask 1,799 people, or accept the wider margin"
     )
     assert plan("warner", epsilon=1, margin=0.05).n == 1799
     wished = planned(DRUG, n=500, margin=0.05, locks={"drug": "1"})
     assert wished.problems == (), "a lock alone is the wish"
-    assert wished.advice[0] == f"Q{said[1:]}.", "and is never silent about what it costs"
+    assert wished.advice[0] == f"Q{problem[1:]}.", "and is never silent about what it costs"
     assert not wished.met
     enough = planned(DRUG, n=1800, margin=0.05, locks={"drug": "1"})
     assert enough.met
-    assert not any("is locked at epsilon 1, which gives" in one for one in enough.advice)
+    assert not any("is locked at epsilon 1, which gives" in text for text in enough.advice)
 
 
 def test_what_stays_as_it_is_and_misses_its_margin_is_said() -> None:
-    found = planned(DRUG, {**DRUG, "id": "more"}, n=500, margin=0.08, kept=["drug"])
-    assert found.advice[0] == (
+    budget_plan = planned(DRUG, {**DRUG, "id": "more"}, n=500, margin=0.08, kept=["drug"])
+    assert budget_plan.advice[0] == (
         'Question "drug" stays as it is and gives ±9.5 points, not the ±8 points it needs; ask 703 people, change its'
         " mechanism, or accept the wider margin."
     )
@@ -133,12 +133,12 @@ def test_what_stays_as_it_is_and_misses_its_margin_is_said() -> None:
 
 
 def test_a_lock_above_what_is_needed_says_what_it_could_save() -> None:
-    found = planned(DRUG, FACULTY, n=900, margin=0.08, locks={"drug": "3"})
+    budget_plan = planned(DRUG, FACULTY, n=900, margin=0.08, locks={"drug": "3"})
     free = planned(DRUG, FACULTY, n=900, margin=0.08)
-    assert found.costliest == "drug"
+    assert budget_plan.costliest == "drug"
     needs = free.questions[0].epsilon
-    (said,) = [one for one in found.advice if one.startswith("It is locked")]
-    assert said == (
+    (remark,) = [text for text in budget_plan.advice if text.startswith("It is locked")]
+    assert remark == (
         f"It is locked at epsilon 3; its margin needs epsilon {epsilon_text(needs, 2)} only, and a lock there would"
         f" save {at_most(3.0 - needs)}."
     )
@@ -146,10 +146,10 @@ def test_a_lock_above_what_is_needed_says_what_it_could_save() -> None:
 
 def test_a_costliest_question_that_is_out_of_reach_gets_remedies_with_figures() -> None:
     costly = {**FACULTY, "mechanism": {"epsilon": "4"}}
-    found = planned(DRUG, costly, n=300, margin=0.05)
-    assert found.costliest == "faculty"
-    assert len(found.problems) == 2
-    (more,) = [one for one in found.advice if one.startswith("With ") and "answers instead" in one]
+    budget_plan = planned(DRUG, costly, n=300, margin=0.05)
+    assert budget_plan.costliest == "faculty"
+    assert len(budget_plan.problems) == 2
+    (more,) = [text for text in budget_plan.advice if text.startswith("With ") and "answers instead" in text]
     people, epsilon = int(more.split()[1].replace(",", "")), float(more.split()[-1].rstrip("."))
     again = planned(costly, n=people, margin=0.05).questions[0]
     assert again.epsilon == pytest.approx(epsilon, abs=0.01)
@@ -168,9 +168,9 @@ def test_a_costliest_question_that_is_out_of_reach_gets_remedies_with_figures() 
     ],
 )
 def test_where_a_question_cannot_be_asked_of_fewer_people_it_says_why(questions: Any, why: str) -> None:
-    found = planned(*questions, n=900, margin=0.08)
-    (said,) = [one for one in found.advice if one.startswith("It cannot be asked of fewer people")]
-    assert why in said
+    budget_plan = planned(*questions, n=900, margin=0.08)
+    (remark,) = [text for text in budget_plan.advice if text.startswith("It cannot be asked of fewer people")]
+    assert why in remark
 
 
 def test_numbers_are_refined_between_the_stops_where_somebody_asks_for_it() -> None:
@@ -180,44 +180,46 @@ def test_numbers_are_refined_between_the_stops_where_somebody_asks_for_it() -> N
     fine = planned(HOURS, n=900, margin=0.08, designs=1).questions[0]
     assert 0.85 < float(fine.stated_epsilon) <= 0.95
     assert fine.margin <= 0.08
-    kept = {**HOURS, "mechanism": {"epsilon": fine.stated_epsilon}}
-    assert planned(kept, n=900, margin=0.08, designs=0).questions[0].stated_epsilon == fine.stated_epsilon, (
-        "what was found is kept"
-    )
+    refined = {**HOURS, "mechanism": {"epsilon": fine.stated_epsilon}}
+    assert (
+        planned(refined, n=900, margin=0.08, designs=0).questions[0].stated_epsilon == fine.stated_epsilon
+    ), "what was found is kept"
     bins = {**HOURS, "mechanism": {"epsilon": "1", "target": "distribution"}}
-    found = planned(bins, n=4000, margin=0.1, designs=1)
-    assert found.questions[0].stated_epsilon in {f"{stop:g}" for stop in SLIDER_STOPS}
-    assert any("is one of the slider's stops" in one for one in found.advice)
+    budget_plan = planned(bins, n=4000, margin=0.1, designs=1)
+    assert budget_plan.questions[0].stated_epsilon in {f"{stop:g}" for stop in SLIDER_STOPS}
+    assert any("is one of the slider's stops" in text for text in budget_plan.advice)
 
 
 def test_a_margin_that_no_epsilon_reaches_is_said_question_by_question() -> None:
-    found = planned(DRUG, FACULTY, n=300)
-    assert len(found.problems) == 2
-    assert "even without privacy the margin is ±5.7 points; ask more than 385 people" in found.problems[0]
+    budget_plan = planned(DRUG, FACULTY, n=300)
+    assert len(budget_plan.problems) == 2
+    assert (
+        "even without privacy the margin is ±5.7 points; ask more than 385 people" in budget_plan.problems[0]
+    )
 
 
 def test_a_question_without_an_epsilon_to_choose_stays_and_cannot_be_locked() -> None:
-    found = planned(DRUG, OR_POLL, n=1000)
-    assert found.total == math.inf
-    assert found.to_dict()["epsilon_total"] is None
-    assert found.costliest == "tax"
+    budget_plan = planned(DRUG, OR_POLL, n=1000)
+    assert budget_plan.total == math.inf
+    assert budget_plan.to_dict()["epsilon_total"] is None
+    assert budget_plan.costliest == "tax"
     with pytest.raises(AnalysisError, match='question "tax" has no epsilon to lock'):
         planned(DRUG, OR_POLL, n=1000, locks={"tax": 1})
 
 
 def test_a_named_mechanism_keeps_its_name_and_moves_its_epsilon() -> None:
-    own = {**FACULTY, "mechanism": {"name": "krr", "epsilon": "1"}}
-    (found,) = planned(own, n=740, margin=0.08).questions
-    assert found.to_dict()["mechanism"] == "krr"
-    assert found.epsilon == pytest.approx(plan("krr", 12, n=740, margin=0.08).epsilon, rel=1e-3)
+    question = {**FACULTY, "mechanism": {"name": "krr", "epsilon": "1"}}
+    (planned_question,) = planned(question, n=740, margin=0.08).questions
+    assert planned_question.to_dict()["mechanism"] == "krr"
+    assert planned_question.epsilon == pytest.approx(plan("krr", 12, n=740, margin=0.08).epsilon, rel=1e-3)
 
 
 def test_remedies_are_true() -> None:
-    found = planned(DRUG, FACULTY, MOOD, n=500, margin=0.08)
-    assert found.too_high
-    assert found.advice[0].startswith("A total of 6 is too high")
-    assert found.advice[1] == 'Question "faculty" costs most: epsilon 2.75 of 6 in total.'
-    merged, more, wider, together = found.advice[2:]
+    budget_plan = planned(DRUG, FACULTY, MOOD, n=500, margin=0.08)
+    assert budget_plan.too_high
+    assert budget_plan.advice[0].startswith("A total of 6 is too high")
+    assert budget_plan.advice[1] == 'Question "faculty" costs most: epsilon 2.75 of 6 in total.'
+    merged, more, wider, together = budget_plan.advice[2:]
     assert merged == "Merging its 12 answers to 5 would bring it to epsilon 1.96."
     five = {**FACULTY, "options": FACULTY["options"][:5]}
     assert planned(five, n=500, margin=0.08).questions[0].epsilon == pytest.approx(1.96, abs=0.01)
@@ -231,34 +233,34 @@ def test_remedies_are_true() -> None:
 def test_the_figure_for_a_block_is_that_of_its_channel() -> None:
     """Five yes/no questions at 8 points: the epsilon that is promised gives every member the margin it needs."""
     five = [{**DRUG, "id": f"d{number}"} for number in range(5)]
-    found = planned(*five, n=500, margin=0.08)
-    said = found.advice[-1]
-    ask, epsilon = int(said.split(" only ")[1].split()[0]), float(said.split("epsilon ")[1].split()[0])
+    budget_plan = planned(*five, n=500, margin=0.08)
+    advice = budget_plan.advice[-1]
+    ask, epsilon = int(advice.split(" only ")[1].split()[0]), float(advice.split("epsilon ")[1].split()[0])
     channel = sampled([2] * 5, epsilon, ask)
     assert channel.epsilon <= epsilon
     size, weight = channel.device.weights[0]
     right = (2**53 - (size - 1) * weight + (size // 2 - 1) * weight) / 2**53
     variance = 0.25 / (2 * right - 1) ** 2
     assert 1.96 * math.sqrt(variance / (500 * ask // 5)) <= 0.08 * 1.001
-    assert epsilon < found.total
+    assert epsilon < budget_plan.total
 
 
 @pytest.mark.parametrize(
     "question", [DRUG, FACULTY, MOOD, {**HOURS, "step": 4}, USED], ids=lambda question: question["id"]
 )
 def test_every_kind_is_planned_and_gets_advice(question: dict[str, Any]) -> None:
-    found = planned(question, n=1500, margin=0.07)
-    (one,) = found.questions
-    assert one.margin <= 0.07
-    assert not found.problems
-    assert len(found.advice) >= 2, found.advice
+    budget_plan = planned(question, n=1500, margin=0.07)
+    (planned_question,) = budget_plan.questions
+    assert planned_question.margin <= 0.07
+    assert not budget_plan.problems
+    assert len(budget_plan.advice) >= 2, budget_plan.advice
 
 
 def test_a_published_survey_is_planned_too() -> None:
     survey = read_draft(document(DRUG, MOOD))
     again = Survey.parse(survey.canonical)
-    found = budget(again, 1000, margin=0.07)
-    assert all(one.margin <= 0.07 for one in found.questions)
+    budget_plan = budget(again, 1000, margin=0.07)
+    assert all(planned_question.margin <= 0.07 for planned_question in budget_plan.questions)
     assert EpsilonSearch(again.questions[1], False).follows_advice
 
 
@@ -272,13 +274,13 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
-    place = tmp_path / "survey.json"
-    place.write_text(json.dumps(document(DRUG, FACULTY)))
-    return str(place)
+    path = tmp_path / "survey.json"
+    path.write_text(json.dumps(document(DRUG, FACULTY)))
+    return str(path)
 
 
 def test_the_command_has_the_names_of_the_contract(capsys: pytest.CaptureFixture[str], file: str) -> None:
-    given = [
+    arguments = [
         "--survey",
         file,
         "--n",
@@ -290,19 +292,19 @@ def test_the_command_has_the_names_of_the_contract(capsys: pytest.CaptureFixture
         "--lock",
         "drug=1.0",
     ]
-    status, out, err = run(capsys, *given, "--json")
+    status, out, err = run(capsys, *arguments, "--json")
     assert (status, err) == (0, "")
-    found = json.loads(out)
-    assert {"questions", "epsilon_total", "costliest", "advice"} <= set(found)
-    drug, faculty = found["questions"]
+    budget_plan = json.loads(out)
+    assert {"questions", "epsilon_total", "costliest", "advice"} <= set(budget_plan)
+    drug, faculty = budget_plan["questions"]
     assert {"id", "epsilon", "margin", "needed", "locked"} <= set(drug)
     assert (drug["id"], drug["locked"], drug["needed"]) == ("drug", True, 0.08)
     assert drug["epsilon"] == pytest.approx(1.0)
     assert (faculty["locked"], faculty["needed"]) == (False, 0.1)
     assert faculty["margin"] <= 0.1
-    assert found["costliest"] == "faculty"
-    assert found["epsilon_total"] == pytest.approx(drug["epsilon"] + faculty["epsilon"])
-    status, out, _ = run(capsys, *given)
+    assert budget_plan["costliest"] == "faculty"
+    assert budget_plan["epsilon_total"] == pytest.approx(drug["epsilon"] + faculty["epsilon"])
+    status, out, _ = run(capsys, *arguments)
     assert status == 0
     assert "drug" in out
     assert "locked" in out
@@ -310,7 +312,7 @@ def test_the_command_has_the_names_of_the_contract(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (
             ["--n", "500", "--lock", "drug=1", "--margin", "drug=.05", "--margin", ".08"],
@@ -329,11 +331,11 @@ def test_the_command_has_the_names_of_the_contract(capsys: pytest.CaptureFixture
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
-    capsys: pytest.CaptureFixture[str], file: str, arguments: list[str], said: str
+    capsys: pytest.CaptureFixture[str], file: str, arguments: list[str], message: str
 ) -> None:
     status, out, err = run(capsys, "--survey", file, *arguments)
     assert (status, out) == (2, "")
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 

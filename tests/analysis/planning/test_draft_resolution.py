@@ -35,9 +35,9 @@ def test_an_epsilon_alone_becomes_the_best_channel(
     question: dict[str, Any], mechanism: dict[str, Any], form: str
 ) -> None:
     survey = read_draft(draft(question, **mechanism))
-    found = survey.questions[0]
-    assert found.channel.form == form
-    assert found.channel.ratio <= exp_below(read_decimal(mechanism["epsilon"], "epsilon"))
+    resolved = survey.questions[0]
+    assert resolved.channel.form == form
+    assert resolved.channel.ratio <= exp_below(read_decimal(mechanism["epsilon"], "epsilon"))
     assert Survey.from_published(survey.canonical, survey.hash) == survey
 
 
@@ -47,9 +47,9 @@ def test_a_document_that_carries_its_channel_is_taken_as_it_is() -> None:
     assert again == survey.as_document(published=False)
     assert read_draft(again).hash == survey.hash
     other = design(options=5, epsilon="0.9", target="cumulative").channel.to_json()
-    kept = draft(SCALE, name="designed", epsilon=1)
-    kept["questions"][0]["channel"] = other
-    assert read_draft(kept).questions[0].channel.to_json() == other
+    document = draft(SCALE, name="designed", epsilon=1)
+    document["questions"][0]["channel"] = other
+    assert read_draft(document).questions[0].channel.to_json() == other
 
 
 def test_what_is_wrong_with_a_question_is_said_by_the_survey() -> None:
@@ -86,16 +86,16 @@ def test_questions_that_clients_can_read_stay_as_they_are() -> None:
 def test_a_target_that_a_channel_cannot_estimate_is_refused(
     kind: dict[str, Any], target: str, refused: bool, name: str
 ) -> None:
-    """Two reports determine one quantity, whoever made them: the mean here."""
+    """Two reports determine one quantity under every mechanism: the mean here."""
     rows = [[0.7 - 0.1 * point, 0.3 + 0.1 * point] for point in range(5)]
-    asked = {
+    question = {
         "id": "mood",
         "text": "How often?",
         **kind,
         "mechanism": {"name": name, "epsilon": "1", "target": target},
         "channel": Channel.from_probabilities(rows).to_json(),
     }
-    document = {"hushpoll": 1, "title": "Two reports", "questions": [asked]}
+    document = {"hushpoll": 1, "title": "Two reports", "questions": [question]}
     if not refused:
         assert read_draft(document).questions[0].channel.outcomes == 2
         return

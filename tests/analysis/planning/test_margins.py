@@ -1,4 +1,4 @@
-"""Plans: reference values, round trips, every mechanism, and what is said about bad input."""
+"""Plans: reference values, round trips, every mechanism, and messages for bad input."""
 
 from __future__ import annotations
 
@@ -43,11 +43,13 @@ def test_reference_values(epsilon: float, points: float, answers: int) -> None:
 
 
 def test_margins_beside_it() -> None:
-    one = plan("warner", epsilon=1, n=1000)
-    assert round(100 * one.margin_sampling_only, 1) == 3.1
-    assert one.margin_trusted_curator == pytest.approx(Z * math.sqrt(0.25 / 1000 + 2 / 1000**2), rel=1e-12)
-    assert one.recorded_as_chosen == pytest.approx(math.e / (1 + math.e), abs=1e-9)
-    assert one.odds_factor == pytest.approx(math.e)
+    warner_plan = plan("warner", epsilon=1, n=1000)
+    assert round(100 * warner_plan.margin_sampling_only, 1) == 3.1
+    assert warner_plan.margin_trusted_curator == pytest.approx(
+        Z * math.sqrt(0.25 / 1000 + 2 / 1000**2), rel=1e-12
+    )
+    assert warner_plan.recorded_as_chosen == pytest.approx(math.e / (1 + math.e), abs=1e-9)
+    assert warner_plan.odds_factor == pytest.approx(math.e)
     many = plan("krr", 5, epsilon=1, n=1000)
     assert many.margin_trusted_curator == pytest.approx(Z * math.sqrt(0.25 / 1000 + 8 / 1000**2), rel=1e-12)
     assert many.design_effect == pytest.approx((many.margin / many.margin_sampling_only) ** 2)
@@ -56,9 +58,9 @@ def test_margins_beside_it() -> None:
 @pytest.mark.parametrize("label", DESIGNS)
 def test_n_and_margin_are_inverse(label: str) -> None:
     name, parameters = label.split("+")[0], DESIGNS[label]
-    wanted = plan(name, margin=0.09, **parameters).n
-    assert plan(name, n=wanted, **parameters).margin <= 0.09 * (1 + 1e-9)
-    assert plan(name, n=wanted - 1, **parameters).margin > 0.09
+    respondents = plan(name, margin=0.09, **parameters).n
+    assert plan(name, n=respondents, **parameters).margin <= 0.09 * (1 + 1e-9)
+    assert plan(name, n=respondents - 1, **parameters).margin > 0.09
 
 
 @pytest.mark.parametrize(
@@ -99,8 +101,8 @@ def test_worst_case_is_the_worst(mechanism: mechanisms.Mechanism) -> None:
     moments = np.array([view.backward(view.solution(view.unit(k)) ** 2) for k in range(view.options)])
     shares = np.random.default_rng(7).dirichlet(np.full(view.options, 0.3), 20_000)
     worst = (shares @ moments.T - shares**2).max()
-    one = spread(mechanism)
-    bound = one.unit_variance(one.worst_share())
+    variance = spread(mechanism)
+    bound = variance.unit_variance(variance.worst_share())
     assert worst <= bound * (1 + 1e-12)
     assert worst >= 0.99 * bound
     assert plan(mechanism, n=100).margin == pytest.approx(Z * math.sqrt(bound / 100))
@@ -110,11 +112,11 @@ def test_or_poll_with_estimated_decoy_follows_the_delta_method() -> None:
     p, q, n, m = 0.2, 0.412, 500, 1000
     z = q + (1 - q) * p
     variance = z * (1 - z) / (n * (1 - q) ** 2) + ((1 - z) / (1 - q) ** 2) ** 2 * q * (1 - q) / m
-    one = plan("or_poll", n=n, share=p, decoy_counts=(412, 1000))
-    assert one.margin == pytest.approx(Z * math.sqrt(variance), rel=1e-9)
-    assert one.epsilon == math.inf
-    assert one.to_dict()["epsilon"] is None
-    assert one.to_dict()["odds_factor"] is None
+    decoy_plan = plan("or_poll", n=n, share=p, decoy_counts=(412, 1000))
+    assert decoy_plan.margin == pytest.approx(Z * math.sqrt(variance), rel=1e-9)
+    assert decoy_plan.epsilon == math.inf
+    assert decoy_plan.to_dict()["epsilon"] is None
+    assert decoy_plan.to_dict()["odds_factor"] is None
 
 
 def test_a_weak_decoy_limits_the_margin() -> None:
@@ -192,9 +194,9 @@ def test_planning_imports_neither_numpy_nor_pandas() -> None:
 
 
 def test_a_notebook_shows_plans_as_tables() -> None:
-    shown = plan("or_poll", decoy_share=0.4, n=1000)._repr_html_()
-    assert "<td>1000</td>" in shown
-    assert "margin_trusted_curator" in shown
+    html = plan("or_poll", decoy_share=0.4, n=1000)._repr_html_()
+    assert "<td>1000</td>" in html
+    assert "margin_trusted_curator" in html
     advice = recommend("choice", options=4, epsilon=1.0, n=1000)
     assert list(advice.to_frame()["mechanism"]) == [candidate.mechanism for candidate in advice.candidates]
     assert advice.to_frame()["mechanism"][0] in advice._repr_html_()

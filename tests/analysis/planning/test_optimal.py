@@ -55,9 +55,11 @@ def exact_epsilon(epsilon: float) -> Fraction:
 def keeps_the_bound(channel: Channel, epsilon: float) -> bool:
     """Every column's ratio, in exact arithmetic, and every row's sum."""
     limit = exp_below(exact_epsilon(epsilon))
-    whole = all(sum(row) == SCALE for row in channel.rows)
+    complete = all(sum(row) == SCALE for row in channel.rows)
     columns = list(zip(*channel.rows, strict=True))
-    return whole and all(min(one) >= 1 and Fraction(max(one), min(one)) <= limit for one in columns)
+    return complete and all(
+        min(column) >= 1 and Fraction(max(column), min(column)) <= limit for column in columns
+    )
 
 
 def variance_by_hand(channel: Channel, rows: np.ndarray) -> float:
@@ -83,18 +85,18 @@ def rows_of(target: str, options: int) -> np.ndarray:
     "case", SMALL, ids=lambda case: f"{case['options']}-{case['target']}-{case['epsilon']}"
 )
 def test_every_scale_is_the_best_that_is_possible(case: dict[str, Any]) -> None:
-    found = search_best(case["options"], exact_epsilon(case["epsilon"]), case["target"])
+    optimum = search_best(case["options"], exact_epsilon(case["epsilon"]), case["target"])
     value = case["n_variance"]
-    assert found.n_variance <= 1.002 * value
-    assert found.n_variance >= value * (1 - 1e-5)
-    assert found.bound is not None
-    assert found.bound <= found.n_variance
-    assert found.bound <= value * (1 + max(1e-5, case.get("tolerance", 0.0)))
-    assert found.bound >= 0.999 * value
-    assert found.channel.outcomes <= 64
-    assert keeps_the_bound(found.channel, case["epsilon"])
+    assert optimum.n_variance <= 1.002 * value
+    assert optimum.n_variance >= value * (1 - 1e-5)
+    assert optimum.bound is not None
+    assert optimum.bound <= optimum.n_variance
+    assert optimum.bound <= value * (1 + max(1e-5, case.get("tolerance", 0.0)))
+    assert optimum.bound >= 0.999 * value
+    assert optimum.channel.outcomes <= 64
+    assert keeps_the_bound(optimum.channel, case["epsilon"])
     rows = rows_of(case["target"], case["options"])
-    assert variance_by_hand(found.channel, rows) == pytest.approx(found.n_variance, rel=1e-6)
+    assert variance_by_hand(optimum.channel, rows) == pytest.approx(optimum.n_variance, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -102,23 +104,23 @@ def test_every_scale_is_the_best_that_is_possible(case: dict[str, Any]) -> None:
 )
 @pytest.mark.parametrize("searched", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_twenty_bins(case: dict[str, Any], searched: bool) -> None:
-    asked = case["options"], exact_epsilon(case["epsilon"]), case["target"]
-    found = search_best(*asked) if searched else best(*asked)
-    assert found.channel.outcomes <= 64
-    assert case["n_variance"] * (1 - 1e-4) <= found.n_variance <= 1.016 * case["n_variance"]
-    assert found.bound is not None
-    assert 0.999 * case["n_variance"] <= found.bound <= case["n_variance"] * (1 + 1e-4)
-    assert keeps_the_bound(found.channel, case["epsilon"])
+    request = case["options"], exact_epsilon(case["epsilon"]), case["target"]
+    optimum = search_best(*request) if searched else best(*request)
+    assert optimum.channel.outcomes <= 64
+    assert case["n_variance"] * (1 - 1e-4) <= optimum.n_variance <= 1.016 * case["n_variance"]
+    assert optimum.bound is not None
+    assert 0.999 * case["n_variance"] <= optimum.bound <= case["n_variance"] * (1 + 1e-4)
+    assert keeps_the_bound(optimum.channel, case["epsilon"])
     rows = rows_of(case["target"], case["options"])
-    assert variance_by_hand(found.channel, rows) == pytest.approx(found.n_variance, rel=1e-6)
+    assert variance_by_hand(optimum.channel, rows) == pytest.approx(optimum.n_variance, rel=1e-6)
 
 
 def semidefinite(problem: Problem) -> float:
     """The same program over all subsets as a matrix inequality: minimize tr X, [[X, R'], [R, J(v)]] >= 0."""
     masks = np.arange(1, 2**problem.options - 1, dtype=np.uint64)
-    places = problem.places(masks)
-    size = np.abs(places).max()
-    places = places / size
+    points = problem.places(masks)
+    size = np.abs(points).max()
+    points = points / size
     inner = (problem.centred @ problem.basis).T
     dims, many = inner.shape
     both, count = dims + many, len(masks)
@@ -132,8 +134,8 @@ def semidefinite(problem: Problem) -> float:
         elif i < many:
             right[line] = factor * inner[j - many, i]
         else:
-            left[line, :count] = -factor * places[:, i - many] * places[:, j - many]
-    equal = np.vstack([np.ones(count), places.T])
+            left[line, :count] = -factor * points[:, i - many] * points[:, j - many]
+    equal = np.vstack([np.ones(count), points.T])
     equal = np.hstack([equal, np.zeros((len(equal), len(free)))])
     positive = -np.eye(count, count + len(free))
     cost = np.array([0.0] * count + [float(i == j) for i, j in free])
@@ -165,10 +167,10 @@ def test_a_semidefinite_program_agrees(
     options: int, epsilon: float, target: Any, shares: list[float] | None
 ) -> None:
     problem = Problem.of(options, epsilon, target, shares)
-    found = solve(problem)
-    assert found.bound is not None
-    assert semidefinite(problem) == pytest.approx(found.value, rel=2e-5)
-    assert found.bound <= found.value <= found.bound * (1 + 1e-4)
+    solution = solve(problem)
+    assert solution.bound is not None
+    assert semidefinite(problem) == pytest.approx(solution.value, rel=2e-5)
+    assert solution.bound <= solution.value <= solution.bound * (1 + 1e-4)
 
 
 def test_the_bound_holds_for_channels_that_are_not_the_best() -> None:
@@ -187,17 +189,17 @@ def test_the_bound_holds_for_channels_that_are_not_the_best() -> None:
 
 
 @pytest.mark.parametrize(
-    "epsilon", [pytest.param(one, marks=() if one == 1 else pytest.mark.long) for one in LIMITS]
+    "epsilon", [pytest.param(epsilon, marks=() if epsilon == 1 else pytest.mark.long) for epsilon in LIMITS]
 )
 def test_the_mean_of_a_number_at_the_worst_truth(epsilon: float) -> None:
-    found = search_worst_case(21, exact_epsilon(epsilon))
-    assert found.n_variance <= (1.01 if epsilon <= 2 else 1.06) * LIMITS[epsilon]
-    assert found.bound is not None
-    assert 0.99 * LIMITS[epsilon] <= found.bound <= LIMITS[epsilon] * 1.0005
-    assert found.channel.outcomes <= 15
-    assert keeps_the_bound(found.channel, epsilon)
+    optimum = search_worst_case(21, exact_epsilon(epsilon))
+    assert optimum.n_variance <= (1.01 if epsilon <= 2 else 1.06) * LIMITS[epsilon]
+    assert optimum.bound is not None
+    assert 0.99 * LIMITS[epsilon] <= optimum.bound <= LIMITS[epsilon] * 1.0005
+    assert optimum.channel.outcomes <= 15
+    assert keeps_the_bound(optimum.channel, epsilon)
     # Every number, not only the points: rounded at random to a neighbour, then reported.
-    table = np.array(found.channel.rows, dtype=float) / SCALE
+    table = np.array(optimum.channel.rows, dtype=float) / SCALE
     points, chance = np.linspace(-1, 1, 21), table.mean(axis=0)
     solved, *_ = np.linalg.lstsq(table / np.sqrt(chance), points, rcond=1e-13)
     b = solved / np.sqrt(chance)
@@ -207,59 +209,59 @@ def test_the_mean_of_a_number_at_the_worst_truth(epsilon: float) -> None:
         share = (x - points[left]) / 0.1
         row = (1 - share) * table[left] + share * table[left + 1]
         assert row @ b == pytest.approx(x, abs=1e-8)
-        assert row @ b**2 - x**2 <= found.n_variance * (1 + 1e-9)
+        assert row @ b**2 - x**2 <= optimum.n_variance * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
-    "epsilon", [0.001, 20.0, *(pytest.param(one, marks=pytest.mark.long) for one in (0.01, 12.0))]
+    "epsilon", [0.001, 20.0, *(pytest.param(epsilon, marks=pytest.mark.long) for epsilon in (0.01, 12.0))]
 )
 @pytest.mark.parametrize("target", ["mean", "cumulative", "shares"])
 def test_epsilons_at_the_edges(epsilon: float, target: str) -> None:
-    found = search_best(5, exact_epsilon(epsilon), target)
-    assert found.bound is not None
-    assert found.bound <= found.n_variance <= 1.0001 * found.bound
-    assert keeps_the_bound(found.channel, epsilon)
+    optimum = search_best(5, exact_epsilon(epsilon), target)
+    assert optimum.bound is not None
+    assert optimum.bound <= optimum.n_variance <= 1.0001 * optimum.bound
+    assert keeps_the_bound(optimum.channel, epsilon)
     worst = search_worst_case(3, exact_epsilon(epsilon))
     assert keeps_the_bound(worst.channel, epsilon)
 
 
 def test_a_target_that_needs_few_directions_only() -> None:
-    one = best(4, 1.0, [[0, 0, 1, 0]])
-    assert one.channel.outcomes == 2
+    optimum = best(4, 1.0, [[0, 0, 1, 0]])
+    assert optimum.channel.outcomes == 2
     # The search ends within 1e-5 of its certificate; how much nearer depends on the machine's arithmetic.
-    assert one.n_variance == pytest.approx(one.bound, rel=1e-5)
-    assert variance_by_hand(one.channel, np.array([[0, 0, 1.0, 0]])) == pytest.approx(one.n_variance)
+    assert optimum.n_variance == pytest.approx(optimum.bound, rel=1e-5)
+    assert variance_by_hand(optimum.channel, np.array([[0, 0, 1.0, 0]])) == pytest.approx(optimum.n_variance)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("options", [24, 40])
 def test_more_bins_than_can_be_proven(options: int) -> None:
-    made = design(options=options, epsilon=1, target="cumulative")
-    assert made.bound is None
-    assert made.outcomes <= 64
-    assert keeps_the_bound(made.channel, 1)
-    assert made.candidates[0]["mechanism"] == "designed"
+    planned = design(options=options, epsilon=1, target="cumulative")
+    assert planned.bound is None
+    assert planned.outcomes <= 64
+    assert keeps_the_bound(planned.channel, 1)
+    assert planned.candidates[0]["mechanism"] == "designed"
 
 
 @pytest.mark.long
 def test_where_64_reports_are_too_few_another_mechanism_is_taken() -> None:
-    made = design(options=64, epsilon=1, target="cumulative")
-    assert made.mechanism.name == made.candidates[0]["mechanism"] == "subset"
-    assert made.n_variance == made.candidates[0]["n_variance"]
-    found = best(64, 1, "cumulative")
-    assert found.channel.outcomes <= 64
-    assert keeps_the_bound(found.channel, 1)
-    assert best_channel(64, 1, "cumulative").device == made.channel
+    planned = design(options=64, epsilon=1, target="cumulative")
+    assert planned.mechanism.name == planned.candidates[0]["mechanism"] == "subset"
+    assert planned.n_variance == planned.candidates[0]["n_variance"]
+    optimum = best(64, 1, "cumulative")
+    assert optimum.channel.outcomes <= 64
+    assert keeps_the_bound(optimum.channel, 1)
+    assert best_channel(64, 1, "cumulative").device == planned.channel
 
 
 def test_a_mean_of_many_points_has_one_bit() -> None:
     for options in (65, 1000):
-        made = design(options=options, epsilon=1, target="mean")
-        assert made.candidates[0]["mechanism"] == made.mechanism.name == "one_bit"
-        assert made.channel.options == options
-        assert keeps_the_bound(made.channel, 1)
+        planned = design(options=options, epsilon=1, target="mean")
+        assert planned.candidates[0]["mechanism"] == planned.mechanism.name == "one_bit"
+        assert planned.channel.options == options
+        assert keeps_the_bound(planned.channel, 1)
         # Whatever is rounded to an end: a bit's variance, over the square of what it tells.
-        assert made.n_variance == pytest.approx(1 / math.tanh(0.5) ** 2, rel=1e-6)
+        assert planned.n_variance == pytest.approx(1 / math.tanh(0.5) ** 2, rel=1e-6)
 
 
 @pytest.mark.parametrize("proven", [True, False])
@@ -270,9 +272,9 @@ def test_what_is_not_proven_to_be_the_best_is_held_against_all_others(
     poor = OptimalChannel(mechanisms.krr(7, 1).device, 30.0, 29.999 if proven else None)
     monkeypatch.setattr("hushpoll_analysis.planning.optimal.best", lambda *_, **__: poor)
     monkeypatch.setattr("hushpoll_analysis.planning.best_channel.best", lambda *_, **__: poor)
-    made = best_channel(7, 1, "cumulative")
-    assert (made.device == poor.channel) == proven
-    assert spread(made, "cumulative").unit_variance(0.5) <= spread(
+    mechanism = best_channel(7, 1, "cumulative")
+    assert (mechanism.device == poor.channel) == proven
+    assert spread(mechanism, "cumulative").unit_variance(0.5) <= spread(
         mechanisms.krr(7, 1), "cumulative"
     ).unit_variance(0.5)
 
@@ -297,11 +299,11 @@ def test_what_the_slider_asks_for_is_shipped(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_shipped_is_small_and_sound() -> None:
-    place = Path(design_cache.__file__).with_name(design_cache.SHIPPED)
-    assert place.stat().st_size < 400_000
-    for one in json.loads(gzip.decompress(place.read_bytes())).values():
-        assert one["bound"] is None or one["bound"] <= one["n_variance"]
-        assert Channel.from_json(one["channel"]).outcomes <= 64
+    path = Path(design_cache.__file__).with_name(design_cache.SHIPPED)
+    assert path.stat().st_size < 400_000
+    for entry in json.loads(gzip.decompress(path.read_bytes())).values():
+        assert entry["bound"] is None or entry["bound"] <= entry["n_variance"]
+        assert Channel.from_json(entry["channel"]).outcomes <= 64
 
 
 def test_a_design_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,8 +327,8 @@ def test_a_damaged_file_is_found_anew(damage: bytes | str) -> None:
 
 def test_several_may_write_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: best(3, "0.9", "cumulative"), range(16)))
-    assert all(one == made[0] for one in made)
+        designs = list(pool.map(lambda _: best(3, "0.9", "cumulative"), range(16)))
+    assert all(optimum == designs[0] for optimum in designs)
     assert [file.name for file in design_cache.folder().iterdir()] == [f"{_key(3, '0.9')}.json"]
 
 
@@ -356,66 +358,70 @@ def test_what_is_shipped_needs_no_solver() -> None:
 
 
 def test_candidates_are_ranked_and_relative_to_the_best() -> None:
-    made = design(options=5, epsilon=1, target="cumulative")
-    values = [one["n_variance"] for one in made.candidates]
+    planned = design(options=5, epsilon=1, target="cumulative")
+    values = [candidate["n_variance"] for candidate in planned.candidates]
     assert values == sorted(values)
-    assert made.candidates[0] == {"mechanism": "designed", "n_variance": made.n_variance, "respondents": 1.0}
-    by_name = {one["mechanism"]: one for one in made.candidates}
+    assert planned.candidates[0] == {
+        "mechanism": "designed",
+        "n_variance": planned.n_variance,
+        "respondents": 1.0,
+    }
+    by_name = {candidate["mechanism"]: candidate for candidate in planned.candidates}
     assert by_name["krr"]["n_variance"] == pytest.approx(12.2298, abs=1e-3)
     assert by_name["krr"]["respondents"] == pytest.approx(12.2298 / 10.4452, abs=1e-4)
-    assert set(made.left_out) == {"warner", "one_bit"}
-    assert made.epsilon <= 1
-    assert made.mechanism.device == made.channel
-    assert Channel.from_json(made.to_dict()["channel"]) == made.channel
-    assert json.loads(json.dumps(made.to_dict()))["outcomes"] == made.outcomes
-    assert "krr" in made._repr_html_()
-    assert "the best possible" in str(made)
+    assert set(planned.left_out) == {"warner", "one_bit"}
+    assert planned.epsilon <= 1
+    assert planned.mechanism.device == planned.channel
+    assert Channel.from_json(planned.to_dict()["channel"]) == planned.channel
+    assert json.loads(json.dumps(planned.to_dict()))["outcomes"] == planned.outcomes
+    assert "krr" in planned._repr_html_()
+    assert "the best possible" in str(planned)
 
 
 def test_an_established_mechanism_that_is_as_good_comes_first() -> None:
-    made = design(options=11, epsilon=4, target="shares")
-    assert made.candidates[0]["mechanism"] == "krr"
-    assert made.candidates[0]["n_variance"] == pytest.approx(made.n_variance, rel=1e-5)
+    planned = design(options=11, epsilon=4, target="shares")
+    assert planned.candidates[0]["mechanism"] == "krr"
+    assert planned.candidates[0]["n_variance"] == pytest.approx(planned.n_variance, rel=1e-5)
     assert design(options=2, epsilon=1, target="shares").candidates[0]["mechanism"] == "warner"
 
 
 @pytest.mark.parametrize("shares", [None, [0.4, 0.3, 0.1, 0.1, 0.05, 0.05]])
 def test_sets_have_the_variance_of_their_whole_table(shares: list[float] | None) -> None:
     """Subset selection in closed form against its fifteen written-out reports."""
-    made = design(options=6, epsilon=1, target=[[0, 1, 2, 3, 4, 9]], shares=shares)
+    planned = design(options=6, epsilon=1, target=[[0, 1, 2, 3, 4, 9]], shares=shares)
     from hushpoll_client import mechanisms
 
     channel = mechanisms.subset(6, 1).device
-    table = np.array([[float(one) for one in channel.chances(x).values()] for x in range(6)])
+    table = np.array([[float(chance) for chance in channel.chances(x).values()] for x in range(6)])
     truth = np.full(6, 1 / 6) if shares is None else np.array(shares)
     inside = np.array([[int(report, 16) >> k & 1 for k in range(6)] for report in channel.chances(0)])
-    other, held = (float(one) for one in channel.member(0))
+    other, held = (float(chance) for chance in channel.member(0))
     b = ((inside - other) / (held - other)) @ np.array([0, 1, 2, 3, 4, 9.0])
     assert table @ b == pytest.approx([0, 1, 2, 3, 4, 9])
     chance = truth @ table
     expected = chance @ b**2 - (chance @ b) ** 2
-    found = {one["mechanism"]: one["n_variance"] for one in made.candidates}
-    assert found["subset"] == pytest.approx(expected)
+    by_name = {candidate["mechanism"]: candidate["n_variance"] for candidate in planned.candidates}
+    assert by_name["subset"] == pytest.approx(expected)
 
 
 def test_unary_is_measured_like_its_bits() -> None:
-    made = design(options=10, epsilon=1, target="shares")
-    found = {one["mechanism"]: one["n_variance"] for one in made.candidates}
+    planned = design(options=10, epsilon=1, target="shares")
+    by_name = {candidate["mechanism"]: candidate["n_variance"] for candidate in planned.candidates}
     q = 1 / (math.e + 1)
     z = q + (0.5 - q) / 10
-    assert found["unary"] == pytest.approx(10 * z * (1 - z) / (0.5 - q) ** 2, rel=1e-9)
+    assert by_name["unary"] == pytest.approx(10 * z * (1 - z) / (0.5 - q) ** 2, rel=1e-9)
 
 
 def test_a_long_list_has_subset_selection() -> None:
-    made = design(options=1000, epsilon=1, target="shares")
-    assert made.mechanism.name == made.candidates[0]["mechanism"] == "subset"
+    planned = design(options=1000, epsilon=1, target="shares")
+    assert planned.mechanism.name == planned.candidates[0]["mechanism"] == "subset"
     # One share at 0 has 3.673 (Ye and Barg's formula); summed at the uniform truth it is about a thousand times that.
-    assert made.n_variance / 1000 == pytest.approx(3.675, abs=2e-3)
-    assert "designed" in made.left_out
+    assert planned.n_variance / 1000 == pytest.approx(3.675, abs=2e-3)
+    assert "designed" in planned.left_out
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("changes", "message"),
     [
         ({"options": 1}, "options is 1"),
         ({"options": 1001}, "options is 1001"),
@@ -432,9 +438,9 @@ def test_a_long_list_has_subset_selection() -> None:
         ({"target": "mean", "worst": True, "options": 100}, "too fine"),
     ],
 )
-def test_bad_requests_are_named(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(AnalysisError, match=said.replace("(", r"\(")):
-        design(**{"options": 5, "epsilon": 1, "target": "cumulative", **given})
+def test_bad_requests_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(AnalysisError, match=message.replace("(", r"\(")):
+        design(**{"options": 5, "epsilon": 1, "target": "cumulative", **changes})
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, 21, "x", math.nan])
@@ -457,13 +463,13 @@ def test_searches_are_told_to_who_watches(tmp_path: Path, monkeypatch: pytest.Mo
         optimal.designed(6, "0.77", "cumulative")
         assert gaps[0] == 1
         assert gaps[-1] < 1e-4
-        told = len(gaps)
+        reported = len(gaps)
         optimal.designed(6, "0.77", "cumulative")
-        assert len(gaps) == told  # it is at hand now
+        assert len(gaps) == reported  # it is at hand now
         optimal.worst_case_mean(5, "1.13")
-        assert gaps[told:] == [1]
+        assert gaps[reported:] == [1]
     optimal.designed(6, "0.78", "cumulative")
-    assert len(gaps) == told + 1
+    assert len(gaps) == reported + 1
 
 
 def test_the_worst_case_is_kept_too() -> None:

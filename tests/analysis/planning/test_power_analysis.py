@@ -31,16 +31,16 @@ GOLDEN = json.loads(
     ],
 )
 def test_power_agrees_with_rr(case: str, mechanism: mechanisms.Mechanism) -> None:
-    wanted = GOLDEN[case]["output"]
+    expected = GOLDEN[case]["output"]
     got = power(
         mechanism,
-        wanted["n"],
-        wanted["presp"],
-        wanted["presp.null"],
-        wanted["sig.level"],
-        two_sided=wanted["alternative"] == "two.sided",
+        expected["n"],
+        expected["presp"],
+        expected["presp.null"],
+        expected["sig.level"],
+        two_sided=expected["alternative"] == "two.sided",
     )
-    assert got.power == pytest.approx(wanted["power"], abs=1e-6)
+    assert got.power == pytest.approx(expected["power"], abs=1e-6)
 
 
 def test_power_knows_that_the_decoy_share_was_estimated() -> None:
@@ -78,27 +78,27 @@ def test_power_holds_in_simulation() -> None:
     error = math.sqrt((0.25 + 0.5 * null) * (0.75 - 0.5 * null) / n) / 0.5
     rejected = np.mean(np.abs(estimates - null) > stats.norm.ppf(0.975) * error)
     assert power(mechanism, n, share, null).power == pytest.approx(rejected, abs=0.01)
-    one, two = (rng.binomial(n, 0.25 + 0.5 * s, 40_000) / n for s in (0.2, 0.3))
-    pooled = (one + two) / 2
-    z = (two - one) / np.sqrt(pooled * (1 - pooled) * 2 / n)
-    wanted = power_of_difference(mechanism, (n, n), (0.2, 0.3))
-    assert wanted == pytest.approx(np.mean(np.abs(z) > stats.norm.ppf(0.975)), abs=0.01)
+    first, second = (rng.binomial(n, 0.25 + 0.5 * s, 40_000) / n for s in (0.2, 0.3))
+    pooled = (first + second) / 2
+    z = (second - first) / np.sqrt(pooled * (1 - pooled) * 2 / n)
+    formula_power = power_of_difference(mechanism, (n, n), (0.2, 0.3))
+    assert formula_power == pytest.approx(np.mean(np.abs(z) > stats.norm.ppf(0.975)), abs=0.01)
 
 
 # Outside figures, computed for yes/no reports at delta = 10^-6.
 SHUFFLED = {10_000: (0.018, 0.043, 0.114, 0.411), 1_000: (0.063, 0.149, 0.397, 1.85)}
 
 
-@pytest.mark.parametrize(("n", "wanted"), SHUFFLED.items())
+@pytest.mark.parametrize(("n", "bounds"), SHUFFLED.items())
 def test_the_shuffled_epsilon_is_the_known_one_of_the_variation_ratio(
-    n: int, wanted: tuple[float, ...]
+    n: int, bounds: tuple[float, ...]
 ) -> None:
-    for epsilon, known in zip((0.5, 1.0, 2.0, 4.0), wanted, strict=True):
+    for epsilon, bound in zip((0.5, 1.0, 2.0, 4.0), bounds, strict=True):
         got = shuffled_epsilon(epsilon, n, 1e-6)
         assert got.method == "numeric"
         assert got.epsilon is not None
-        assert got.epsilon <= 1.05 * known
-        assert got.epsilon == pytest.approx(known, rel=0.02)
+        assert got.epsilon <= 1.05 * bound
+        assert got.epsilon == pytest.approx(bound, rel=0.02)
 
 
 # For Warner's design at n = 10,000 and delta = 10^-6 no bound can be below these.
@@ -113,13 +113,13 @@ def test_the_shuffled_epsilon_of_many_is_not_below_the_exact_one_of_warner(
     n, delta = 10_000, 1e-6
     keep = math.exp(epsilon) / (1.0 + math.exp(epsilon))
     counts = np.arange(n + 1)
-    others = stats.binom.pmf(counts, n - 1, 1.0 - keep)
-    shifted = np.concatenate([[0.0], others[:-1]])
-    no, yes = keep * others + (1 - keep) * shifted, (1 - keep) * others + keep * shifted
+    without_one = stats.binom.pmf(counts, n - 1, 1.0 - keep)
+    shifted = np.concatenate([[0.0], without_one[:-1]])
+    no, yes = keep * without_one + (1 - keep) * shifted, (1 - keep) * without_one + keep * shifted
 
     def missed(grown: float) -> float:
         pairs = ((no, yes), (yes, no))
-        return max(float(np.maximum(one - math.exp(grown) * two, 0.0).sum()) for one, two in pairs)
+        return max(float(np.maximum(first - math.exp(grown) * second, 0.0).sum()) for first, second in pairs)
 
     low, high = 0.0, epsilon
     while high - low > 1e-5:
@@ -147,7 +147,7 @@ def test_a_million_reports_take_less_than_a_second() -> None:
         assert time.process_time() - before < 1.0
 
 
-def exact_delta(rows: list[list[float]], others: tuple[int, ...], epsilon: float) -> float:
+def exact_delta(rows: list[list[float]], other_answers: tuple[int, ...], epsilon: float) -> float:
     """Enumerate the histograms of shuffled reports and give the exact delta between any two answers of one person."""
     size = len(rows[0])
     base = {(0,) * size: 1.0}
@@ -155,19 +155,19 @@ def exact_delta(rows: list[list[float]], others: tuple[int, ...], epsilon: float
     def added(before: dict[tuple[int, ...], float], row: list[float]) -> dict[tuple[int, ...], float]:
         after: dict[tuple[int, ...], float] = {}
         for counts, chance in before.items():
-            for report, part in enumerate(row):
+            for report, report_chance in enumerate(row):
                 key = (*counts[:report], counts[report] + 1, *counts[report + 1 :])
-                after[key] = after.get(key, 0.0) + chance * part
+                after[key] = after.get(key, 0.0) + chance * report_chance
         return after
 
-    for answer, people in enumerate(others):
+    for answer, people in enumerate(other_answers):
         for _ in range(people):
             base = added(base, rows[answer])
-    made = [added(base, row) for row in rows]
+    distributions = [added(base, row) for row in rows]
     grown = math.exp(epsilon)
     return max(
-        sum(max(0.0, p - grown * two.get(counts, 0.0)) for counts, p in one.items())
-        for one, two in itertools.permutations(made, 2)
+        sum(max(0.0, p - grown * second.get(counts, 0.0)) for counts, p in first.items())
+        for first, second in itertools.permutations(distributions, 2)
     )
 
 
@@ -183,18 +183,21 @@ def test_the_shuffled_epsilon_is_never_below_the_exact_one(
         [(grown if x == z else 1.0) / (grown + options - 1) for z in range(options)] for x in range(options)
     ]
     variation = (grown - 1.0) / (grown + options - 1.0)
-    for given in (variation, 0.0):
-        bound = shuffled_epsilon(epsilon, n, delta, given).epsilon
+    for stated_variation in (variation, 0.0):
+        bound = shuffled_epsilon(epsilon, n, delta, stated_variation).epsilon
         if bound is None:
             continue
-        for others in itertools.product(range(n), repeat=options):
-            if sum(others) == n - 1:
-                assert exact_delta(rows, others, bound) <= delta + 1e-15, (given, others)
+        for other_answers in itertools.product(range(n), repeat=options):
+            if sum(other_answers) == n - 1:
+                assert exact_delta(rows, other_answers, bound) <= delta + 1e-15, (
+                    stated_variation,
+                    other_answers,
+                )
 
 
 def test_less_variation_and_more_reports_are_never_worse_than_nothing_known() -> None:
-    known = [shuffled_epsilon(1.0, 10_000, 1e-6, beta).epsilon for beta in (None, 0.3, 0.1, 0.0)]
-    assert known == sorted(known)  # type: ignore[type-var]
+    epsilons = [shuffled_epsilon(1.0, 10_000, 1e-6, beta).epsilon for beta in (None, 0.3, 0.1, 0.0)]
+    assert epsilons == sorted(epsilons)  # type: ignore[type-var]
     grows = [shuffled_epsilon(1.0, n).epsilon or 1.0 for n in (1, 10, 100, 1000, 10**4, 10**5)]
     assert grows == sorted(grows, reverse=True)
 
@@ -231,8 +234,8 @@ def test_an_or_poll_no_is_a_proof() -> None:
 @pytest.mark.parametrize(("options", "epsilon"), [(2, 1.0), (5, 0.5), (100, 2.0)])
 def test_dishonest_report_weighs_what_the_formula_says(options: int, epsilon: float) -> None:
     mechanism = mechanisms.krr(options=options, epsilon=epsilon)
-    wanted = 1 + (options - 1) / math.expm1(epsilon)
-    assert spread(mechanism).weight == pytest.approx(wanted, rel=1e-8)
+    expected = 1 + (options - 1) / math.expm1(epsilon)
+    assert spread(mechanism).weight == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ from hushpoll_client.mechanism.sampled import unit_variance
 def test_a_thousand_options_need_what_subset_selection_needs(
     epsilon: float, variance: float, size: int
 ) -> None:
-    made = subset(1000, epsilon)
-    assert abs(made.parameters["size"] - size) <= 1
-    assert spread(made).unit_variance(0.0) == pytest.approx(variance, rel=2e-3)
+    mechanism = subset(1000, epsilon)
+    assert abs(mechanism.parameters["size"] - size) <= 1
+    assert spread(mechanism).unit_variance(0.0) == pytest.approx(variance, rel=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -40,39 +40,39 @@ def test_eight_tick_boxes_need_what_was_computed_for_them(
 
 
 def test_the_moments_of_subset_selection_are_those_of_its_enumeration() -> None:
-    made = subset(6, 1.3, 3)
+    mechanism = subset(6, 1.3, 3)
     points = np.arange(6) / 5
-    low, high = (float(chance) for chance in made.device.member(0))  # type: ignore[attr-defined]
-    found = spread(made, "mean")
-    assert isinstance(found, MeanSpread)
+    low, high = (float(chance) for chance in mechanism.device.member(0))  # type: ignore[attr-defined]
+    variance = spread(mechanism, "mean")
+    assert isinstance(variance, MeanSpread)
     for answer in range(6):
         moment = 0.0
-        for report, chance in made.device.chances(answer).items():
-            held = [one for one in range(6) if int(report, 16) >> one & 1]
+        for report, chance in mechanism.device.chances(answer).items():
+            held = [option for option in range(6) if int(report, 16) >> option & 1]
             moment += float(chance) * ((points[held].sum() - low * points.sum()) / (high - low)) ** 2
-        assert found.moments[answer] == pytest.approx(moment, rel=1e-9)
+        assert variance.moments[answer] == pytest.approx(moment, rel=1e-9)
 
 
 @pytest.mark.parametrize("target", ["mean", "cumulative"])
 def test_no_truth_is_worse_than_the_worst_one_and_some_truth_is_as_bad(target: str) -> None:
-    made, options = krr(5, 1.0), 5
-    view, points = channel_view(made), np.arange(options) / (options - 1)
-    wanted = (
+    mechanism, options = krr(5, 1.0), 5
+    view, points = channel_view(mechanism), np.arange(options) / (options - 1)
+    weights = (
         [points] if target == "mean" else [(points >= points[first]) * 1.0 for first in range(1, options)]
     )
-    planned = plan(made, n=1, target=target)
+    planned = plan(mechanism, n=1, target=target)
     worst = (planned.margin / 1.959963984540054) ** 2
     rng = np.random.default_rng(5)
     truths = [*rng.dirichlet(np.full(options, 0.3), 4000), *np.eye(options)]
     grid = np.linspace(0, 1, 401)
     truths += [
-        part * np.eye(options)[x] + (1 - part) * np.eye(options)[y]
+        weight * np.eye(options)[x] + (1 - weight) * np.eye(options)[y]
         for x in range(5)
         for y in range(x)
-        for part in grid
+        for weight in grid
     ]
     reached = 0.0
-    for a in wanted:
+    for a in weights:
         moments = view.backward(view.solution(a) ** 2)
         reached = max(reached, max(float(h @ moments - (h @ a) ** 2) for h in truths))
     assert reached <= worst * (1 + 1e-9)
@@ -80,19 +80,19 @@ def test_no_truth_is_worse_than_the_worst_one_and_some_truth_is_as_bad(target: s
 
 
 def test_without_privacy_an_average_scatters_by_half_its_range_at_most() -> None:
-    found = plan(krr(5, 1.0), n=1000, target="mean")
-    assert found.margin_sampling_only == pytest.approx(1.96 * 0.5 / math.sqrt(1000), rel=1e-4)
+    result = plan(krr(5, 1.0), n=1000, target="mean")
+    assert result.margin_sampling_only == pytest.approx(1.96 * 0.5 / math.sqrt(1000), rel=1e-4)
     # Laplace noise of scale range / (n epsilon).
-    noise = 2 * (1 / (1000 * found.epsilon)) ** 2
-    assert found.margin_trusted_curator == pytest.approx(1.96 * math.sqrt(0.25 / 1000 + noise), rel=1e-4)
+    noise = 2 * (1 / (1000 * result.epsilon)) ** 2
+    assert result.margin_trusted_curator == pytest.approx(1.96 * math.sqrt(0.25 / 1000 + noise), rel=1e-4)
 
 
 def test_a_curator_of_ticked_options_adds_noise_for_every_option_that_one_person_can_move() -> None:
     free = plan("sampled", 8, epsilon=1, n=1000)
     limited = plan("padded", 8, epsilon=1, n=1000, at_most=3)
-    for found, moved in ((free, 8), (limited, 6)):
+    for result, moved in ((free, 8), (limited, 6)):
         noise = 2 * (moved / 1000) ** 2
-        assert found.margin_trusted_curator == pytest.approx(1.96 * math.sqrt(0.25 / 1000 + noise), rel=1e-4)
+        assert result.margin_trusted_curator == pytest.approx(1.96 * math.sqrt(0.25 / 1000 + noise), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_what_a_plan_cannot_say_is_refused_with_a_remedy() -> None:
 
 def test_ticked_options_are_compared_with_every_way_to_randomize_them() -> None:
     free = recommend("multiple", 8, 2.0)
-    assert [one.mechanism for one in free.candidates] == ["sampled", "split"]
+    assert [candidate.mechanism for candidate in free.candidates] == ["sampled", "split"]
     # 16 against 2.28, from an independent computation.
     assert free.candidates[1].respondents == pytest.approx(16 / 2.28, rel=1e-2)
-    assert said(free.reason) == math.floor(100 * (1 - 1 / free.candidates[1].respondents))
+    assert percent_fewer(free.reason) == math.floor(100 * (1 - 1 / free.candidates[1].respondents))
     pairs = recommend("multiple", 8, 1.0, at_most=3, pairs=True)
-    assert [one.mechanism for one in pairs.candidates] == ["sampled", "split"]
+    assert [candidate.mechanism for candidate in pairs.candidates] == ["sampled", "split"]
     # Two of eight items instead of one: (8/2) against 8 people a report, through a channel of four answers.
     times = unit_variance(8, 2, 1.0) / min(unit_variance(8, 1, 1.0), padded_variance(8, 3, 1.0))
     assert f"Pairs need two options of each person and cost {times:.1f} times as many people." in pairs.reason
@@ -141,7 +141,7 @@ def test_ticked_options_are_compared_with_every_way_to_randomize_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("settings", "criterion"),
     [
         (
             {"kind": "multiple", "options": 8, "at_most": 3},
@@ -155,20 +155,20 @@ def test_ticked_options_are_compared_with_every_way_to_randomize_them() -> None:
         ({"kind": "yes_no", "share": 0.1}, "the share of Yes, at a true share of 0.1"),
     ],
 )
-def test_what_candidates_are_compared_by_is_said(asked: dict[str, Any], said: str) -> None:
-    assert recommend(**asked).criterion.startswith(f"Compared by the variance of {said}")
+def test_what_candidates_are_compared_by_is_said(settings: dict[str, Any], criterion: str) -> None:
+    assert recommend(**settings).criterion.startswith(f"Compared by the variance of {criterion}")
 
 
 def test_a_long_list_is_recommended_subset_selection_and_says_what_that_saves() -> None:
-    found = recommend("choice", 1000, 1.0)
-    assert found.mechanism == found.candidates[0].mechanism == "subset"
-    plain = next(one for one in found.candidates if one.mechanism == "krr")
-    assert said(found.reason) == math.floor(100 * (1 - 1 / plain.respondents))
-    ratio = [spread(one).unit_variance(0.001) for one in (krr(1000, 1.0), subset(1000, 1.0))]
+    recommendation = recommend("choice", 1000, 1.0)
+    assert recommendation.mechanism == recommendation.candidates[0].mechanism == "subset"
+    plain = next(candidate for candidate in recommendation.candidates if candidate.mechanism == "krr")
+    assert percent_fewer(recommendation.reason) == math.floor(100 * (1 - 1 / plain.respondents))
+    ratio = [spread(mechanism).unit_variance(0.001) for mechanism in (krr(1000, 1.0), subset(1000, 1.0))]
     assert plain.respondents == pytest.approx(ratio[0] / ratio[1])
 
 
-def said(reason: str) -> int:
+def percent_fewer(reason: str) -> int:
     """The percentage in a sentence."""
     (number,) = re.findall(r"needs (\d+) % fewer answers", reason)
     return int(number)
@@ -191,38 +191,44 @@ CASES = [
 def test_every_sentence_is_held_against_the_design_s_numbers(
     kind: str, options: int, epsilon: float, target: str | None
 ) -> None:
-    found = recommend(kind, options, epsilon, target=target)
+    recommendation = recommend(kind, options, epsilon, target=target)
     optimum, worst = KINDS[kind].optimum(target)
-    made = design(options=options, epsilon=epsilon, target=optimum, worst=worst)
-    needed = {one["mechanism"]: one["n_variance"] for one in made.candidates}
-    assert found.candidates[0].mechanism == found.mechanism, "the recommended one needs the fewest answers"
-    labels = {one.label: one.mechanism for one in found.candidates}
-    best, *others = re.findall("“([^”]+)”", found.reason)
-    assert labels[best] == found.mechanism
-    fewer = [int(number) for number in re.findall(r"(\d+) % fewer", found.reason)]
-    for number, other in zip(fewer, others, strict=False):
-        assert number == math.floor(100 * (1 - needed[found.mechanism] / needed[labels[other]]) + 1e-6)
-    for one in found.candidates:
-        assert one.respondents == pytest.approx(needed[one.mechanism] / needed[found.mechanism], rel=2e-5)
+    planned = design(options=options, epsilon=epsilon, target=optimum, worst=worst)
+    variances = {candidate["mechanism"]: candidate["n_variance"] for candidate in planned.candidates}
+    assert recommendation.candidates[0].mechanism == recommendation.mechanism, (
+        "the recommended one needs the fewest answers"
+    )
+    labels = {candidate.label: candidate.mechanism for candidate in recommendation.candidates}
+    best, *other_labels = re.findall("“([^”]+)”", recommendation.reason)
+    assert labels[best] == recommendation.mechanism
+    fewer = [int(number) for number in re.findall(r"(\d+) % fewer", recommendation.reason)]
+    for number, other in zip(fewer, other_labels, strict=False):
+        assert number == math.floor(
+            100 * (1 - variances[recommendation.mechanism] / variances[labels[other]]) + 1e-6
+        )
+    for candidate in recommendation.candidates:
+        assert candidate.respondents == pytest.approx(
+            variances[candidate.mechanism] / variances[recommendation.mechanism], rel=2e-5
+        )
     assert not fewer or min(fewer) >= 1
-    (gap,) = re.findall(r"more than ([\d.]+) % fewer", found.proof)
-    assert made.bound is not None
-    assert float(gap) >= 100 * (1 - made.bound / made.n_variance), "a bound is rounded up"
+    (gap,) = re.findall(r"more than ([\d.]+) % fewer", recommendation.proof)
+    assert planned.bound is not None
+    assert float(gap) >= 100 * (1 - planned.bound / planned.n_variance), "a bound is rounded up"
 
 
 def test_a_scale_of_eleven_points_saves_what_was_computed_elsewhere() -> None:
     # n times the variance of cumulative shares at epsilon 1: 42.2 designed, 67.0 the best mechanism known before.
-    found = recommend("scale", 11, 1.0)
-    following = found.candidates[1]
+    recommendation = recommend("scale", 11, 1.0)
+    following = recommendation.candidates[1]
     assert following.respondents == pytest.approx(67.0 / 42.2, rel=5e-3)
-    assert "36 % fewer than the next best" in found.reason, "1 - 42.2 / 67.0, rounded down"
+    assert "36 % fewer than the next best" in recommendation.reason, "1 - 42.2 / 67.0, rounded down"
 
 
 def test_ways_that_do_not_fit_the_kind_are_not_compared() -> None:
-    named = {one.mechanism for one in recommend("choice", 6, 1.0).candidates}
+    named = {candidate.mechanism for candidate in recommend("choice", 6, 1.0).candidates}
     assert named == {"krr", "subset", "unary"}, "a choice has no order"
     assert {"geometric", "one_bit", "square_wave"} <= {
-        one.mechanism for one in recommend("scale", 6, 1.0, target="mean").candidates
+        candidate.mechanism for candidate in recommend("scale", 6, 1.0, target="mean").candidates
     }
 
 

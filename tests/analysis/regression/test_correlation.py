@@ -26,18 +26,18 @@ def sample() -> pd.DataFrame:
 
 
 def test_correlations_agree_with_rrreg(sample: pd.DataFrame) -> None:
-    wanted = GOLDEN["rrcor_1"]["output"]
-    got = correlate(sample, CHANNELS, wanted["names"])
-    assert got.r == pytest.approx(np.array(wanted["r"]), abs=1e-9)
+    expected = GOLDEN["rrcor_1"]["output"]
+    got = correlate(sample, CHANNELS, expected["names"])
+    assert got.r == pytest.approx(np.array(expected["r"]), abs=1e-9)
     assert got.matrix().loc["x1", "yc"] == pytest.approx(sample["x1"].corr(sample["yc"]))
 
 
 def test_standard_errors_agree_with_the_bootstrap(sample: pd.DataFrame) -> None:
     """500 bootstrap replicates have 3 % noise of their own; the peer's note says to compare to about 5 %."""
-    wanted = GOLDEN["rrcor_boot"]["output"]["rSE.n"]
+    expected = GOLDEN["rrcor_boot"]["output"]["rSE.n"]
     got = correlate(sample, CHANNELS, ["warner75", "warner80_y2", "x1"])
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        assert got.se[a, b] == pytest.approx(wanted[a][b], rel=0.08)
+        assert got.se[a, b] == pytest.approx(expected[a][b], rel=0.08)
 
 
 def test_exact_columns_give_the_plain_correlation(sample: pd.DataFrame) -> None:
@@ -79,7 +79,7 @@ def _joint(mechanism: Mechanism, shares: tuple[float, float], r: float) -> Float
 def _covered(
     n: int, epsilon: int, shares: tuple[float, float], r: float, surveys: int
 ) -> tuple[float, float]:
-    """Give how often the interval holds r, and how often p is below .05; both say the same of 0."""
+    """Return how often the interval holds r, and how often p is below .05; both agree about 0."""
     coin = mechanisms.warner(epsilon=epsilon)
     tables = np.random.default_rng(3).multinomial(n, _joint(coin, shares, r), surveys)
     held, low = [], []
@@ -139,8 +139,8 @@ def test_few_joint_reports_have_a_note_and_limits_within_one() -> None:
     coin = mechanisms.warner(epsilon=4)
     table = np.array([940, 29, 28, 3])
     data = pd.DataFrame({"a": np.repeat([0, 0, 1, 1], table), "b": np.repeat([0, 1, 0, 1], table)})
-    found = correlate(data, {"a": coin, "b": coin}, ["a", "b"])
-    assert "a and b: without a correlation fewer than 10 joint reports" in found.notes[0]
+    result = correlate(data, {"a": coin, "b": coin}, ["a", "b"])
+    assert "a and b: without a correlation fewer than 10 joint reports" in result.notes[0]
     loose = mechanisms.warner(epsilon=1)
     table = np.array([120, 22, 22, 36])
     data = pd.DataFrame({"a": np.repeat([0, 0, 1, 1], table), "b": np.repeat([0, 1, 0, 1], table)})
@@ -169,13 +169,13 @@ def test_rare_traits_in_clusters_have_t() -> None:
         truth = [(rng.random(600) < rng.beta(1, 19, 12)[cluster]).astype(int) for _ in range(2)]
         data = pd.DataFrame(
             {
-                name: simulate(coin.device, one, seed=int(rng.integers(1e9)))
-                for name, one in zip("ab", truth, strict=True)
+                name: simulate(coin.device, trait, seed=int(rng.integers(1e9)))
+                for name, trait in zip("ab", truth, strict=True)
             }
         )
-        found = correlate(data.assign(c=cluster), {"a": coin, "b": coin}, ["a", "b"], clusters="c")
-        assert found.degrees_of_freedom == 11
-        rejected.append(found.p_value[0, 1] < 0.05)
+        result = correlate(data.assign(c=cluster), {"a": coin, "b": coin}, ["a", "b"], clusters="c")
+        assert result.degrees_of_freedom == 11
+        rejected.append(result.p_value[0, 1] < 0.05)
     assert np.mean(rejected) <= 0.1
 
 
@@ -198,7 +198,7 @@ def test_bad_input_is_explained(sample: pd.DataFrame, columns: list[str], messag
 def test_a_counted_decoy_adds_its_own_error(samples: int, within: float) -> None:
     """Both polls drawn anew: the spread of r is the standard error, and far more than with the share taken as known."""
     rng = np.random.default_rng(6)
-    n, m, q, found, errors, known = 4000, 300, 0.4, [], [], []
+    n, m, q, correlations, errors, uncorrected = 4000, 300, 0.4, [], [], []
     for _ in range(samples):
         x = rng.standard_normal(n)
         truth = rng.random(n) < 1 / (1 + np.exp(-(-0.3 + 2.5 * x)))
@@ -207,17 +207,17 @@ def test_a_counted_decoy_adds_its_own_error(samples: int, within: float) -> None
         got = correlate(data, {"y": mechanisms.or_poll(decoy_counts=(yes, m))}, ["x", "y"])
         plain = correlate(data, {"y": mechanisms.or_poll(decoy_share=f"{yes}/{m}")}, ["x", "y"])
         assert got.r[0, 1] == pytest.approx(plain.r[0, 1], abs=1e-9)
-        found.append(got.r[0, 1])
+        correlations.append(got.r[0, 1])
         errors.append(got.se[0, 1])
-        known.append(plain.se[0, 1])
+        uncorrected.append(plain.se[0, 1])
     assert "part of these standard errors" in got.notes[0]
-    assert np.median(known) < 0.7 * np.median(errors)
-    assert np.median(errors) == pytest.approx(np.std(found), rel=within)
+    assert np.median(uncorrected) < 0.7 * np.median(errors)
+    assert np.median(errors) == pytest.approx(np.std(correlations), rel=within)
     # dr/dq by hand: two fits with known shares beside it.
     ends = [
         correlate(data, {"y": mechanisms.or_poll(decoy_share=str(yes / m + step))}, ["x", "y"]).r[0, 1]
         for step in (1e-4, -1e-4)
     ]
     drift = (ends[0] - ends[1]) / 2e-4
-    wanted = np.sqrt(plain.se[0, 1] ** 2 + drift**2 * (yes / m) * (1 - yes / m) / m)
-    assert got.se[0, 1] == pytest.approx(wanted, rel=1e-4)
+    expected = np.sqrt(plain.se[0, 1] ** 2 + drift**2 * (yes / m) * (1 - yes / m) / m)
+    assert got.se[0, 1] == pytest.approx(expected, rel=1e-4)

@@ -32,7 +32,7 @@ COIN = mechanisms.warner(epsilon=2)
 TABLE = np.array(COIN.analysis.rows) / SCALE
 
 
-def said(truth: np.ndarray, mechanism: mechanisms.Mechanism, rng: np.random.Generator) -> np.ndarray:
+def reports_of(truth: np.ndarray, mechanism: mechanisms.Mechanism, rng: np.random.Generator) -> np.ndarray:
     edges = np.cumsum(np.array(mechanism.analysis.rows) / SCALE, axis=1)
     return (rng.random(len(truth))[:, None] > edges[truth]).sum(axis=1).clip(max=edges.shape[1] - 1)
 
@@ -46,7 +46,13 @@ def people() -> pd.DataFrame:
     t = (rng.random(n) < special.expit(0.5 * x)).astype(int)
     score = 1.0 + 0.8 * t + 0.3 * x + rng.normal(0, 1, n)
     return pd.DataFrame(
-        {"x": x, "truth": truth, "y": said(truth, COIN, rng), "t": said(t, COIN, rng), "score": score}
+        {
+            "x": x,
+            "truth": truth,
+            "y": reports_of(truth, COIN, rng),
+            "t": reports_of(t, COIN, rng),
+            "score": score,
+        }
     )
 
 
@@ -77,8 +83,8 @@ def test_imputations_give_the_fit_back(people: pd.DataFrame) -> None:
     assert tables[0] is next(iter(tables))
 
     def analyse(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        found = sm.Logit(frame["y"].to_numpy(), sm.add_constant(frame["x"].to_numpy())).fit(disp=0)
-        return found.params, found.bse**2
+        fit = sm.Logit(frame["y"].to_numpy(), sm.add_constant(frame["x"].to_numpy())).fit(disp=0)
+        return fit.params, fit.bse**2
 
     pooled = tables.combine(analyse, ["Intercept", "x"])
     assert np.abs(pooled.estimate - fit.coef).max() < 0.03
@@ -98,8 +104,8 @@ def test_a_hidden_predictor_is_imputed_with_the_outcome(people: pd.DataFrame) ->
 
     def analyse(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         x = np.column_stack([np.ones(len(frame)), frame["t"], frame["x"]]).astype(float)
-        found = sm.OLS(people["score"].to_numpy(), x).fit()
-        return found.params, found.bse**2
+        fit = sm.OLS(people["score"].to_numpy(), x).fit()
+        return fit.params, fit.bse**2
 
     pooled = tables.combine(analyse)
     assert np.abs((pooled.estimate - [1.0, 0.8, 0.3]) / pooled.se).max() < 4
@@ -111,7 +117,7 @@ def test_ordered_answers_are_imputed() -> None:
     x = rng.standard_normal(1500)
     four = mechanisms.krr(options=4, epsilon=3)
     truth = np.searchsorted([-1, 0, 1], x + rng.logistic(size=1500))
-    fit = ordinal("y ~ x", pd.DataFrame({"x": x, "y": said(truth, four, rng)}), {"y": four})
+    fit = ordinal("y ~ x", pd.DataFrame({"x": x, "y": reports_of(truth, four, rng)}), {"y": four})
     shares = np.mean(
         [np.bincount(frame["y"], minlength=4) / 1500 for frame in impute(fit, 20, seed=1)], axis=0
     )
@@ -139,12 +145,12 @@ def test_a_sum_score_adds_its_items() -> None:
     truths = {k: (trait + rng.normal(0, 1, n) > 0.3 * i).astype(int) for i, k in enumerate("ab")}
     truths["c"] = np.digitize(trait + rng.normal(0, 1, n), [-0.5, 0.8])
     how = {"a": COIN, "b": COIN, "c": three}
-    data = pd.DataFrame({name: said(truth, how[name], rng) for name, truth in truths.items()})
+    data = pd.DataFrame({name: reports_of(truth, how[name], rng) for name, truth in truths.items()})
     got = sum_score(data, how, ["a", "b", "c"])
     sums = sum(truths.values())
     parts = [weighted_estimate(data, how, name) for name in "abc"]
-    wanted = sum(code * share.estimate for part in parts for code, share in enumerate(part.shares))
-    assert got.mean == pytest.approx(wanted, abs=1e-12)
+    expected = sum(code * share.estimate for item in parts for code, share in enumerate(item.shares))
+    assert got.mean == pytest.approx(expected, abs=1e-12)
     assert abs(got.mean - sums.mean()) < 4 * got.se
     assert got.sd == pytest.approx(sums.std(), rel=0.15)
     items = np.stack(list(truths.values()), axis=1)
@@ -167,7 +173,7 @@ def test_a_sum_score_covers() -> None:
     inside = 0
     for _ in range(400):
         truths = [(rng.random(300) < p).astype(int) for p in (0.2, 0.4)]
-        data = pd.DataFrame({"a": said(truths[0], COIN, rng), "b": said(truths[1], COIN, rng)})
+        data = pd.DataFrame({"a": reports_of(truths[0], COIN, rng), "b": reports_of(truths[1], COIN, rng)})
         got = sum_score(data, {"a": COIN, "b": COIN}, ["a", "b"])
         inside += got.low <= 0.6 <= got.high
     assert 0.92 <= inside / 400 <= 0.98
@@ -176,19 +182,19 @@ def test_a_sum_score_covers() -> None:
 def test_a_ratio_within_a_question() -> None:
     three = mechanisms.krr(options=3, epsilon=2)
     names = ["No", "Yes", "Declined"]
-    found = estimate([500, 300, 200], three, options=names)
-    got = found.ratio(["Yes"], ["No", "Yes"])
-    h = [one.estimate for one in found.estimates]
+    result = estimate([500, 300, 200], three, options=names)
+    got = result.ratio(["Yes"], ["No", "Yes"])
+    h = [share.estimate for share in result.estimates]
     assert got.estimate == pytest.approx(h[1] / (h[0] + h[1]))
-    v = found.covariance()
+    v = result.covariance()
     slope = np.array([-h[1], h[0], 0.0]) / (h[0] + h[1]) ** 2
     assert got.se == pytest.approx(np.sqrt(slope @ v @ slope), rel=1e-6)
     assert got.low < got.estimate < got.high
     assert (got.shown.low, got.shown.high, got.misfit) == (got.low, got.high, None)
     assert json.dumps(got.to_dict())
     for call, message in (
-        (lambda: found.ratio(["Maybe"], ["No"]), "not an answer"),
-        (lambda: found.ratio(["Yes"], ["No"]), "not all among"),
+        (lambda: result.ratio(["Maybe"], ["No"]), "not an answer"),
+        (lambda: result.ratio(["Yes"], ["No"]), "not all among"),
         (lambda: estimate([20, 20, 20], three, options=names).ratio(["No"], ["No"]).low, ""),
     ):
         if message:
@@ -202,8 +208,8 @@ def test_a_ratio_within_a_question() -> None:
 @pytest.mark.parametrize(("counts", "edge"), [([500, 0, 0], 0.0), ([0, 500, 0], 1.0)])
 def test_a_ratio_of_equal_reports_is_shown_where_it_can_be(counts: list[int], edge: float) -> None:
     """The interval lies beyond 0 or 1: the design makes other reports by chance, and there are none."""
-    found = estimate(counts, mechanisms.krr(options=3, epsilon=4), options=["No", "Yes", "Declined"])
-    got = found.ratio(["Yes"], ["No", "Yes"])
+    result = estimate(counts, mechanisms.krr(options=3, epsilon=4), options=["No", "Yes", "Declined"])
+    got = result.ratio(["Yes"], ["No", "Yes"])
     assert not got.low <= edge <= got.high
     assert got.shown.estimate == edge
     assert 0.0 <= got.shown.low < got.shown.high <= 1.0
@@ -221,10 +227,10 @@ def test_ratios_cover_at_the_edges(samples: int) -> None:
     for h in ([0.6, 0.1, 0.3], [0.75, 0.0, 0.25]):
         inside = 0
         for _ in range(samples):
-            found = estimate(
+            result = estimate(
                 rng.multinomial(600, np.array(h) @ table), three, options=["No", "Yes", "Declined"]
             )
-            got = found.ratio(["Yes"], ["No", "Yes"])
+            got = result.ratio(["Yes"], ["No", "Yes"])
             inside += got.low <= h[1] / (h[0] + h[1]) <= got.high
         assert inside / samples >= 0.95 - 2 * np.sqrt(0.05 * 0.95 / samples)
 
@@ -234,9 +240,9 @@ def test_answers_for_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
     assert first == second
     assert power_of_difference(COIN, (first, second), (0.1, 0.2)) >= 0.8
     assert power_of_difference(COIN, (first - 1, second - 1), (0.1, 0.2)) < 0.8
-    one, two = answers_for_difference(COIN, 0.8, (0.1, 0.2), ratio=2.0)
-    assert two == 2 * one
-    assert one < first < two
+    smaller, larger = answers_for_difference(COIN, 0.8, (0.1, 0.2), ratio=2.0)
+    assert larger == 2 * smaller
+    assert smaller < first < larger
     rng = np.random.default_rng(2)
     seen = 0
     for _ in range(400):
@@ -265,9 +271,9 @@ def test_answers_for_a_difference(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("ratio", ["0", "-3", "inf", "nan"])
-@pytest.mark.parametrize("asked", ["--n=10", "--power=.8"])
+@pytest.mark.parametrize("option", ["--n=10", "--power=.8"])
 def test_power_refuses_a_ratio_that_is_no_size(
-    ratio: str, asked: str, capsys: pytest.CaptureFixture[str]
+    ratio: str, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With --n it gave the second group two people, without a word."""
     with pytest.raises(SystemExit) as ended:
@@ -278,15 +284,15 @@ def test_power_refuses_a_ratio_that_is_no_size(
                 "--epsilon=2",
                 "--share=.1",
                 "--other=.3",
-                asked,
+                option,
                 f"--ratio={ratio}",
             ]
         )
     assert ended.value.code == 2
-    said = capsys.readouterr()
-    assert not said.out
-    assert said.err.startswith(f"hushpoll: ratio is {ratio}; ")
-    assert said.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert not output.out
+    assert output.err.startswith(f"hushpoll: ratio is {ratio}; ")
+    assert output.err.count("\n") == 1
 
 
 def test_odd_imputations_are_explained(people: pd.DataFrame) -> None:
@@ -305,23 +311,23 @@ def test_a_score_carries_the_error_of_a_counted_decoy() -> None:
     data = pd.DataFrame({"a": rng.integers(0, 2, 500), "b": rng.integers(0, 2, 500)})
     coin = mechanisms.warner(epsilon=2)
     got = sum_score(data, {"a": mechanisms.or_poll(decoy_counts=(60, 200)), "b": coin}, ["a", "b"])
-    known = sum_score(data, {"a": mechanisms.or_poll(decoy_share="0.3"), "b": coin}, ["a", "b"])
-    assert got.mean == pytest.approx(known.mean, abs=1e-12)
+    exact = sum_score(data, {"a": mechanisms.or_poll(decoy_share="0.3"), "b": coin}, ["a", "b"])
+    assert got.mean == pytest.approx(exact.mean, abs=1e-12)
     # The mean of a is (z - q)/(1 - q), so it moves by (z - 1)/(1 - q)^2 with q.
     slope = (data["a"].mean() - 1) / 0.7**2
-    assert got.se == pytest.approx(np.sqrt(known.se**2 + slope**2 * 0.3 * 0.7 / 200), rel=1e-9)
+    assert got.se == pytest.approx(np.sqrt(exact.se**2 + slope**2 * 0.3 * 0.7 / 200), rel=1e-9)
 
 
 def test_a_sum_score_of_equal_reports_says_that_its_error_says_nothing() -> None:
     coin = mechanisms.warner(truth="3/4")
     data = pd.DataFrame({"a": [0] * 20, "b": [0] * 20})
-    found = sum_score(data, {"a": coin, "b": coin}, ["a", "b"])
-    assert found.se == 0
-    assert "says nothing; the interval holds" in found.note
+    score = sum_score(data, {"a": coin, "b": coin}, ["a", "b"])
+    assert score.se == 0
+    assert "says nothing; the interval holds" in score.note
     # Nobody of 20 said Yes: by Blaker's limits up to 16.0 % would, and nobody knows how the two items go together.
-    assert found.high == pytest.approx(2 * (Blaker().of(0, 20, 0.95)[1] - 0.25) / 0.5)
-    assert found.low == found.mean
-    assert "says nothing" in found._repr_html_()
+    assert score.high == pytest.approx(2 * (Blaker().of(0, 20, 0.95)[1] - 0.25) / 0.5)
+    assert score.low == score.mean
+    assert "says nothing" in score._repr_html_()
     assert sum_score(data.assign(a=[0, 1] * 10), {"a": coin, "b": coin}, ["a", "b"]).note == ""
 
 
@@ -333,10 +339,10 @@ def test_impute_takes_the_table_with_the_rows_that_were_left_out() -> None:
     people.loc[[5, 70], "y"] = np.nan
     fit = logit("y ~ x", people, {"y": coin}, na_action="omit")
     (completed,) = impute(fit, 1, data=people, seed=1)
-    kept = people.dropna()
-    assert completed.index.equals(kept.index)
-    assert completed["town"].equals(kept["town"])
-    assert completed["x"].equals(kept["x"])
+    complete = people.dropna()
+    assert completed.index.equals(complete.index)
+    assert completed["town"].equals(complete["town"])
+    assert completed["x"].equals(complete["x"])
     assert completed["y"].isin(["No", "Yes", 0, 1]).all()
     with pytest.raises(AnalysisError, match="give the table that was fitted"):
         impute(fit, 1, data=people.fillna(0.0), seed=1)  # nobody lacks a value there
@@ -344,12 +350,12 @@ def test_impute_takes_the_table_with_the_rows_that_were_left_out() -> None:
 
 def test_imputed_rows_are_matched_by_their_names(people: pd.DataFrame) -> None:
     fit = logit("y ~ x", people, {"y": COIN})
-    (own,) = impute(fit, 1, data=people, seed=3)
+    (imputed,) = impute(fit, 1, data=people, seed=3)
     shuffled = people.sort_values("score")
     (other,) = impute(fit, 1, data=shuffled, seed=3)
     assert other.index.equals(shuffled.index), "rows come back in the order of the data"
-    assert other.loc[own.index].equals(own)
-    assert other["score"].corr(other["y"]) == pytest.approx(own["score"].corr(own["y"]))
+    assert other.loc[imputed.index].equals(imputed)
+    assert other["score"].corr(other["y"]) == pytest.approx(imputed["score"].corr(imputed["y"]))
 
 
 def test_rows_that_cannot_be_matched_are_refused(people: pd.DataFrame) -> None:

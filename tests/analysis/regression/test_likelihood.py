@@ -62,14 +62,14 @@ def test_a_design_for_each_row() -> None:
         "forced": mechanisms.forced(["0.15", "0.1"]),
         "decoy": mechanisms.unrelated(truth="0.7", decoy_share="0.4"),
     }
-    no, yes = np.array([chances[one] for one in arm]).T
+    no, yes = np.array([chances[name] for name in arm]).T
     mu = special.expit(-0.5 + 0.8 * x - 0.4 * z)
     y = draw(no * (1 - mu) + yes * mu, rng)
 
     def height(beta: np.ndarray) -> float:
         mu = special.expit(beta[0] + beta[1] * x + beta[2] * z)
-        one = no * (1 - mu) + yes * mu
-        return float(np.sum(np.log(np.where(y == 1, one, 1 - one))))
+        likelihood = no * (1 - mu) + yes * mu
+        return float(np.sum(np.log(np.where(y == 1, likelihood, 1 - likelihood))))
 
     top, value, covariance = climb(height, np.zeros(3))
     data = pd.DataFrame({"x": x, "z": z, "arm": arm, "y": y})
@@ -89,8 +89,8 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "made", "constants", "share", "chance"), UNKNOWN)
-def test_two_groups_with_an_unknown_share(name: str, made, constants, share: float, chance) -> None:
+@pytest.mark.parametrize(("name", "design", "constants", "share", "chance"), UNKNOWN)
+def test_two_groups_with_an_unknown_share(name: str, design, constants, share: float, chance) -> None:
     rng = np.random.default_rng(7)
     n = 4000
     x, group = rng.standard_normal(n), rng.integers(0, 2, n)
@@ -98,14 +98,14 @@ def test_two_groups_with_an_unknown_share(name: str, made, constants, share: flo
     y = draw(chance(special.expit(-0.7 + 0.6 * x) * (0.8 if name == "cheating" else 1), share, constant), rng)
 
     def height(theta: np.ndarray) -> float:
-        one = chance(special.expit(theta[0] + theta[1] * x), special.expit(theta[2]), constant)
-        if one.min() <= 0 or one.max() >= 1:
+        likelihood = chance(special.expit(theta[0] + theta[1] * x), special.expit(theta[2]), constant)
+        if likelihood.min() <= 0 or likelihood.max() >= 1:
             return -1e12
-        return float(np.sum(np.log(np.where(y == 1, one, 1 - one))))
+        return float(np.sum(np.log(np.where(y == 1, likelihood, 1 - likelihood))))
 
     top, value, covariance = climb(height, np.array([-0.7, 0.5, special.logit(share)]))
     data = pd.DataFrame({"x": x, "group": group, "y": y})
-    got = logit("y ~ x", data, "group", designs={k: made(c) for k, c in enumerate(constants)})
+    got = logit("y ~ x", data, "group", designs={k: design(c) for k, c in enumerate(constants)})
     at = special.expit(top[2])
     assert got.names[-1] == name
     assert got.coef == pytest.approx([top[0], top[1], at], abs=1e-5)
@@ -158,8 +158,11 @@ def test_an_anchored_crosswise_question() -> None:
         same = (rng.random(n) < share) == (rng.random(n) < q)
         columns[name] = np.where(careless, rng.random(n) < 0.5, same).astype(int)
     frame = pd.DataFrame(columns)
-    made = {"y": mechanisms.crosswise(decoy_share="0.15"), "a": mechanisms.crosswise(decoy_share="0.25")}
-    got = anchored(frame, made, "y", "a", 0)
+    mechanisms_by_name = {
+        "y": mechanisms.crosswise(decoy_share="0.15"),
+        "a": mechanisms.crosswise(decoy_share="0.25"),
+    }
+    got = anchored(frame, mechanisms_by_name, "y", "a", 0)
 
     def estimate(cells: np.ndarray) -> float:
         """Cells (y, a) = 00, 01, 10, 11 as shares."""
@@ -198,17 +201,17 @@ def test_random_intercepts_with_a_design_for_each_row(link: str) -> None:
         "cross": mechanisms.crosswise(decoy_share="0.25"),
     }
     mean = {"logit": special.expit, "probit": special.ndtr}[link]
-    no, yes = np.array([chances[one] for one in arm]).T
+    no, yes = np.array([chances[name] for name in arm]).T
     mu = mean(-0.4 + 0.7 * x + rng.normal(0, 1.2, people)[person])
     y = draw(no * (1 - mu) + yes * mu, rng)
     nodes, weights = np.polynomial.hermite_e.hermegauss(150)
 
     def height(theta: np.ndarray) -> float:
         mu = mean((theta[0] + theta[1] * x)[:, None] + np.exp(theta[2]) * nodes)
-        one = no[:, None] * (1 - mu) + yes[:, None] * mu
-        logs = np.log(np.maximum(np.where(y[:, None] == 1, one, 1 - one), 1e-300))
-        each = logs.reshape(people, items, -1).sum(axis=1)
-        return float(special.logsumexp(each, b=weights / np.sqrt(2 * np.pi), axis=1).sum())
+        likelihood = no[:, None] * (1 - mu) + yes[:, None] * mu
+        logs = np.log(np.maximum(np.where(y[:, None] == 1, likelihood, 1 - likelihood), 1e-300))
+        by_person = logs.reshape(people, items, -1).sum(axis=1)
+        return float(special.logsumexp(by_person, b=weights / np.sqrt(2 * np.pi), axis=1).sum())
 
     top, value, covariance = climb(height, np.array([-0.4, 0.7, 0.0]))
     data = pd.DataFrame({"person": person, "x": x, "arm": arm, "y": y})

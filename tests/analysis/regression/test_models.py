@@ -68,29 +68,31 @@ def draw(truth: np.ndarray, mechanism: mechanisms.Mechanism, rng: np.random.Gene
     ],
 )
 def test_logit_agrees_with_r(sample: pd.DataFrame, case: str, formula: str, options: dict[str, str]) -> None:
-    wanted = GOLDEN[case]["output"]
+    expected = GOLDEN[case]["output"]
     outcome = formula.split(" ~ ")[0]
     got = logit(formula, sample, only(outcome) if outcome in CHANNELS else {}, **options)
-    assert got.coef == pytest.approx(np.ravel(wanted["coef"]), abs=1e-4)
-    assert got.se == pytest.approx(np.ravel(wanted["se"]), abs=1e-4)
-    if "logLik" in wanted:
-        assert got.log_likelihood == pytest.approx(wanted["logLik"], abs=1e-6)
-    if "vcov" in wanted:
-        assert got.covariance == pytest.approx(np.array(wanted["vcov"]), abs=1e-4)
+    assert got.coef == pytest.approx(np.ravel(expected["coef"]), abs=1e-4)
+    assert got.se == pytest.approx(np.ravel(expected["se"]), abs=1e-4)
+    if "logLik" in expected:
+        assert got.log_likelihood == pytest.approx(expected["logLik"], abs=1e-6)
+    if "vcov" in expected:
+        assert got.covariance == pytest.approx(np.array(expected["vcov"]), abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["warner75", "forced", "crosswise25"])
 def test_likelihood_ratio_tests_agree_with_rrreg(sample: pd.DataFrame, name: str) -> None:
-    wanted = GOLDEN["rrlog_warner75" if name == "warner75" else f"rrlog_{name.removesuffix('25')}"]["output"]
+    expected = GOLDEN["rrlog_warner75" if name == "warner75" else f"rrlog_{name.removesuffix('25')}"][
+        "output"
+    ]
     got = logit(f"{name} ~ x1 + x2", sample, only(name)).likelihood_ratio_tests()
     # The peer prints differences of log-likelihoods, negative.
-    assert got["chi2"].to_numpy() == pytest.approx(-2 * np.array(wanted["deltaG2"]), abs=1e-4)
-    assert got["p_value"].to_numpy() == pytest.approx(wanted["p"], rel=1e-3)
+    assert got["chi2"].to_numpy() == pytest.approx(-2 * np.array(expected["deltaG2"]), abs=1e-4)
+    assert got["p_value"].to_numpy() == pytest.approx(expected["p"], rel=1e-3)
 
 
 def test_weighted_clustered_logit_agrees_with_survey() -> None:
     design = pd.read_csv(RESULTS / "data" / "synthA_design.csv")
-    wanted = GOLDEN["svy_glm_rrlogit"]["output"]
+    expected = GOLDEN["svy_glm_rrlogit"]["output"]
     got = logit(
         "warner75 ~ x1 + x2",
         design,
@@ -100,29 +102,29 @@ def test_weighted_clustered_logit_agrees_with_survey() -> None:
         strata="stratum",
         clusters="cluster",
     )
-    assert got.coef == pytest.approx(wanted["coef"], abs=1e-4)
-    assert got.se == pytest.approx(wanted["se"], abs=1e-4)
-    assert got.degrees_of_freedom == wanted["df_resid"]
+    assert got.coef == pytest.approx(expected["coef"], abs=1e-4)
+    assert got.se == pytest.approx(expected["se"], abs=1e-4)
+    assert got.degrees_of_freedom == expected["df_resid"]
     with pytest.raises(AnalysisError, match="no likelihood"):
         got.likelihood_intervals()
 
 
 def test_linear_agrees_with_rrreg(sample: pd.DataFrame) -> None:
-    wanted = GOLDEN["rrlin_warner"]["output"]
+    expected = GOLDEN["rrlin_warner"]["output"]
     got = linear("yc ~ warner75 + x1", sample, only("warner75"), predictors="~ 1")
-    assert got.coef[:3] == pytest.approx(wanted["beta"], abs=1e-4)
-    assert got.se[:3] == pytest.approx(wanted["betaSE"], abs=1e-4)
-    assert got.sigma == pytest.approx(wanted["sigma"], abs=1e-4)
-    assert special.expit(got.coef[3]) == pytest.approx(wanted["pi"][1], abs=1e-4)
-    assert got.log_likelihood == pytest.approx(wanted["logLik"], abs=1e-5)
+    assert got.coef[:3] == pytest.approx(expected["beta"], abs=1e-4)
+    assert got.se[:3] == pytest.approx(expected["betaSE"], abs=1e-4)
+    assert got.sigma == pytest.approx(expected["sigma"], abs=1e-4)
+    assert special.expit(got.coef[3]) == pytest.approx(expected["pi"][1], abs=1e-4)
+    assert got.log_likelihood == pytest.approx(expected["logLik"], abs=1e-5)
 
 
 def test_linear_without_randomization_is_least_squares(sample: pd.DataFrame) -> None:
-    wanted = GOLDEN["lm_truth"]["output"]
+    expected = GOLDEN["lm_truth"]["output"]
     got = linear("yc ~ y_true + x1", sample, {})
-    assert got.coef[:3] == pytest.approx(wanted["coef"], abs=1e-7)
+    assert got.coef[:3] == pytest.approx(expected["coef"], abs=1e-7)
     # Maximum likelihood divides by n, least squares by n - p.
-    assert got.se[:3] * np.sqrt(len(sample) / (len(sample) - 3)) == pytest.approx(wanted["se"], abs=1e-7)
+    assert got.se[:3] * np.sqrt(len(sample) / (len(sample) - 3)) == pytest.approx(expected["se"], abs=1e-7)
 
 
 def test_randomized_predictor_beats_the_penalised_peer(sample: pd.DataFrame) -> None:
@@ -441,11 +443,11 @@ def test_the_highest_step_is_that_of_all_planes() -> None:
     data = pd.DataFrame({"x": rng.integers(0, 8, 40), "y": rng.integers(0, 2, 40)})
     fit = logit("y ~ x", data, {"y": WEAK}, penalty="log-f")
     chances = np.array(WEAK.analysis.rows) / SCALE
-    wanted = []
+    log_likelihoods = []
     for cut in np.arange(-0.5, 8):
         for truth in (data["x"] > cut, data["x"] < cut):
-            wanted.append(np.log(chances[truth.astype(int), data["y"]]).sum())
-    assert highest_step(fit.data.likelihood.base) == pytest.approx(max(wanted))
+            log_likelihoods.append(np.log(chances[truth.astype(int), data["y"]]).sum())
+    assert highest_step(fit.data.likelihood.base) == pytest.approx(max(log_likelihoods))
 
 
 @pytest.mark.long
@@ -532,13 +534,13 @@ def test_an_empty_table_is_refused() -> None:
 def test_transforms_that_look_at_all_rows_are_those_of_columns_made_before(sample: pd.DataFrame) -> None:
     x = sample["x1"]
     data = sample.assign(scaled=(x - x.mean()) / x.std(), centred=x - x.mean())
-    for made, named in (("scaled", "scale(x1)"), ("centred", "center(x1)")):
-        expected = logit(f"warner75 ~ {made}", data, {"warner75": WARNER})
-        found = logit(f"warner75 ~ {named}", data, {"warner75": WARNER})
-        np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-7, atol=1e-9)
+    for column, named in (("scaled", "scale(x1)"), ("centred", "center(x1)")):
+        expected = logit(f"warner75 ~ {column}", data, {"warner75": WARNER})
+        fit = logit(f"warner75 ~ {named}", data, {"warner75": WARNER})
+        np.testing.assert_allclose(fit.coef, expected.coef, rtol=1e-7, atol=1e-9)
         # Other rows are measured by those that were fitted, not by themselves.
         few = data.iloc[:5]
-        np.testing.assert_allclose(found.predict(few), expected.predict(few), rtol=1e-6)
+        np.testing.assert_allclose(fit.predict(few), expected.predict(few), rtol=1e-6)
     curved = logit("warner75 ~ poly(x1, 2)", data, {"warner75": WARNER})
     plain = logit("warner75 ~ x1 + I(x1 ** 2)", data, {"warner75": WARNER})
     assert curved.loglik == pytest.approx(plain.loglik, abs=1e-7)

@@ -24,7 +24,7 @@ ERRORS: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
 }
 
 
-def drawn(errors: str, n: int, rng: np.random.Generator) -> pd.DataFrame:
+def sample_of(errors: str, n: int, rng: np.random.Generator) -> pd.DataFrame:
     """A trait of one in five that has nothing to do with the number."""
     truth = (rng.random(n) < 0.2).astype(int)
     return pd.DataFrame({"y": ERRORS[errors](rng, truth), "u": simulate(COIN.device, truth, seed=rng)})
@@ -48,16 +48,19 @@ def people() -> pd.DataFrame:
 def test_it_is_the_formula_by_hand(people: pd.DataFrame) -> None:
     b = inverse(THREE.analysis)[people["habit"]]
     rows = [np.array([[1, age, j == 1, j == 2] for j in range(3)], dtype=float) for age in people["age"]]
-    left = [np.einsum("j,ja,jb->ab", one, x, x) for one, x in zip(b, rows, strict=True)]
-    right = [np.einsum("j,ja->a", one, x) * y for one, x, y in zip(b, rows, people["y"], strict=True)]
-    wanted = np.linalg.solve(np.sum(left, axis=0), np.sum(right, axis=0))
-    scores = np.array([r - m @ wanted for m, r in zip(left, right, strict=True)])
+    left = [np.einsum("j,ja,jb->ab", row_weights, x, x) for row_weights, x in zip(b, rows, strict=True)]
+    right = [
+        np.einsum("j,ja->a", row_weights, x) * y
+        for row_weights, x, y in zip(b, rows, people["y"], strict=True)
+    ]
+    expected = np.linalg.solve(np.sum(left, axis=0), np.sum(right, axis=0))
+    scores = np.array([r - m @ expected for m, r in zip(left, right, strict=True)])
     bread = np.linalg.inv(np.sum(left, axis=0))
     n = len(people)
     covariance = bread @ (scores.T @ scores) @ bread * n / (n - 1)
     fit = linear("y ~ age + C(habit)", people, {"habit": THREE}, errors="any")
     order = [fit.names.index(name) for name in ("Intercept", "age", "C(habit)[T.1]", "C(habit)[T.2]")]
-    assert fit.coef[order] == pytest.approx(wanted, rel=1e-9)
+    assert fit.coef[order] == pytest.approx(expected, rel=1e-9)
     assert fit.covariance[np.ix_(order, order)] == pytest.approx(covariance, rel=1e-8)
     assert fit.coef[order] == pytest.approx([2, 0.5, 1, -1], abs=0.3)
 
@@ -72,13 +75,14 @@ def test_with_direct_answers_it_is_least_squares(people: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize(
-    "errors", [pytest.param(one, marks=() if one == "unequal" else pytest.mark.long) for one in ERRORS]
+    "errors",
+    [pytest.param(errors, marks=() if errors == "unequal" else pytest.mark.long) for errors in ERRORS],
 )
 def test_its_intervals_cover_whatever_the_errors_are(errors: str) -> None:
     rng = np.random.default_rng(11)
     hits = 0
     for _ in range(150):
-        row = linear("y ~ u", drawn(errors, 600, rng), {"u": COIN}, errors="any").to_frame().loc["u"]
+        row = linear("y ~ u", sample_of(errors, 600, rng), {"u": COIN}, errors="any").to_frame().loc["u"]
         hits += row["low"] <= 0 <= row["high"]
     assert hits / 150 >= 0.93 - 3 * np.sqrt(0.05 * 0.95 / 150)
 
@@ -89,7 +93,7 @@ def test_a_normal_fit_that_misses_says_so(errors: str, covers: float) -> None:
     rng = np.random.default_rng(12)
     hits = silent = 0
     for _ in range(25):
-        fit = linear("y ~ u", drawn(errors, 1000, rng), {"u": COIN})
+        fit = linear("y ~ u", sample_of(errors, 1000, rng), {"u": COIN})
         row = fit.to_frame().loc["u"]
         hit = row["low"] <= 0 <= row["high"]
         hits += hit
@@ -111,32 +115,41 @@ def test_a_normal_fit_of_normal_errors_says_nothing() -> None:
 def test_a_design_a_row_and_sets_are_predictors(people: pd.DataFrame) -> None:
     rng = np.random.default_rng(14)
     truth, arm = (rng.random(4000) < 0.4).astype(int), rng.choice(["direct", "coin"], 4000)
-    said = np.where(arm == "direct", truth, simulate(COIN.device, truth, seed=rng))
-    data = pd.DataFrame({"y": 2 * truth + rng.exponential(size=4000), "u": said, "arm": arm})
-    two = linear("y ~ u", data, {"u": "arm"}, designs={"direct": None, "coin": COIN}, errors="any")
-    assert two.to_frame().loc["u", "coef"] == pytest.approx(2, abs=4 * two.to_frame().loc["u", "se"])
+    reported = np.where(arm == "direct", truth, simulate(COIN.device, truth, seed=rng))
+    data = pd.DataFrame({"y": 2 * truth + rng.exponential(size=4000), "u": reported, "arm": arm})
+    two_designs = linear("y ~ u", data, {"u": "arm"}, designs={"direct": None, "coin": COIN}, errors="any")
+    assert two_designs.to_frame().loc["u", "coef"] == pytest.approx(
+        2, abs=4 * two_designs.to_frame().loc["u", "se"]
+    )
     long = mechanisms.subset(options=8, epsilon=3, size=2)
     town = rng.integers(0, 8, 4000)
     held = pd.DataFrame(
         {"y": (town == 2) * 3 + rng.exponential(size=4000), "town": simulate(long.device, town, seed=rng)}
     )
-    found = linear("y ~ C(town)", held, {"town": long}, errors="any").to_frame()
-    assert found.loc["C(town)[T.2]", "coef"] == pytest.approx(3, abs=4 * found.loc["C(town)[T.2]", "se"])
-    assert found["se"].max() < 1
+    coefficients = linear("y ~ C(town)", held, {"town": long}, errors="any").to_frame()
+    assert coefficients.loc["C(town)[T.2]", "coef"] == pytest.approx(
+        3, abs=4 * coefficients.loc["C(town)[T.2]", "se"]
+    )
+    assert coefficients["se"].max() < 1
 
 
 def test_weights_clusters_and_replicates_reach_it(people: pd.DataFrame) -> None:
-    known = {"habit": THREE}
+    mechanisms_by_name = {"habit": THREE}
     plain = linear("y ~ age", people.drop(columns="habit"), {}, weights="w", clusters="town")
     same = linear("y ~ age", people.drop(columns="habit"), {}, weights="w", clusters="town", errors="any")
     assert same.coef == pytest.approx(plain.coef[:2], abs=1e-6)
     assert same.se == pytest.approx(plain.se[:2], rel=1e-5)
-    weighted = linear("y ~ C(habit)", people, known, weights="w", clusters="town", errors="any")
+    weighted = linear("y ~ C(habit)", people, mechanisms_by_name, weights="w", clusters="town", errors="any")
     assert weighted.degrees_of_freedom == 37
     towns = np.arange(40)
     left = people["w"].to_numpy()[:, None] * (people["town"].to_numpy()[:, None] != towns) * 40 / 39
     jackknife = linear(
-        "y ~ C(habit)", people, known, weights="w", replicates=Replicates(left, "jk1"), errors="any"
+        "y ~ C(habit)",
+        people,
+        mechanisms_by_name,
+        weights="w",
+        replicates=Replicates(left, "jk1"),
+        errors="any",
     )
     assert jackknife.coef == pytest.approx(weighted.coef)
     assert jackknife.se == pytest.approx(weighted.se, rel=0.1)
@@ -176,7 +189,7 @@ def test_few_people_are_named() -> None:
     few = linear("y ~ u", data, {"u": clear}, errors="any")
     estimated = inverse(clear.analysis)[data["u"], 1].sum()
     assert few.notes[0].startswith(f"about {round(estimated)} people are estimated to have the rarest answer")
-    assert linear("y ~ u", drawn("heavy", 600, rng), {"u": COIN}, errors="any").notes == ()
+    assert linear("y ~ u", sample_of("heavy", 600, rng), {"u": COIN}, errors="any").notes == ()
 
 
 def test_a_counted_decoy_is_refused() -> None:

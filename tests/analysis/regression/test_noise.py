@@ -1,4 +1,4 @@
-"""Models of a finite population: what remains when everybody is asked is the randomization, as simulation shows."""
+"""Models of a finite population: in a census only the randomization remains, as simulation shows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def through(truth: np.ndarray, table: np.ndarray, rng: np.random.Generator) -> n
 
 
 def census_cases(n: int) -> dict[str, Any]:
-    """Everybody's truth once, and for each model how it is seen anew and fitted."""
+    """Return the true values and, for each model, a function that randomizes and fits them again."""
     rng = np.random.default_rng(21)
     x = rng.standard_normal(n)
     yes = (rng.random(n) < special.expit(-0.4 + 0.8 * x)).astype(int)
@@ -56,7 +56,8 @@ def census_cases(n: int) -> dict[str, Any]:
     number = 1.0 + 0.7 * yes + rng.standard_normal(n)
     hours = np.clip(np.round(50 + 15 * x + rng.normal(0, 5, n)), 0, 100)
     mood = np.clip(np.round(2 + x), 0, 4).astype(int)
-    half, tables = np.arange(n) % 2, {one: np.array(one.analysis.rows) / SCALE for one in (TWO, THREE)}
+    half = np.arange(n) % 2
+    tables = {mechanism: np.array(mechanism.analysis.rows) / SCALE for mechanism in (TWO, THREE)}
 
     def frame(draw: np.random.Generator) -> pd.DataFrame:
         survey = draw_hours(hours, draw)
@@ -78,10 +79,10 @@ def census_cases(n: int) -> dict[str, Any]:
 
     def draw_hours(values: np.ndarray, draw: np.random.Generator) -> np.ndarray:
         question = HOURS.questions[0]
-        grid = np.array([float(one) for one in question.answers.values])
-        place = (values - grid[0]) / (grid[1] - grid[0])
-        low = np.floor(place).astype(int)
-        point = np.minimum(low + (draw.random(len(values)) < place - low), len(grid) - 1)
+        grid = np.array([float(value) for value in question.answers.values])
+        position = (values - grid[0]) / (grid[1] - grid[0])
+        low = np.floor(position).astype(int)
+        point = np.minimum(low + (draw.random(len(values)) < position - low), len(grid) - 1)
         return simulate(question.channel, point, seed=int(draw.integers(2**31)))
 
     cheats = {0: detects_cheating(0.25), 1: detects_cheating(0.6)}
@@ -101,19 +102,19 @@ def census_cases(n: int) -> dict[str, Any]:
 
 
 def check(name: str, n: int, repetitions: int, slack: float) -> None:
-    """Everybody asked and randomized anew: the spread over randomizations is the standard error."""
+    """A census randomized anew: the spread over randomizations is the standard error."""
     cases = census_cases(n)
     rng = np.random.default_rng(5)
     fits = [cases[name](cases["frame"](rng)) for _ in range(repetitions)]
     values, errors = np.array([fit.coef for fit in fits]), np.array([fit.se for fit in fits])
-    own = fits[0].outcome_size
-    ratio = np.nanmedian(errors, axis=0)[:own] / values.std(axis=0, ddof=1)[:own]
+    outcome_size = fits[0].outcome_size
+    ratio = np.nanmedian(errors, axis=0)[:outcome_size] / values.std(axis=0, ddof=1)[:outcome_size]
     assert np.abs(np.log(ratio)).max() < slack, ratio
 
 
 @pytest.mark.parametrize(
     "name",
-    ["predictor", "multinomial", *(pytest.param(one, marks=pytest.mark.long) for one in ("rows", "hours"))],
+    ["predictor", "multinomial", *(pytest.param(case, marks=pytest.mark.long) for case in ("rows", "hours"))],
 )
 def test_models_of_a_census_agree_with_simulation_small(name: str) -> None:
     check(name, 600, 60, 0.3)

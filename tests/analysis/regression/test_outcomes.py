@@ -66,9 +66,9 @@ def test_exact_multinomial_agrees_with_statsmodels(answers: pd.DataFrame) -> Non
     chances = got.predict(answers.head(7))
     assert chances.loc[2, "estimate"].to_numpy() == pytest.approx(peer.predict(design[:7])[:, 2], abs=1e-5)
     margins = got.margins(["x"])
-    wanted = peer.get_margeff().summary_frame()
-    assert margins["effect"].to_numpy() == pytest.approx(wanted["dy/dx"].to_numpy()[::2], abs=1e-5)
-    assert margins["se"].to_numpy() == pytest.approx(wanted["Std. Err."].to_numpy()[::2], abs=1e-5)
+    expected = peer.get_margeff().summary_frame()
+    assert margins["effect"].to_numpy() == pytest.approx(expected["dy/dx"].to_numpy()[::2], abs=1e-5)
+    assert margins["se"].to_numpy() == pytest.approx(expected["Std. Err."].to_numpy()[::2], abs=1e-5)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
@@ -88,8 +88,8 @@ def test_exact_ordinal_agrees_with_statsmodels(answers: pd.DataFrame, link: str)
     assert (got.aic, got.bic) == pytest.approx((peer.aic, peer.bic), abs=1e-4)
     chances = got.predict(answers.head(5))["estimate"].to_numpy().reshape(4, 5)
     assert chances.sum(axis=0) == pytest.approx(1.0)
-    wanted = peer.predict(design[:5])
-    assert np.abs(chances.T - wanted).max() < 1e-3
+    expected = peer.predict(design[:5])
+    assert np.abs(chances.T - expected).max() < 1e-3
 
 
 def test_cloglog_agrees_with_statsmodels(sample: pd.DataFrame) -> None:
@@ -160,12 +160,12 @@ def test_predictions_agree_with_statsmodels(sample: pd.DataFrame) -> None:
     peer = smf.logit("y_true ~ x1 * C(x2)", sample).fit(disp=0)
     got = logit("y_true ~ x1 * C(x2)", sample, {})
     new = pd.DataFrame({"x1": [-1.0, 0.0, 2.0], "x2": [0, 1, 1]})
-    wanted = peer.get_prediction(new).summary_frame()
-    found = got.predict(new)
-    assert found["estimate"].to_numpy() == pytest.approx(wanted["predicted"].to_numpy(), abs=1e-6)
-    assert found["se"].to_numpy() == pytest.approx(wanted["se"].to_numpy(), abs=1e-6)
+    expected = peer.get_prediction(new).summary_frame()
+    predicted = got.predict(new)
+    assert predicted["estimate"].to_numpy() == pytest.approx(expected["predicted"].to_numpy(), abs=1e-6)
+    assert predicted["se"].to_numpy() == pytest.approx(expected["se"].to_numpy(), abs=1e-6)
     # statsmodels gives the interval of the linear predictor, mapped: for the logit link that is ours.
-    assert found["low"].to_numpy() == pytest.approx(wanted["ci_lower"].to_numpy(), abs=1e-5)
+    assert predicted["low"].to_numpy() == pytest.approx(expected["ci_lower"].to_numpy(), abs=1e-5)
     assert (got.aic, got.bic) == pytest.approx((peer.aic, peer.bic))
     assert got.predict()["estimate"].mean() == pytest.approx(sample["y_true"].mean(), abs=1e-6)
 
@@ -174,9 +174,9 @@ def test_marginal_effects_agree_with_statsmodels(sample: pd.DataFrame) -> None:
     for link, model in (("logit", smf.logit), ("probit", smf.probit)):
         peer = model("y_true ~ x1 + x2", sample).fit(disp=0)
         got = logit("y_true ~ x1 + x2", sample, {}, link=link).margins()
-        wanted = peer.get_margeff().summary_frame()
-        assert got["effect"].to_numpy() == pytest.approx(wanted["dy/dx"].to_numpy(), abs=1e-6)
-        assert got["se"].to_numpy() == pytest.approx(wanted["Std. Err."].to_numpy(), abs=1e-6)
+        expected = peer.get_margeff().summary_frame()
+        assert got["effect"].to_numpy() == pytest.approx(expected["dy/dx"].to_numpy(), abs=1e-6)
+        assert got["se"].to_numpy() == pytest.approx(expected["Std. Err."].to_numpy(), abs=1e-6)
     steps = smf.logit("y_true ~ x1 + x2", sample).fit(disp=0).get_margeff(dummy=True).summary_frame()
     got = logit("y_true ~ x1 + x2", sample, {}).margins(discrete=["x2"])
     assert got.loc[("x2", "1 - 0"), "effect"] == pytest.approx(steps.loc["x2", "dy/dx"], abs=1e-6)
@@ -191,26 +191,28 @@ def test_effects_of_text_and_randomized_predictors_are_steps(sample: pd.DataFram
     sharp = mechanisms.warner(epsilon=20)
     both = logit("y_true ~ x1 + y2_true", data, {"y2_true": sharp})
     exact = logit("y_true ~ x1 + y2_true", data, {})
-    found = both.margins()
-    assert found.loc[("y2_true", "1 - 0"), "effect"] == pytest.approx(
+    effects = both.margins()
+    assert effects.loc[("y2_true", "1 - 0"), "effect"] == pytest.approx(
         exact.margins(discrete=["y2_true"]).loc[("y2_true", "1 - 0"), "effect"], abs=1e-3
     )
     # Predictions for given true answers, and on average over the predictor's own model.
-    given = both.predict(pd.DataFrame({"x1": [0.0, 0.0], "y2_true": [0, 1]}))["estimate"].to_numpy()
-    assert given == pytest.approx(
+    by_answer = both.predict(pd.DataFrame({"x1": [0.0, 0.0], "y2_true": [0, 1]}))["estimate"].to_numpy()
+    assert by_answer == pytest.approx(
         exact.predict(pd.DataFrame({"x1": [0.0, 0.0], "y2_true": [0, 1]}))["estimate"].to_numpy(), abs=1e-3
     )
     mean = both.predict(pd.DataFrame({"x1": [0.0]}))["estimate"].iloc[0]
-    assert given[0] < mean < given[1]
+    assert by_answer[0] < mean < by_answer[1]
 
 
 def test_effects_of_numbers_taken_as_categories_are_steps(sample: pd.DataFrame) -> None:
     data = sample.assign(grade=np.arange(len(sample)) % 3 + 1)
-    found = logit("y_true ~ x1 + C(grade)", data, {}).margins()
+    effects = logit("y_true ~ x1 + C(grade)", data, {}).margins()
     named = logit("y_true ~ x1 + town", data.assign(town=data["grade"].map(str)), {}).margins()
-    assert list(found.index) == [("grade", "2 - 1"), ("grade", "3 - 1"), ("x1", "slope")]
-    wanted = named.loc[["town", "x1"]]
-    assert found[["effect", "se"]].to_numpy() == pytest.approx(wanted[["effect", "se"]].to_numpy(), abs=1e-8)
+    assert list(effects.index) == [("grade", "2 - 1"), ("grade", "3 - 1"), ("x1", "slope")]
+    expected = named.loc[["town", "x1"]]
+    assert effects[["effect", "se"]].to_numpy() == pytest.approx(
+        expected[["effect", "se"]].to_numpy(), abs=1e-8
+    )
 
 
 @pytest.mark.parametrize("term", ["C(town)", "town", "C(number)"])
@@ -232,24 +234,26 @@ def test_intervals_of_predictions_hold_the_prediction_however_small(sample: pd.D
 
 
 def test_predictions_and_posteriors_keep_the_names_of_the_rows(sample: pd.DataFrame) -> None:
-    """They go back beside the table by themselves, also where rows were left out."""
-    part = sample[sample["x2"] == 1].assign(x1=lambda t: t["x1"].where(t["x1"] < 1))
-    fit = logit("warner75 ~ x1", part, {"warner75": WARNER}, na_action="omit")
-    rows = part.index[part["x1"].notna()]
-    assert 0 < len(rows) < len(part)
+    """They align with the table's rows, also where rows were left out."""
+    subset = sample[sample["x2"] == 1].assign(x1=lambda t: t["x1"].where(t["x1"] < 1))
+    fit = logit("warner75 ~ x1", subset, {"warner75": WARNER}, na_action="omit")
+    rows = subset.index[subset["x1"].notna()]
+    assert 0 < len(rows) < len(subset)
     assert fit.predict().index.equals(rows)
     assert fit.posterior().index.equals(rows)
-    assert fit.predict()["estimate"].equals(fit.predict(part.loc[rows])["estimate"])
+    assert fit.predict()["estimate"].equals(fit.predict(subset.loc[rows])["estimate"])
 
 
 def test_predictions_of_a_number_are_those_of_least_squares(sample: pd.DataFrame) -> None:
     peer = smf.ols("yc ~ x1 + x2", sample).fit()
     got = linear("yc ~ x1 + x2", sample, {})
     new = pd.DataFrame({"x1": [0.0, 1.0], "x2": [1, 0]})
-    wanted = peer.get_prediction(new).summary_frame()
-    assert got.predict(new)["estimate"].to_numpy() == pytest.approx(wanted["mean"].to_numpy(), abs=1e-6)
+    expected = peer.get_prediction(new).summary_frame()
+    assert got.predict(new)["estimate"].to_numpy() == pytest.approx(expected["mean"].to_numpy(), abs=1e-6)
     larger = np.sqrt(len(sample) / (len(sample) - 3))
-    assert got.predict(new)["se"].to_numpy() * larger == pytest.approx(wanted["mean_se"].to_numpy(), abs=1e-6)
+    assert got.predict(new)["se"].to_numpy() * larger == pytest.approx(
+        expected["mean_se"].to_numpy(), abs=1e-6
+    )
     assert got.margins().loc[("x1", "slope"), "effect"] == pytest.approx(peer.params["x1"], abs=1e-6)
 
 
@@ -274,17 +278,17 @@ def test_a_counted_decoy_is_part_of_the_standard_errors(counts: tuple[int, int])
     data = pd.DataFrame({"y": [0] * 400 + [1] * 600})
     got = logit("y ~ 1", data, {"y": poll})
     share = special.expit(got.coef[0])
-    wanted = estimate([400, 600], poll)["Yes"]
-    assert share == pytest.approx(wanted.estimate, abs=1e-8)
-    assert got.se[0] * share * (1 - share) == pytest.approx(wanted.se, rel=1e-3)
+    plain = estimate([400, 600], poll)["Yes"]
+    assert share == pytest.approx(plain.estimate, abs=1e-8)
+    assert got.se[0] * share * (1 - share) == pytest.approx(plain.se, rel=1e-3)
     assert "part of these standard errors" in got.notes[0]
     # As a predictor: the share of its own model has the same error.
     rng = np.random.default_rng(3)
     linked = data.assign(score=rng.normal(0, 1, 1000) + 0.4 * data["y"])
     as_predictor = linear("score ~ y", linked, {"y": poll})
-    known = linear("score ~ y", linked, {"y": mechanisms.or_poll(decoy_share=str(counts[0] / counts[1]))})
-    assert as_predictor.coef == pytest.approx(known.coef, abs=1e-6)
-    assert as_predictor.se[2] > known.se[2]
+    exact = linear("score ~ y", linked, {"y": mechanisms.or_poll(decoy_share=str(counts[0] / counts[1]))})
+    assert as_predictor.coef == pytest.approx(exact.coef, abs=1e-6)
+    assert as_predictor.se[2] > exact.se[2]
 
 
 @pytest.mark.long
@@ -293,13 +297,13 @@ def test_coverage_with_a_counted_decoy() -> None:
     for _ in range(1500):
         x = rng.standard_normal(1500)
         truth = rng.random(1500) < special.expit(-0.6 + 0.7 * x)
-        said = (truth | (rng.random(1500) < 0.4)).astype(int)
+        reported = (truth | (rng.random(1500) < 0.4)).astype(int)
         yes = int(rng.binomial(100, 0.4))
-        data = pd.DataFrame({"x": x, "y": said})
+        data = pd.DataFrame({"x": x, "y": reported})
         frame = logit("y ~ x", data, {"y": mechanisms.or_poll(decoy_counts=(yes, 100))}).to_frame()
         inside += frame.loc["Intercept", "low"] <= -0.6 <= frame.loc["Intercept", "high"]
-        known = logit("y ~ x", data, {"y": mechanisms.or_poll(decoy_share=str(yes / 100))}).to_frame()
-        without += known.loc["Intercept", "low"] <= -0.6 <= known.loc["Intercept", "high"]
+        uncorrected = logit("y ~ x", data, {"y": mechanisms.or_poll(decoy_share=str(yes / 100))}).to_frame()
+        without += uncorrected.loc["Intercept", "low"] <= -0.6 <= uncorrected.loc["Intercept", "high"]
     print(inside / 1500, without / 1500)
     assert 0.93 <= inside / 1500 <= 0.98
     assert without / 1500 < 0.85
@@ -309,7 +313,7 @@ def test_a_summary_reads_like_those_of_other_programs(sample: pd.DataFrame, answ
     got = logit("warner75 ~ x1 + x2", sample, {"warner75": WARNER})
     text = got.summary()
     assert str(got) == text
-    for part in (
+    for phrase in (
         "warner75 ~ x1 + x2",
         "1,500",
         "-994.493",
@@ -320,7 +324,7 @@ def test_a_summary_reads_like_those_of_other_programs(sample: pd.DataFrame, answ
         "-0.7024",
         "0.1574",
     ):
-        assert part in text
+        assert phrase in text
     assert max(map(len, text.splitlines())) <= 110
     design = pd.read_csv(RESULTS / "data" / "synthA_design.csv")
     weighted = logit("warner75 ~ x1", design, {"warner75": WARNER}, weights="w", clusters="cluster").summary()
@@ -333,10 +337,10 @@ def test_a_summary_reads_like_those_of_other_programs(sample: pd.DataFrame, answ
 def test_weights_carry_over_to_predictions_and_effects() -> None:
     design = pd.read_csv(RESULTS / "data" / "synthA_design.csv")
     got = logit("warner75 ~ x1 + x2", design, {"warner75": WARNER}, weights="w", clusters="cluster")
-    found = got.margins()
+    effects = got.margins()
     mu = got.predict()["estimate"].to_numpy()
-    wanted = np.average(mu * (1 - mu), weights=design["w"]) * got.coef[1]
-    assert found.loc[("x1", "slope"), "effect"] == pytest.approx(wanted, rel=1e-5)
+    expected = np.average(mu * (1 - mu), weights=design["w"]) * got.coef[1]
+    assert effects.loc[("x1", "slope"), "effect"] == pytest.approx(expected, rel=1e-5)
     with pytest.raises(AnalysisError, match="no likelihood"):
         _ = got.aic
 
@@ -395,8 +399,8 @@ def test_a_model_of_a_long_list_is_refused_before_it_fills_the_memory() -> None:
     names = [f"Town {number}" for number in range(300)]
     town = {"id": "town", "kind": "choice", "text": "?", "options": names, "mechanism": {"epsilon": 2}}
     survey = read_draft({"hushpoll": 1, "title": "Towns", "questions": [town]})
-    drawn = dict(simulate_survey(survey, 600, {"town": [1 / 300] * 300}, seed=1))
-    data = pd.DataFrame({"town_reported": drawn["town"].tolist(), "age": np.arange(600) % 60})
+    simulated = dict(simulate_survey(survey, 600, {"town": [1 / 300] * 300}, seed=1))
+    data = pd.DataFrame({"town_reported": simulated["town"].tolist(), "age": np.arange(600) % 60})
     for model in (ordinal, multinomial):
         with pytest.raises(AnalysisError, match=r"too many for a model of all of them.*event="):
             model("town ~ age", data, survey)
@@ -417,13 +421,13 @@ def test_the_effect_of_a_predictor_leaves_hidden_answers_as_they_are(family: str
         for term in ("x", "c"):
             fit = linear(f"y ~ t + {term}", data, {"t": coin})
             name = "x" if term == "x" else "c[T.low]"
-            found = fit.margins().loc[term].iloc[0]
-            assert found["effect"] == pytest.approx(fit.to_frame().loc[name, "coef"], rel=1e-6)
-            assert found["se"] == pytest.approx(fit.to_frame().loc[name, "se"], rel=1e-4)
+            effect = fit.margins().loc[term].iloc[0]
+            assert effect["effect"] == pytest.approx(fit.to_frame().loc[name, "coef"], rel=1e-6)
+            assert effect["se"] == pytest.approx(fit.to_frame().loc[name, "se"], rel=1e-4)
         return
     data["y"] = (rng.random(n) < special.expit(-0.5 + 1.2 * t)).astype(int)
     fit = logit("y ~ t + x", data, {"t": coin})
-    found = fit.margins(["x"]).iloc[0]
+    effect = fit.margins(["x"]).iloc[0]
     # By hand: the slope of each person's chance, averaged over who they may be.
     base, on_t, on_x = (fit.to_frame().loc[name, "coef"] for name in ("Intercept", "t", "x"))
     other = fit.to_frame(everything=True)
@@ -433,12 +437,12 @@ def test_the_effect_of_a_predictor_leaves_hidden_answers_as_they_are(family: str
     by_hand = (
         np.mean(sum(w * p * (1 - p) for w, p in zip((1 - class_one, class_one), slopes, strict=True))) * on_x
     )
-    assert found["effect"] == pytest.approx(by_hand, rel=1e-5)
-    assert abs(found["effect"]) < 3 * found["se"]
+    assert effect["effect"] == pytest.approx(by_hand, rel=1e-5)
+    assert abs(effect["effect"]) < 3 * effect["se"]
 
 
 def test_who_detects_cheating_takes_no_honest_carrier_for_a_no() -> None:
-    """An honest carrier says Yes whatever the coin shows, so that nobody who said No is one."""
+    """An honest carrier says Yes whatever the coin shows, so people who said No are not carriers."""
     rng = np.random.default_rng(1)
     n = 4_000
     x, group = rng.normal(size=n), rng.integers(1, 3, n)
@@ -454,5 +458,5 @@ def test_who_detects_cheating_takes_no_honest_carrier_for_a_no() -> None:
     assert chance[~said_yes].max() < 1e-9
     assert chance[said_yes].mean() == pytest.approx(carrier[said_yes].mean(), abs=0.04)
     assert chance.mean() == pytest.approx(fit.predict()["estimate"].mean(), abs=0.01)
-    drawn = impute(fit, 3, seed=1)
-    assert all(frame.loc[~said_yes, "y"].sum() == 0 for frame in drawn.frames)
+    imputed = impute(fit, 3, seed=1)
+    assert all(frame.loc[~said_yes, "y"].sum() == 0 for frame in imputed.frames)

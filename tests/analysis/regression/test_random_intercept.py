@@ -87,26 +87,26 @@ def test_points_settle_and_one_is_laplace() -> None:
     )
     assert fits[15].coef == pytest.approx(fits[31].coef, abs=1e-3)
     # Laplace: the height at the mode and the expected information there.
-    one = fits[1]
-    shift, information = one.random.modes(one.theta)
-    eta = one.random.design @ one.theta[:-1] + one.sd * shift[data["school"]]
+    laplace = fits[1]
+    shift, information = laplace.random.modes(laplace.theta)
+    eta = laplace.random.design @ laplace.theta[:-1] + laplace.sd * shift[data["school"]]
     mu, y = special.expit(eta), data["y"].to_numpy()
     logs = np.log(TABLE[0][y] * (1 - mu) + TABLE[1][y] * mu).sum() - 0.5 * (shift**2).sum()
-    assert one.log_likelihood == pytest.approx(logs - 0.5 * np.log(information).sum(), abs=1e-8)
+    assert laplace.log_likelihood == pytest.approx(logs - 0.5 * np.log(information).sum(), abs=1e-8)
 
 
 def test_groups_that_do_not_differ_are_said() -> None:
     data = draw(15, 40, 0.0, 8)
-    found = [logit("y ~ x + (1 | school)", draw(15, 40, 0.0, seed), {"y": COIN}) for seed in (8, 9, 10)]
-    held = [one for one in found if one.sd == 0.0]
+    fits = [logit("y ~ x + (1 | school)", draw(15, 40, 0.0, seed), {"y": COIN}) for seed in (8, 9, 10)]
+    held = [fit for fit in fits if fit.sd == 0.0]
     assert held
     assert any("do not differ" in note for note in held[0].notes)
     assert np.isnan(held[0].se[-1])
     assert np.isfinite(held[0].se[:-1]).all()
     plain = logit("y ~ x", data, {"y": COIN})
-    if found[0].sd == 0.0:
-        assert found[0].coef[:2] == pytest.approx(plain.coef, abs=1e-6)
-        assert found[0].se[:2] == pytest.approx(plain.se, rel=1e-3)
+    if fits[0].sd == 0.0:
+        assert fits[0].coef[:2] == pytest.approx(plain.coef, abs=1e-6)
+        assert fits[0].se[:2] == pytest.approx(plain.se, rel=1e-3)
 
 
 def test_repeated_answers_with_a_design_an_item() -> None:
@@ -119,15 +119,15 @@ def test_repeated_answers_with_a_design_an_item() -> None:
     shift = rng.normal(0, 1, n)[person]
     truth = (rng.random(3 * n) < special.expit(-0.5 + shift + 0.5 * (item == "exam"))).astype(int)
     tables = {
-        name: np.eye(2) if one is None else np.array(one.analysis.rows) / SCALE
-        for name, one in designs.items()
+        name: np.eye(2) if mechanism is None else np.array(mechanism.analysis.rows) / SCALE
+        for name, mechanism in designs.items()
     }
     chance = np.array([tables[name][t, 1] for name, t in zip(item, truth, strict=True)])
     data = pd.DataFrame({"person": person, "item": item, "y": (rng.random(3 * n) < chance).astype(int)})
     got = logit("y ~ C(item) + (1 | person)", data, {"y": "item"}, designs=designs)
-    wanted = {"Intercept": 0.0, "C(item)[T.shop]": -0.5, "C(item)[T.tax]": -0.5, "sd(person)": 1.0}
+    expected = {"Intercept": 0.0, "C(item)[T.shop]": -0.5, "C(item)[T.tax]": -0.5, "sd(person)": 1.0}
     frame = got.to_frame(everything=True)
-    for name, value in wanted.items():
+    for name, value in expected.items():
         assert abs(frame.loc[name, "coef"] - value) < 4 * frame.loc[name, "se"], name
     assert len(got.random_effects()) == n
 
@@ -164,14 +164,14 @@ def test_a_counted_decoy_adds_its_own_error() -> None:
     data = draw(30, 25, 1.0, 5, mechanisms.or_poll(decoy_share="0.3"))
     how = "y ~ x + (1 | school)"
     got = logit(how, data, {"y": mechanisms.or_poll(decoy_counts=(60, 200))})
-    known = logit(how, data, {"y": mechanisms.or_poll(decoy_share="0.3")})
-    assert got.coef == pytest.approx(known.coef, abs=1e-6)
+    exact = logit(how, data, {"y": mechanisms.or_poll(decoy_share="0.3")})
+    assert got.coef == pytest.approx(exact.coef, abs=1e-6)
     ends = [
         logit(how, data, {"y": mechanisms.or_poll(decoy_share=str(0.3 + step))}).coef
         for step in (1e-3, -1e-3)
     ]
     drift = (ends[0] - ends[1]) / 2e-3
-    assert got.se == pytest.approx(np.sqrt(known.se**2 + drift**2 * 0.3 * 0.7 / 200), rel=1e-3)
+    assert got.se == pytest.approx(np.sqrt(exact.se**2 + drift**2 * 0.3 * 0.7 / 200), rel=1e-3)
     assert "part of these standard errors" in got.notes[0]
 
 
@@ -187,36 +187,46 @@ def two_groups(
     data = draw(groups, size, 1.0, seed, None)
     rng = np.random.default_rng(seed + 1)
     arm = np.arange(len(data)) % 2
-    chance = np.array([np.add(one.fixed_chance, share * np.array(one.slope)) for one in designs.values()])
-    said = rng.random(len(data)) < chance[arm, data["y"].to_numpy()]
-    return data.assign(arm=arm, y=said.astype(int))
+    chance = np.array(
+        [
+            np.add(arm_design.fixed_chance, share * np.array(arm_design.slope))
+            for arm_design in designs.values()
+        ]
+    )
+    reported_yes = rng.random(len(data)) < chance[arm, data["y"].to_numpy()]
+    return data.assign(arm=arm, y=reported_yes.astype(int))
 
 
 def dense_unknown(
     data: pd.DataFrame, designs: dict[int, PartlyKnown], theta: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Sum the shift out on a fine grid; give the log-likelihood, and everybody's chance of a true Yes."""
+    """Return the log-likelihood, summed over the shift on a fine grid, and each person's chance of a true Yes."""
     grid = np.linspace(-6, 6, 97)
     weight = stats.norm.pdf(grid) * (grid[1] - grid[0])
     mu = special.expit(theta[0] + theta[1] * data["x"].to_numpy()[:, None] + np.exp(theta[3]) * grid)
     chance = np.array(
-        [np.add(one.fixed_chance, special.expit(theta[2]) * np.array(one.slope)) for one in designs.values()]
+        [
+            np.add(arm_design.fixed_chance, special.expit(theta[2]) * np.array(arm_design.slope))
+            for arm_design in designs.values()
+        ]
     )
     table = np.stack([1 - chance, chance], axis=-1)[data["arm"].to_numpy()]
     y = data["y"].to_numpy()
     no, yes = (table[np.arange(len(y)), truth, y][:, None] for truth in (0, 1))
     likely = no * (1 - mu) + yes * mu
     # Cheaters are none of those who count as Yes, who answer as they are told.
-    carriers = np.array([[1 - one.fixed_chance[1], one.fixed_chance[1]] for one in designs.values()])
+    carriers = np.array(
+        [[1 - arm_design.fixed_chance[1], arm_design.fixed_chance[1]] for arm_design in designs.values()]
+    )
     if next(iter(designs.values())).unknown == "cheating":
         yes = carriers[data["arm"].to_numpy(), y][:, None]
     total, posterior = 0.0, np.empty(len(y))
     for school in np.unique(data["school"]):
         mine = (data["school"] == school).to_numpy()
         logs = np.log(likely[mine]).sum(axis=0) + np.log(weight)
-        each = special.logsumexp(logs)
-        total += each
-        posterior[mine] = (np.minimum(yes * mu, likely) / likely)[mine] @ np.exp(logs - each)
+        by_group = special.logsumexp(logs)
+        total += by_group
+        posterior[mine] = (np.minimum(yes * mu, likely) / likely)[mine] @ np.exp(logs - by_group)
     return float(total), posterior
 
 
@@ -229,7 +239,7 @@ def dense_unknown(
     ],
 )
 def test_an_unknown_share_beside_a_random_intercept(designs, share: float, name: str) -> None:
-    """Coefficients, share, spread and posterior are those of dense integration and a search of its own."""
+    """Coefficients, share, spread and posterior are those of dense integration and a separate search."""
     data = two_groups(designs, share, 25, 48, 3)
     got = logit("y ~ x + (1 | school)", data, "arm", designs=designs)
     assert got.names == ("Intercept", "x", name, "sd(school)")
@@ -262,17 +272,17 @@ def test_the_gradient_is_that_of_the_height() -> None:
     theta = np.array([-0.4, 0.5, -1.2, 0.1])
     _, slope = random.evaluate(theta)
     moves = 1e-5 * np.eye(4)
-    wanted = [(random.log_likelihood(theta + m) - random.log_likelihood(theta - m)) / 2e-5 for m in moves]
-    assert slope == pytest.approx(wanted, rel=1e-3, abs=1e-3)
+    numeric = [(random.log_likelihood(theta + m) - random.log_likelihood(theta - m)) / 2e-5 for m in moves]
+    assert slope == pytest.approx(numeric, rel=1e-3, abs=1e-3)
 
 
 def test_a_share_at_its_edge_is_held_there() -> None:
     data = two_groups(CHEATING, 0.0, 20, 30, 6)
-    found = [
+    fits = [
         logit("y ~ x + (1 | school)", two_groups(CHEATING, 0.0, 20, 30, seed), "arm", designs=CHEATING)
         for seed in (6, 7, 8, 9)
     ]
-    held = [one for one in found if np.isnan(one.se[2])]
+    held = [fit for fit in fits if np.isnan(fit.se[2])]
     assert held
     assert held[0].coef[2] == pytest.approx(0, abs=1e-6)
     assert any("'cheating' is at its edge, 0" in note for note in held[0].notes)
@@ -321,8 +331,8 @@ def test_posterior_and_imputations_know_the_group(imputations: int) -> None:
     assert chance.sum(axis=1).to_numpy() == pytest.approx(1)
     # The same report weighs more in a group that is high anyway.
     shift = got.random_effects()["shift"].reindex(data["school"]).to_numpy()
-    said = (data["y"] == 1).to_numpy() & (np.abs(data["x"]) < 0.3).to_numpy()
-    assert np.corrcoef(shift[said], chance[1][said])[0, 1] > 0.8
+    yes_near_zero = (data["y"] == 1).to_numpy() & (np.abs(data["x"]) < 0.3).to_numpy()
+    assert np.corrcoef(shift[yes_near_zero], chance[1][yes_near_zero])[0, 1] > 0.8
     tables = impute(got, imputations, data=data, seed=1)
     shares = [table["y"].mean() for table in tables]
     assert np.mean(shares) == pytest.approx(
@@ -330,7 +340,7 @@ def test_posterior_and_imputations_know_the_group(imputations: int) -> None:
     )
     # Complete data, refitted, have the coefficients and the spread between groups that were imputed from.
     pooled = tables.combine(
-        lambda t: (lambda one: (one.coef, one.se**2))(logit("y ~ x + (1 | school)", t, {})), got.names
+        lambda t: (lambda fit: (fit.coef, fit.se**2))(logit("y ~ x + (1 | school)", t, {})), got.names
     )
     assert np.abs(pooled.estimate - got.coef).max() < 0.25
     assert pooled.se == pytest.approx(got.se, rel=0.5)
@@ -359,13 +369,13 @@ def test_mixed_against_plain() -> None:
 @pytest.mark.long
 def test_mixed_against_plain_is_calibrated() -> None:
     """Without groups that differ, about half the statistics are 0 and 5 % of the p-values are below .05."""
-    found = []
+    tests = []
     for seed in range(300):
         data = draw(30, 20, 0.0, 1000 + seed)
         got, plain = (logit(f"y ~ x{more}", data, {"y": COIN}) for more in (" + (1 | school)", ""))
-        found.append(got.likelihood_ratio_test(plain))
-    small = np.mean([one.p_value < 0.05 for one in found])
-    zero = np.mean([one.chi2 < 1e-6 for one in found])
+        tests.append(got.likelihood_ratio_test(plain))
+    small = np.mean([test.p_value < 0.05 for test in tests])
+    zero = np.mean([test.chi2 < 1e-6 for test in tests])
     print(small, zero)
     assert 0.015 < small < 0.09
     assert 0.4 < zero < 0.7

@@ -85,14 +85,16 @@ def test_every_codebook_tells_what_was_asked(name: str, files: dict[str, str]) -
         for row in csv.DictReader(io.StringIO(files["codebook.csv"]))
         if row["column"] == f"{name}_reported"
     ]
-    told = [json.loads(row["asked"]) for row in rows]
+    descriptions = [json.loads(row["asked"]) for row in rows]
     variables = ElementTree.fromstring(files["codebook.xml"]).iter("{ddi:codebook:2_5}var")
-    (variable,) = (one for one in variables if one.get("name") == f"{name}_reported")
-    (note,) = (one for one in variable.iter("{ddi:codebook:2_5}notes") if one.get("subject") == "channel")
-    for asked in (*told, json.loads(note.text or "")["asked"]):
-        assert asked.items() >= EXPECTED[name].items()
+    (variable,) = (entry for entry in variables if entry.get("name") == f"{name}_reported")
+    (note,) = (
+        entry for entry in variable.iter("{ddi:codebook:2_5}notes") if entry.get("subject") == "channel"
+    )
+    for description in (*descriptions, json.loads(note.text or "")["asked"]):
+        assert description.items() >= EXPECTED[name].items()
         if name in ("hours", "age"):
-            assert {str(asked[key]) for key in ("min", "max", "step")} >= {"1"}
+            assert {str(description[key]) for key in ("min", "max", "step")} >= {"1"}
     section = (
         files["codebook.md"].split(f"## {name.replace('_', chr(92) + '_')}_reported")[1].split("\n## ")[0]
     )

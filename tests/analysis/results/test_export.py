@@ -89,8 +89,10 @@ def test_parquet_carries_the_hash(folder: Path, survey: Survey) -> None:
 
 
 def test_shuffling_puts_every_row_anywhere() -> None:
-    places = np.array([shuffled(pd.DataFrame({"x": range(5)}))["x"].to_list().index(0) for _ in range(600)])
-    assert np.all(np.bincount(places, minlength=5) > 60)
+    positions = np.array(
+        [shuffled(pd.DataFrame({"x": range(5)}))["x"].to_list().index(0) for _ in range(600)]
+    )
+    assert np.all(np.bincount(positions, minlength=5) > 60)
 
 
 def test_the_script_repeats_the_table(folder: Path, survey: Survey) -> None:

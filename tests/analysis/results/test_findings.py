@@ -62,14 +62,14 @@ TRUTH = {
 }
 
 
-def made(survey: Survey = KINDS, n: int = 3000, seed: int = 5, **keys: object) -> SurveyResults:
-    truth = {one.id: TRUTH[one.id] for one in survey.questions}
+def results_of(survey: Survey = KINDS, n: int = 3000, seed: int = 5, **keys: object) -> SurveyResults:
+    truth = {question.id: TRUTH[question.id] for question in survey.questions}
     columns = {f"{name}_reported": codes for name, codes in simulate_survey(survey, n, truth, seed=seed)}
     return report(survey, columns, **keys)  # type: ignore[arg-type]
 
 
 def numbers(text: str) -> list[float]:
-    return [float(one.replace(",", "")) for one in re.findall(r"[0-9][0-9,]*\.?[0-9]*", text)]
+    return [float(number.replace(",", "")) for number in re.findall(r"[0-9][0-9,]*\.?[0-9]*", text)]
 
 
 def places(phrase: str) -> set[str | None]:
@@ -103,89 +103,89 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
 def test_what_is_said_of_a_share_lies_inside_its_interval(n: int, share: float) -> None:
     truth = np.exp(1) / (1 + np.exp(1))  # of Warner's design at epsilon 1
     yes = round(n * (share * truth + (1 - share) * (1 - truth)))
-    part = report(YES, Tally.from_counts(YES, {"cheated": [n - yes, yes]}))
-    shown, said = part["cheated"].shares[0].shown, part.findings()[0].text
-    found = numbers(said)
+    results = report(YES, Tally.from_counts(YES, {"cheated": [n - yes, yes]}))
+    displayed, text = results["cheated"].shares[0].shown, results.findings()[0].text
+    figures = numbers(text)
     rounding = 0.05 + 1e-9  # half of the one decimal that figures show too
-    if "to" in said or "between" in said:
-        assert found[-2:] == pytest.approx([100 * shown.low, 100 * shown.high], abs=rounding)
-    if "at most" in said:
-        assert shown.low == 0.0
-        assert found[0] == pytest.approx(100 * shown.high, abs=rounding)
-    if "at least" in said:
-        assert shown.high == 1.0
-        assert found[0] == pytest.approx(100 * shown.low, abs=rounding)
-    if " in " in said:
-        half = (shown.high - shown.low) / 2
-        assert abs(found[0] / found[1] - shown.estimate) <= half / 4 + 1e-9
-        assert shown.low <= found[0] / found[1] <= shown.high
-    if "somewhere" in said:
-        assert shown.high - shown.low > 0.4
+    if "to" in text or "between" in text:
+        assert figures[-2:] == pytest.approx([100 * displayed.low, 100 * displayed.high], abs=rounding)
+    if "at most" in text:
+        assert displayed.low == 0.0
+        assert figures[0] == pytest.approx(100 * displayed.high, abs=rounding)
+    if "at least" in text:
+        assert displayed.high == 1.0
+        assert figures[0] == pytest.approx(100 * displayed.low, abs=rounding)
+    if " in " in text:
+        half = (displayed.high - displayed.low) / 2
+        assert abs(figures[0] / figures[1] - displayed.estimate) <= half / 4 + 1e-9
+        assert displayed.low <= figures[0] / figures[1] <= displayed.high
+    if "somewhere" in text:
+        assert displayed.high - displayed.low > 0.4
 
 
 def test_nothing_is_called_most_often_that_is_not_ahead_beyond_chance() -> None:
-    """Four equal shares: somebody is first in every survey, and it may be called so in 5 of 100 at most."""
+    """With four equal shares one is always first; it may be called so in 5 of 100 surveys at most."""
     rng = np.random.default_rng(8)
     called = 0
     for _ in range(400):
         counts = rng.multinomial(1000, [0.25] * 4)
-        said = report(REASON, Tally.from_counts(REASON, {"reason": counts.tolist()})).findings()[0].text
-        called += said.startswith("Most often")
-        assert said.startswith("Most often") or "cannot be told yet" in said
+        text = report(REASON, Tally.from_counts(REASON, {"reason": counts.tolist()})).findings()[0].text
+        called += text.startswith("Most often")
+        assert text.startswith("Most often") or "cannot be told yet" in text
     assert called / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
     clear = report(REASON, Tally.from_counts(REASON, {"reason": [600, 250, 100, 50]})).findings()[0].text
     assert clear.startswith("Most often ")
 
 
 def test_every_kind_has_its_sentence() -> None:
-    found = {one.id: one.text for one in made().findings()}
-    assert found["cheated"].startswith("Yes: ")
-    assert re.match(r"On average 2\.\d+ on a scale from 1 to 5 \(", found["mood"])
-    assert re.search(r"The median answer is \d", found["mood"])
-    assert "“4 or more”: " in found["mood"], "the designer chose shares from each point upwards"
-    assert re.match(r"On average \d+\.?\d* hours \(", found["hours"])
-    assert found["used"].startswith("Most often “a”: ")
+    texts = {finding.id: finding.text for finding in results_of().findings()}
+    assert texts["cheated"].startswith("Yes: ")
+    assert re.match(r"On average 2\.\d+ on a scale from 1 to 5 \(", texts["mood"])
+    assert re.search(r"The median answer is \d", texts["mood"])
+    assert "“4 or more”: " in texts["mood"], "the designer chose shares from each point upwards"
+    assert re.match(r"On average \d+\.?\d* hours \(", texts["hours"])
+    assert texts["used"].startswith("Most often “a”: ")
 
 
 def test_a_median_without_doubt_has_no_range() -> None:
     survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": [MOOD]})
     counts = [10, 20, 1_000_000, 20, 10]
-    said = report(survey, Tally.from_counts(survey, {"mood": counts})).findings()[0].text
-    assert "The median answer is 3." in said
-    assert "3 to 3" not in said
+    text = report(survey, Tally.from_counts(survey, {"mood": counts})).findings()[0].text
+    assert "The median answer is 3." in text
+    assert "3 to 3" not in text
 
 
 def test_the_verdict_compares_with_the_plan_and_counts_what_is_missing() -> None:
-    whole = made(needed={"cheated": 0.02, "reason": 0.3, "hours": 0.01})
-    found = {one.id: one.verdict for one in whole.findings()}
-    short, enough = found["cheated"], found["reason"]
-    assert found["mood"] is None
+    results = results_of(needed={"cheated": 0.02, "reason": 0.3, "hours": 0.01})
+    verdicts = {finding.id: finding.verdict for finding in results.findings()}
+    short, enough = verdicts["cheated"], verdicts["reason"]
+    assert verdicts["mood"] is None
     assert short is not None
     assert enough is not None
     assert enough.met
     assert enough.more == 0
-    entry = whole["cheated"].shares[0]
+    entry = results["cheated"].shares[0]
     assert short.reached == pytest.approx((entry.high - entry.low) / 2)
-    exact = whole.n * ((short.reached / 0.02) ** 2 - 1)
+    exact = results.n * ((short.reached / 0.02) ** 2 - 1)
     assert exact <= short.more <= exact * 1.1
     # So many more answers with the same shares would be enough.
-    factor = (whole.n + short.more) / whole.n
-    more = [round(count * factor) for count in whole["cheated"].counts]
+    factor = (results.n + short.more) / results.n
+    more = [round(count * factor) for count in results["cheated"].counts]
     grown = report(YES, Tally.from_counts(YES, {"cheated": more}))
     assert reached_margin(grown["cheated"]) <= 0.02 * 1.01  # type: ignore[operator]
-    said = numbers(short.text)
-    assert said[0] == 2
-    assert said[1] >= 100 * short.reached
-    assert "hours" in found["hours"].text  # type: ignore[union-attr]
-    value = json.loads(whole.to_json())["questions"][0]
+    figures = numbers(short.text)
+    assert figures[0] == 2
+    assert figures[1] >= 100 * short.reached
+    assert "hours" in verdicts["hours"].text  # type: ignore[union-attr]
+    value = json.loads(results.to_json())["questions"][0]
     assert value["margin"]["met"] is False
     assert value["finding"].startswith("Yes: ")
 
 
-@pytest.mark.parametrize("needed", [{"nothing": 0.1}, {"cheated": 5}, 0, "much", True])
-def test_margins_that_make_no_sense_are_refused(needed: object) -> None:
+@pytest.mark.parametrize("margins", [{"nothing": 0.1}, {"cheated": 5}, 0, "much", True])
+def test_margins_that_make_no_sense_are_refused(margins: object) -> None:
     with pytest.raises(AnalysisError):
-        made(needed=needed)
+        results_of(needed=margins)
 
 
 def test_groups_are_compared_in_words() -> None:
@@ -200,16 +200,16 @@ def test_groups_are_compared_in_words() -> None:
     site = np.repeat(["north", "south", "west"], 800)
     share = np.repeat([0.2, 0.5, 0.21], 800)
     truth = rng.random(2400) < share
-    kept = rng.random(2400) < np.exp(4) / (1 + np.exp(4))
-    data = {"cheated_reported": np.where(kept, truth, ~truth).astype(int), "site": site}
+    truthful = rng.random(2400) < np.exp(4) / (1 + np.exp(4))
+    data = {"cheated_reported": np.where(truthful, truth, ~truth).astype(int), "site": site}
     table = report(survey, data, by="site").groups[0]
     more, chance = group_findings(table)
     assert more.startswith("Yes: in “south” ")
     assert "points more than in “north”" in more
     assert "may be chance" in chance
     gap = table.differences[-2]
-    found = numbers(more)
-    assert found == pytest.approx([100 * gap.difference, 100 * gap.low, 100 * gap.high], abs=0.051)
+    figures = numbers(more)
+    assert figures == pytest.approx([100 * gap.difference, 100 * gap.low, 100 * gap.high], abs=0.051)
     turned = report(survey, data, by="site", reference="south").groups[0]
     assert "points less than in “south”" in group_findings(turned)[0]
 
@@ -217,8 +217,8 @@ def test_groups_are_compared_in_words() -> None:
 def randomized_groups(n: int, seed: int) -> Any:
     """A scale by a randomized yes/no question that one in ten answers with Yes."""
     scale = {"id": "often", "kind": "scale", "text": "How often?", "points": 5, "mechanism": {"epsilon": 1}}
-    asked = question("cheated", mechanism={"name": "warner", "epsilon": 1})
-    survey = Survey.from_draft(resolve({"hushpoll": 1, "title": "Two", "questions": [asked, scale]}))
+    cheated = question("cheated", mechanism={"name": "warner", "epsilon": 1})
+    survey = Survey.from_draft(resolve({"hushpoll": 1, "title": "Two", "questions": [cheated, scale]}))
     truth = {"cheated": [0.9, 0.1], "often": [0.6, 0.1, 0.1, 0.1, 0.1]}
     columns = dict(simulate_survey(survey, n, truth, seed=seed))
     return report(survey, {f"{name}_reported": codes for name, codes in columns.items()}, by="cheated")
@@ -256,24 +256,26 @@ def test_a_difference_is_claimed_only_if_the_test_across_groups_supports_it() ->
         table = report(survey, data, by="site").groups[0]
         assert table.cross is not None
         assert table.cross.test is not None
-        told = [sentence for sentence in group_findings(table) if "may be chance" not in sentence]
-        claims += bool(told)
+        sentences = [sentence for sentence in group_findings(table) if "may be chance" not in sentence]
+        claims += bool(sentences)
         unadjusted += any(gap.low > 0 or gap.high < 0 for gap in table.told_differences)
         if table.cross.test.p_value >= 0.05:
-            assert told == []
+            assert sentences == []
     assert claims <= 4, "in about 5 of 100 surveys without any difference"
     assert unadjusted > claims, "one by one, intervals exclude no difference more often"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_pictures_are_whole_files(language: str) -> None:
-    whole = made()
-    for part in whole.questions:
-        root = ElementTree.fromstring(whole.to_svg(part.id, language))
+    results = results_of()
+    for question_results in results.questions:
+        root = ElementTree.fromstring(results.to_svg(question_results.id, language))
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         assert root.get("lang") == language
-        assert part.question.text in "".join(root.itertext())
-        assert not [one for one in root.iter() if one.tag.endswith(("script", "image", "foreignObject"))]
+        assert question_results.question.text in "".join(root.itertext())
+        assert not [
+            element for element in root.iter() if element.tag.endswith(("script", "image", "foreignObject"))
+        ]
 
 
 def test_a_picture_needs_reports_and_a_question() -> None:
@@ -285,15 +287,15 @@ def test_a_picture_needs_reports_and_a_question() -> None:
 
 
 def test_shares_are_shown_by_size_and_scales_in_their_order() -> None:
-    whole = made()
-    reason = [line.estimate for line in whole["reason"].ranked]
+    results = results_of()
+    reason = [line.estimate for line in results["reason"].ranked]
     assert reason == sorted(reason, reverse=True)
-    assert whole["mood"].ranked == whole["mood"].shares
+    assert results["mood"].ranked == results["mood"].shares
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_file_speaks_the_language(language: str) -> None:
-    text = made().to_html(language)
+    text = results_of().to_html(language)
     assert f'<html lang="{language}" dir="{wording(language).direction}">' in text
     assert wording(language)("findings") in text
 
@@ -315,17 +317,17 @@ def test_options_are_said_as_the_designer_wrote_them() -> None:
     survey = Survey.from_draft(document)
     for counts in ([420, 410, 170], [200, 600, 200]):
         for language in LANGUAGES:
-            said = report(survey, Tally.from_counts(survey, {"phone": counts})).findings(language)[0].text
-            assert "IPhone" not in said
-            assert not re.search(r"\bY\b ?:", said)
-            assert "iPhone" in said or "y" in said
+            text = report(survey, Tally.from_counts(survey, {"phone": counts})).findings(language)[0].text
+            assert "IPhone" not in text
+            assert not re.search(r"\bY\b ?:", text)
+            assert "iPhone" in text or "y" in text
 
 
 def test_a_finding_its_figure_and_its_file_show_the_same_interval() -> None:
     options = [f"option {k}" for k in range(12)]
-    asked = {"id": "faculty", "kind": "choice", "text": "Which?", "options": options}
+    faculty = {"id": "faculty", "kind": "choice", "text": "Which?", "options": options}
     survey = Survey.from_draft(
-        {"hushpoll": 1, "title": "t", "questions": [asked | {"mechanism": {"name": "krr", "epsilon": 3}}]}
+        {"hushpoll": 1, "title": "t", "questions": [faculty | {"mechanism": {"name": "krr", "epsilon": 3}}]}
     )
     counts = [400, 150, *[50] * 10]
     results = report(survey, Tally.from_counts(survey, {"faculty": counts}))
@@ -351,8 +353,8 @@ def test_a_scale_shows_the_shares_from_each_point_upwards() -> None:
     assert at_least["4"]["low"] == pytest.approx(1 - at_most["3"]["high"])
     direct = results["mood"].numbers.cumulative.at_least(3)
     assert (at_least["4"]["low"], at_least["4"]["high"]) == pytest.approx((direct.low, direct.high), abs=1e-9)
-    shown = at_least["4"]["shown"]
-    limits = f"({100 * shown['low']:.1f} to {100 * shown['high']:.1f} %)"
+    displayed = at_least["4"]["shown"]
+    limits = f"({100 * displayed['low']:.1f} to {100 * displayed['high']:.1f} %)"
     assert f"“4 or more”: about 54.7 % {limits}" in results.findings()[0].text
     page = results.to_html()
     assert "This or more" in page
@@ -361,23 +363,23 @@ def test_a_scale_shows_the_shares_from_each_point_upwards() -> None:
 
 
 def test_a_mean_that_careless_answers_would_move_stays_a_possible_one() -> None:
-    read = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [HOURS]})
-    told = report(read, Tally.from_counts(read, {"hours": [20, 180]})).to_text()
-    assert "the mean would be 80.0 hours" in " ".join(told.split())
+    survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [HOURS]})
+    text = report(survey, Tally.from_counts(survey, {"hours": [20, 180]})).to_text()
+    assert "the mean would be 80.0 hours" in " ".join(text.split())
 
 
-@pytest.mark.parametrize(("n", "said"), [(20, False), (200, True)])
-def test_totals_reveal_less_only_where_the_figures_say_so(n: int, said: bool) -> None:
+@pytest.mark.parametrize(("n", "stated"), [(20, False), (200, True)])
+def test_totals_reveal_less_only_where_the_figures_say_so(n: int, stated: bool) -> None:
     """For 20 reports the bound is written 1.099, and that of one report 1.0986."""
-    asked = question("cheated") | {"mechanism": {"name": "warner", "epsilon": "1.0986"}}
-    read = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [asked]})
-    told = report(read, Tally.from_counts(read, {"cheated": [n // 2, n // 2]}), minimum=0).to_text()
-    assert ("reveal less of one person" in " ".join(told.split())) is said
+    cheated = question("cheated") | {"mechanism": {"name": "warner", "epsilon": "1.0986"}}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [cheated]})
+    text = report(survey, Tally.from_counts(survey, {"cheated": [n // 2, n // 2]}), minimum=0).to_text()
+    assert ("reveal less of one person" in " ".join(text.split())) is stated
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_ranges_are_called_intervals_where_nothing_stands_in_brackets(language: str) -> None:
-    """A wide range, or one that reaches an end, is said without brackets; it is an interval all the same."""
+    """A wide range, or one that reaches an end, has no brackets; it is an interval all the same."""
     brackets = {"en": "brackets", "de": "Klammern", "fr": "parenthèses", "es": "paréntesis", "ar": "القوسين"}
     note = wording(language)("ranges", level="95")
     assert "95" in note
@@ -388,15 +390,15 @@ def test_ranges_are_called_intervals_where_nothing_stands_in_brackets(language: 
 
 
 def test_fewer_than_one_direct_answer_is_not_called_none() -> None:
-    asked = question("cheated", mechanism={"name": "warner", "epsilon": "0.1"})
-    faint = Survey.from_draft({"hushpoll": 1, "title": "Faint", "questions": [asked]})
-    found = report(faint, Tally.from_counts(faint, {"cheated": [102, 98]}))
-    assert 0 < (found["cheated"].n_effective or 0) < 1
-    told = found.to_text()
+    cheated = question("cheated", mechanism={"name": "warner", "epsilon": "0.1"})
+    faint = Survey.from_draft({"hushpoll": 1, "title": "Faint", "questions": [cheated]})
+    results = report(faint, Tally.from_counts(faint, {"cheated": [102, 98]}))
+    assert 0 < (results["cheated"].n_effective or 0) < 1
+    text = results.to_text()
     assert "200 randomized reports are less precise than one direct answer would be." in " ".join(
-        told.split()
+        text.split()
     )
-    page = found.to_html()
+    page = results.to_html()
     assert "less precise than one direct answer" in page
     assert "<td>&lt; 1</td>" in page
     assert "as 0 direct" not in page

@@ -1,4 +1,4 @@
-"""Follow-up questions: the share among those who were asked comes first, the share of everybody second."""
+"""Follow-up questions: the share among those who were asked comes first, the share of all people second."""
 
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ def follow_up(kind: dict[str, Any]) -> Survey:
     )
 
 
-def drawn(survey: Survey, shares: list[float], n: int, seed: int = 3, asked: float = ASKED) -> pd.DataFrame:
-    truth = {"ever": [1 - asked, asked], "again": shares}
+def reports_of(
+    survey: Survey, shares: list[float], n: int, seed: int = 3, asked_share: float = ASKED
+) -> pd.DataFrame:
+    truth = {"ever": [1 - asked_share, asked_share], "again": shares}
     return pd.DataFrame(
         {f"{name}_reported": codes for name, codes in simulate_survey(survey, n, truth, seed=seed)}
     )
@@ -58,7 +60,7 @@ def drawn(survey: Survey, shares: list[float], n: int, seed: int = 3, asked: flo
 @pytest.fixture(scope="module")
 def results() -> SurveyResults:
     survey = follow_up(YES_NO)
-    return report(survey, drawn(survey, [0.4, 0.6], 20_000), needed={"again": 0.05})
+    return report(survey, reports_of(survey, [0.4, 0.6], 20_000), needed={"again": 0.05})
 
 
 def test_the_finding_opens_with_the_share_among_those_asked(results: SurveyResults) -> None:
@@ -89,17 +91,17 @@ def test_json_keeps_estimates_and_adds_a_list_like_it(results: SurveyResults) ->
     assert [*again["among_asked"][0]] == [*again["estimates"][0]]
     no, yes = again["among_asked"]
     everybody = {entry["option"]: entry["estimate"] for entry in again["estimates"]}
-    asked = everybody["No"] + everybody["Yes"]
-    assert yes["estimate"] == pytest.approx(everybody["Yes"] / asked)
+    asked_share = everybody["No"] + everybody["Yes"]
+    assert yes["estimate"] == pytest.approx(everybody["Yes"] / asked_share)
     assert yes["low"] < 0.6 < yes["high"]
     assert (no["low"], no["high"]) == pytest.approx((1 - yes["high"], 1 - yes["low"]))
 
 
 def test_a_trend_says_whose_shares_it_follows(results: SurveyResults) -> None:
     """The report opens with 60 % of those asked, and the trend followed 12 %, without a word."""
-    told = "Shares are of everybody, including people who were not asked this question."
-    assert told in trend([results, results], "Yes", question="again").notes
-    assert told not in trend([results, results], question="ever").notes
+    note = "Shares are of everybody, including people who were not asked this question."
+    assert note in trend([results, results], "Yes", question="again").notes
+    assert note not in trend([results, results], question="ever").notes
 
 
 def test_the_method_says_how_it_is_computed(results: SurveyResults) -> None:
@@ -108,9 +110,9 @@ def test_the_method_says_how_it_is_computed(results: SurveyResults) -> None:
     again = results["again"]
     everybody = {line.option: line.estimate for line in again.shares}
     assert step.formula == "ĝ_k = ĥ_k / (1 − ĥ_K)"
-    for one in again.among_asked:
-        expected = everybody[one.option] / (1 - everybody["does not apply"])
-        assert one.estimate == pytest.approx(expected)
+    for share in again.among_asked:
+        expected = everybody[share.option] / (1 - everybody["does not apply"])
+        assert share.estimate == pytest.approx(expected)
     assert title in results.to_html()
     alone = Survey.from_draft({"hushpoll": 1, "title": "t", "questions": [DECIDER]})
     plain = report(alone, pd.DataFrame({"ever_reported": [0, 1] * 50}))
@@ -140,7 +142,7 @@ def test_tables_and_files_have_it_first(results: SurveyResults) -> None:
 def test_every_form_has_it_also_under_a_sample_design(kind: dict[str, Any], answers: int) -> None:
     survey = follow_up(kind)
     shares = [0.6, *([0.4 / (answers - 1)] * (answers - 1))]
-    people = drawn(survey, shares, 20_000)
+    people = reports_of(survey, shares, 20_000)
     plain = report(survey, people)["again"].among_asked
     weights = np.random.default_rng(77).uniform(0.9, 1.1, len(people))
     weighted = report(survey, people.assign(w=weights), weights="w")["again"].among_asked
@@ -157,26 +159,26 @@ def test_every_form_has_it_also_under_a_sample_design(kind: dict[str, Any], answ
 def test_where_nearly_nobody_was_asked_no_share_is_claimed() -> None:
     survey = follow_up(YES_NO)
     people = pd.DataFrame({"ever_reported": [0, 1] * 100, "again_reported": [0] * 10 + [1] * 10 + [2] * 180})
-    found = report(survey, people)
-    assert found.findings()[1].text.startswith("Too few people were asked this question to say")
-    entries = json.loads(found.to_json())["questions"][1]["among_asked"]
+    results = report(survey, people)
+    assert results.findings()[1].text.startswith("Too few people were asked this question to say")
+    entries = json.loads(results.to_json())["questions"][1]["among_asked"]
     assert len(entries) == 2
     for entry in entries:
         assert (entry["low"], entry["high"]) == (None, None)
         assert (entry["shown"]["low"], entry["shown"]["high"]) == (0, 1)
-    assert "any value" in found.to_html()
+    assert "any value" in results.to_html()
 
 
-def coverage(n: int, epsilon: float, asked: float, share: float, surveys: int, seed: int) -> float:
+def coverage(n: int, epsilon: float, asked_share: float, share: float, surveys: int, seed: int) -> float:
     """Return how often the interval of Yes among those asked holds its share."""
     survey = follow_up({"kind": "yes_no", "mechanism": {"epsilon": epsilon}})
     question = survey.questions[1]
     rng = np.random.default_rng(seed)
-    truth = np.array([asked * (1 - share), asked * share, 1 - asked])
+    truth = np.array([asked_share * (1 - share), asked_share * share, 1 - asked_share])
     counts = rng.multinomial(n, channel_view(question.mechanism).forward(truth), size=surveys)
     held = 0
-    for one in counts:
-        entries = shares_among_asked(question, read_sample(one, question.mechanism), 0.95, "auto")
+    for survey_counts in counts:
+        entries = shares_among_asked(question, read_sample(survey_counts, question.mechanism), 0.95, "auto")
         held += not entries or entries[1][0].low <= share <= entries[1][0].high
     return held / surveys
 
@@ -188,8 +190,8 @@ def test_the_interval_among_those_asked_holds() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("n", [150, 400, 1500])
 @pytest.mark.parametrize("epsilon", [1, 2, 4])
-@pytest.mark.parametrize(("asked", "share"), [(0.2, 0.6), (0.5, 0.1), (0.5, 0.5)])
+@pytest.mark.parametrize(("asked_share", "share"), [(0.2, 0.6), (0.5, 0.1), (0.5, 0.5)])
 def test_intervals_among_those_asked_hold_at_least_at_their_level(
-    n: int, epsilon: float, asked: float, share: float
+    n: int, epsilon: float, asked_share: float, share: float
 ) -> None:
-    assert coverage(n, epsilon, asked, share, 2000, 11) >= 0.93
+    assert coverage(n, epsilon, asked_share, share, 2000, 11) >= 0.93

@@ -54,22 +54,22 @@ def test_an_interval_that_touches_the_possible_values_is_only_cut() -> None:
 
 
 def test_a_group_far_below_zero_is_not_shown_as_certainly_zero() -> None:
-    made = report(SURVEY, by_town({"a": (90, 10), "b": (50, 50)}), by="town")
-    (table,) = made.groups
+    results = report(SURVEY, by_town({"a": (90, 10), "b": (50, 50)}), by="town")
+    (table,) = results.groups
     (low,) = (share for share in table.shares if share.group == "a")
     assert low.high < 0
     assert low.shown_estimate == low.shown_low == 0
     assert low.shown_high > 0.01
-    said = " ".join(table.notes)
-    assert "whole interval of Yes in a lies outside" in said
-    assert "so that differences agree with it" in said
+    notes = " ".join(table.notes)
+    assert "whole interval of Yes in a lies outside" in notes
+    assert "so that differences agree with it" in notes
 
 
 def test_a_group_whose_reports_are_all_the_same_is_named() -> None:
-    made = report(SURVEY, by_town({"a": (0, 60), "b": (50, 50), "c": (40, 60)}), by="town")
-    said = " ".join(made.groups[0].notes)
-    assert "All reports of a are the same" in said
-    assert "2 intervals and p-values of differences hold one by one, not together" in said
+    results = report(SURVEY, by_town({"a": (0, 60), "b": (50, 50), "c": (40, 60)}), by="town")
+    notes = " ".join(results.groups[0].notes)
+    assert "All reports of a are the same" in notes
+    assert "2 intervals and p-values of differences hold one by one, not together" in notes
 
 
 def test_a_tiny_p_value_is_not_printed_as_zero() -> None:
@@ -79,11 +79,11 @@ def test_a_tiny_p_value_is_not_printed_as_zero() -> None:
 
 
 def test_csv_has_the_groups_that_were_asked_for() -> None:
-    made = report(SURVEY, by_town({"a": (90, 10), "b": (50, 50)}), by="town")
-    table = pd.read_csv(io.StringIO(made.to_csv()))
+    results = report(SURVEY, by_town({"a": (90, 10), "b": (50, 50)}), by="town")
+    table = pd.read_csv(io.StringIO(results.to_csv()))
     assert table["group"].tolist()[1:] == ["a", "b"]
     assert table["by"].isna().tolist() == [True, False, False]
-    shares = made.groups[0].shares
+    shares = results.groups[0].shares
     assert table["estimate"].tolist()[1:] == pytest.approx([share.estimate for share in shares])
     assert table["shown_high"].tolist()[1:] == pytest.approx([share.shown_high for share in shares])
     assert "group" not in pd.read_csv(io.StringIO(report(SURVEY, by_town({"a": (90, 10)})).to_csv()))

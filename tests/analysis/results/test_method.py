@@ -30,10 +30,10 @@ def survey_of(**mechanism: Any) -> Survey:
 
 def value_of(formula: str, **letters: float) -> float:
     """Compute a printed formula: `p̂ = ..., s = ...`, a letter before a bracket being a factor."""
-    first, *rest = (part.split("=", 1)[1] for part in formula.replace("−", "-").split(",   "))
+    first, *rest = (step.split("=", 1)[1] for step in formula.replace("−", "-").split(",   "))
     clean = [
-        part.replace("2φ", "2*φ").replace("2q", "2*q").replace(") q", ")*q").strip()
-        for part in (first, *rest)
+        side.replace("2φ", "2*φ").replace("2q", "2*q").replace(") q", ")*q").strip()
+        for side in (first, *rest)
     ]
     names: dict[str, Any] = dict(letters)
     if rest:
@@ -47,18 +47,18 @@ def test_the_printed_formula_gives_the_estimate(name: str, flip: str | None) -> 
     survey = survey_of(name=name, **DECOYS[name], **({"epsilon": flip} if flip else {}))
     method = method_of(survey, 1000, 0.95)
     device = survey.questions[0].mechanism.device
-    kept = max(device.row(0)) / 2**53
-    found = estimate([450, 550], survey.questions[0].mechanism)["Yes"].estimate
-    printed = value_of(method.formulas[0].formula, f=0.55, q=0.4, θ=0.7, φ=kept)
-    assert printed == pytest.approx(found, abs=1e-9)
+    truthful = max(device.row(0)) / 2**53
+    share = estimate([450, 550], survey.questions[0].mechanism)["Yes"].estimate
+    printed = value_of(method.formulas[0].formula, f=0.55, q=0.4, θ=0.7, φ=truthful)
+    assert printed == pytest.approx(share, abs=1e-9)
     assert ("flipped" in method.formulas[0].title) == (flip is not None)
     assert any("Warner" in work for work in method.references) == (flip is not None)
 
 
 def test_an_estimated_decoy_share_has_its_own_term() -> None:
-    known = method_of(survey_of(name="or_poll", decoy_share="2/5"), 1000, 0.95)
+    exact = method_of(survey_of(name="or_poll", decoy_share="2/5"), 1000, 0.95)
     estimated = method_of(survey_of(name="or_poll", decoy_counts=[40, 100]), 1000, 0.95)
-    assert not any("q (1 − q) / m" in step.formula for step in known.formulas)
+    assert not any("q (1 − q) / m" in step.formula for step in exact.formulas)
     assert any("q (1 − q) / m" in step.formula for step in estimated.formulas)
     assert "both contain its error" in estimated.paragraph
 

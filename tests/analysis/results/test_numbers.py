@@ -126,87 +126,90 @@ def counts(survey: Survey) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def whole(survey: Survey, counts: dict[str, np.ndarray]) -> SurveyResults:
+def results(survey: Survey, counts: dict[str, np.ndarray]) -> SurveyResults:
     return report(survey, Tally.from_counts(survey, counts))
 
 
-def of(whole: SurveyResults, name: str) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads(whole.to_json())
+def of(results: SurveyResults, name: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(results.to_json())
     return next(question for question in value["questions"] if question["id"] == name)
 
 
-def test_json_has_the_contracts_keys(whole: SurveyResults) -> None:
+def test_json_has_the_contracts_keys(results: SurveyResults) -> None:
     for name in ("mood", "stress"):
-        question = of(whole, name)
+        question = of(results, name)
         assert {"mean", "cumulative", "quantiles", "iqr"} <= set(question)
         assert {"estimate", "se", "low", "high"} <= set(question["mean"])
         assert len(question["cumulative"]) == len(question["estimates"]) == len(TRUTH[name])
         for entry, share in zip(question["cumulative"], question["estimates"], strict=True):
             assert set(share) - set(entry) <= {"constrained", "dishonest_shift"}
             assert entry["option"] == share["option"]
-        assert [set(one) for one in question["quantiles"]] == [{"p", "estimate", "low", "high"}] * 3
-        assert [one["p"] for one in question["quantiles"]] == [0.25, 0.5, 0.75]
+        assert [set(quantile) for quantile in question["quantiles"]] == [{"p", "estimate", "low", "high"}] * 3
+        assert [quantile["p"] for quantile in question["quantiles"]] == [0.25, 0.5, 0.75]
         assert set(question["iqr"]) == {"estimate", "low", "high"}
-    hours = of(whole, "hours")
+    hours = of(results, "hours")
     assert "mean" in hours
     assert not {"cumulative", "quantiles", "iqr"} & set(hours)
     assert hours["estimates"] == []
     assert hours["unit"] == "hours"
-    age = of(whole, "age")
+    age = of(results, "age")
     assert {"cumulative", "quantiles", "iqr", "histogram"} <= set(age)
     assert "mean" not in age
-    assert not {"mean", "cumulative", "quantiles", "iqr"} & set(of(whole, "why"))
+    assert not {"mean", "cumulative", "quantiles", "iqr"} & set(of(results, "why"))
 
 
-def test_every_number_is_the_public_functions(whole: SurveyResults, survey: Survey, counts: Any) -> None:
+def test_every_number_is_the_public_functions(results: SurveyResults, survey: Survey, counts: Any) -> None:
     question = survey.questions[1]
-    part = whole["stress"].numbers
-    assert part is not None
-    assert part.mean == mean(counts["stress"], question.mechanism, range(1, 8))
-    assert part.cumulative is not None
-    found = cumulative(counts["stress"], question.mechanism, options=question.options)
-    assert part.cumulative.estimates == found.estimates
-    assert part.cumulative.band == found.band
-    assert part.quantiles is not None
-    assert part.quantiles.entries == quantiles(counts["stress"], question.mechanism).entries
+    numbers = results["stress"].numbers
+    assert numbers is not None
+    assert numbers.mean == mean(counts["stress"], question.mechanism, range(1, 8))
+    assert numbers.cumulative is not None
+    distribution = cumulative(counts["stress"], question.mechanism, options=question.options)
+    assert numbers.cumulative.estimates == distribution.estimates
+    assert numbers.cumulative.band == distribution.band
+    assert numbers.quantiles is not None
+    assert numbers.quantiles.entries == quantiles(counts["stress"], question.mechanism).entries
 
 
-def test_the_truth_lies_in_the_intervals(whole: SurveyResults) -> None:
+def test_the_truth_lies_in_the_intervals(results: SurveyResults) -> None:
     # One fixed sample: the figures below were looked at once, and hold for every seed but few.
-    mood, hours, age = (of(whole, name) for name in ("mood", "hours", "age"))
+    mood, hours, age = (of(results, name) for name in ("mood", "hours", "age"))
     assert mood["mean"]["low"] < 3 < mood["mean"]["high"]
     assert hours["mean"]["low"] < 40 < hours["mean"]["high"]
     assert all(
-        one["low"] <= true <= one["high"] for one, true in zip(mood["quantiles"], (2, 3, 4), strict=True)
+        quantile["low"] <= true <= quantile["high"]
+        for quantile, true in zip(mood["quantiles"], (2, 3, 4), strict=True)
     )
     assert age["quantiles"][1]["low"] <= 46 <= age["quantiles"][1]["high"]
     # Answers of a bin are years: estimates are whole, and limits are first and last years of bins.
-    assert all(float(one["estimate"]).is_integer() for one in age["quantiles"])
-    assert {(one["low"] - 18) % 8 for one in age["quantiles"]} == {0}
-    assert {(one["high"] - 25) % 8 for one in age["quantiles"]} == {0}
+    assert all(float(quantile["estimate"]).is_integer() for quantile in age["quantiles"])
+    assert {(quantile["low"] - 18) % 8 for quantile in age["quantiles"]} == {0}
+    assert {(quantile["high"] - 25) % 8 for quantile in age["quantiles"]} == {0}
 
 
 def test_a_number_that_was_rounded_has_its_mean_only(
-    whole: SurveyResults, survey: Survey, counts: Any
+    results: SurveyResults, survey: Survey, counts: Any
 ) -> None:
-    part = whole["hours"]
-    assert part.shares == ()
-    assert part.numbers is not None
-    assert part.numbers.quantiles is None
-    assert part.numbers.mean is not None
+    question = results["hours"]
+    assert question.shares == ()
+    assert question.numbers is not None
+    assert question.numbers.quantiles is None
+    assert question.numbers.mean is not None
     plain = mean(counts["hours"], survey.questions[2].mechanism, np.arange(0, 81, 4))
-    assert part.numbers.mean.se == plain.se
-    assert part.numbers.mean.se_privacy == pytest.approx(math.hypot(plain.se_privacy, 2 / math.sqrt(N)))
-    assert any("rounded at random to points 4 hours apart" in remark for remark in part.remarks)
+    assert question.numbers.mean.se == plain.se
+    assert question.numbers.mean.se_privacy == pytest.approx(math.hypot(plain.se_privacy, 2 / math.sqrt(N)))
+    assert any("rounded at random to points 4 hours apart" in remark for remark in question.remarks)
 
 
-def test_an_upper_bound_of_the_privacy_error_is_said_to_be_one(whole: SurveyResults, survey: Survey) -> None:
+def test_an_upper_bound_of_the_privacy_error_is_said_to_be_one(
+    results: SurveyResults, survey: Survey
+) -> None:
     """Of a rounded number, and of a one-bit report; where the shares are determined, the error is estimated."""
-    assert {part.id for part in whole.questions if BOUND in part.remarks} == {"hours"}
+    assert {question.id for question in results.questions if BOUND in question.remarks} == {"hours"}
     question, shares = survey.questions[2], np.array(TRUTH["hours"])
     view, values = channel_view(question.mechanism), np.arange(0.0, 81.0, 4.0)
     least = math.sqrt(float(view.noise(view.solution(values)) @ shares) / N)
-    numbers = whole["hours"].numbers
+    numbers = results["hours"].numbers
     assert numbers is not None
     assert numbers.mean is not None
     # Nobody was rounded here, so all of the rounding's 2 hours is too much.
@@ -216,37 +219,37 @@ def test_an_upper_bound_of_the_privacy_error_is_said_to_be_one(whole: SurveyResu
         assert privacy_is_bound(sample, [1, 2, 3, 4, 5]) is is_bound
 
 
-def test_a_median_that_the_reports_do_not_determine_is_refused(whole: SurveyResults) -> None:
-    assert whole["mood"].quantile(0.5).estimate == 3
+def test_a_median_that_the_reports_do_not_determine_is_refused(results: SurveyResults) -> None:
+    assert results["mood"].quantile(0.5).estimate == 3
     with pytest.raises(
         AnalysisError,
         match=r'question "hours", mechanism: its reports do not determine the 0\.5 quantile; set .*"target"',
     ):
-        whole["hours"].quantile(0.5)
+        results["hours"].quantile(0.5)
     with pytest.raises(
         AnalysisError, match=r'question "why", kind: its answers have no order; ask for shares'
     ):
-        whole["why"].quantile(0.5)
+        results["why"].quantile(0.5)
 
 
-def test_reports_that_are_no_answers_are_not_counted_as_such(whole: SurveyResults) -> None:
-    assert all(entry["reported"] is None for entry in of(whole, "stress")["estimates"])
-    assert all(entry["reported"] is not None for entry in of(whole, "mood")["estimates"])
+def test_reports_that_are_no_answers_are_not_counted_as_such(results: SurveyResults) -> None:
+    assert all(entry["reported"] is None for entry in of(results, "stress")["estimates"])
+    assert all(entry["reported"] is not None for entry in of(results, "mood")["estimates"])
     square = Survey.from_draft(
         {
             **DRAFT,
             "questions": [{**DRAFT["questions"][1], "points": 2, "channel": published(thresholds(2, 1.0))}],
         }
     )
-    made = report(square, Tally.from_counts(square, {"stress": [60, 40]}))
-    assert [line.reported for line in made["stress"].shares] == [None, None]
-    assert "reports are not answers: each could come from any answer" in made.to_text()
-    assert "at most 2.72 times likelier" in made.to_text()
+    square_results = report(square, Tally.from_counts(square, {"stress": [60, 40]}))
+    assert [line.reported for line in square_results["stress"].shares] == [None, None]
+    assert "reports are not answers: each could come from any answer" in square_results.to_text()
+    assert "at most 2.72 times likelier" in square_results.to_text()
 
 
-def test_text_says_the_same(whole: SurveyResults) -> None:
-    text = whole.to_text()
-    numbers = whole["mood"].numbers
+def test_text_says_the_same(results: SurveyResults) -> None:
+    text = results.to_text()
+    numbers = results["mood"].numbers
     assert numbers is not None
     assert numbers.mean is not None
     assert f"{numbers.mean.estimate:.3f}" in text
@@ -256,14 +259,14 @@ def test_text_says_the_same(whole: SurveyResults) -> None:
     assert "mean (hours)" in text
 
 
-def test_the_method_says_how_bands_and_quantiles_were_made(whole: SurveyResults) -> None:
+def test_the_method_says_how_bands_and_quantiles_were_made(results: SurveyResults) -> None:
     for words in ("score or normal", "bands of cumulative shares", "Woodruff 1952"):
-        assert words in whole.method.paragraph
-    assert any(work.startswith("Woodruff") for work in whole.method.references)
+        assert words in results.method.paragraph
+    assert any(work.startswith("Woodruff") for work in results.method.references)
 
 
-def test_csv_and_frame_have_a_row_for_everything(whole: SurveyResults) -> None:
-    frame = whole.to_frame()
+def test_csv_and_frame_have_a_row_for_everything(results: SurveyResults) -> None:
+    frame = results.to_frame()
     assert frame["quantity"].value_counts().to_dict() == {
         "share": 5 + 7 + 10 + 3,
         "cumulative": 5 + 7 + 10,
@@ -271,9 +274,9 @@ def test_csv_and_frame_have_a_row_for_everything(whole: SurveyResults) -> None:
         "quantile": 9,
         "iqr": 3,
     }
-    rows = list(csv.DictReader(io.StringIO(whole.to_csv())))
+    rows = list(csv.DictReader(io.StringIO(results.to_csv())))
     hours = next(row for row in rows if row["question"] == "hours")
-    numbers = whole["hours"].numbers
+    numbers = results["hours"].numbers
     assert numbers is not None
     assert numbers.mean is not None
     assert float(hours["estimate"]) == numbers.mean.estimate
@@ -281,8 +284,8 @@ def test_csv_and_frame_have_a_row_for_everything(whole: SurveyResults) -> None:
     assert len(rows) == len(frame)
 
 
-def test_html_draws_the_distributions(whole: SurveyResults) -> None:
-    page = whole.to_html()
+def test_html_draws_the_distributions(results: SurveyResults) -> None:
+    page = results.to_html()
     folded = re.findall("<details.*?</details>", page, flags=re.DOTALL)
     assert page.count('<figure class="curve">') - "".join(folded).count('<figure class="curve">') == 4
     assert "Share of this answer or less" in page
@@ -296,7 +299,7 @@ def test_html_draws_the_distributions(whole: SurveyResults) -> None:
     "options",
     [
         ["1 (Not at all)", *map(str, range(2, 11)), "11 (Completely)"],
-        [f"{20 * place + 1} to {20 * place + 20}" for place in range(20)],
+        [f"{20 * step + 1} to {20 * step + 20}" for step in range(20)],
         ["a very long label indeed", "b", "another one that is long", "d"],
         ["1", "2", "3", "4", "5"],
         ["no", "yes"],
@@ -305,7 +308,7 @@ def test_html_draws_the_distributions(whole: SurveyResults) -> None:
 @pytest.mark.parametrize(("letter", "pixels"), [(PHONE, 188), (WIDE, 560)])
 def test_labels_below_a_picture_never_touch(options: list[str], letter: float, pixels: int) -> None:
     """A letter is 7 of the pixels that a drawing has at least: on a phone of 320 pixels, and on a wider screen."""
-    edges = [100 * place / len(options) for place in range(len(options) + 1)]
+    edges = [100 * index / len(options) for index in range(len(options) + 1)]
     spans = []
     for at, anchor, text in axis_labels(options, edges, letter):
         width = 100 * 7 * len(text) / pixels
@@ -313,23 +316,23 @@ def test_labels_below_a_picture_never_touch(options: list[str], letter: float, p
         spans.append((start, start + width))
     assert spans[0][0] == pytest.approx(0)
     assert spans[-1][1] == pytest.approx(100)
-    assert all(one[1] + 1 < other[0] for one, other in pairwise(spans))
+    assert all(span[1] + 1 < other[0] for span, other in pairwise(spans))
     assert len(spans) == (5 if options[0] == "1" else 2 if options[0] == "no" else len(spans))
 
 
 def test_a_wide_screen_names_every_point_of_a_scale() -> None:
     """The label of the last point took the place of the one before it, with half of the axis empty."""
     options = ["1 (Never)", "2", "3", "4", "5 (Always)"]
-    edges = [20.0 * place for place in range(6)]
+    edges = [20.0 * index for index in range(6)]
     assert [text for _, _, text in axis_labels(options, edges)] == options
     assert [text for _, _, text in axis_labels(options, edges, PHONE)] == ["1 (Never)", "3", "5 (Always)"]
 
 
 def test_too_few_reports_give_no_numbers(survey: Survey, counts: Any) -> None:
     few = {name: np.eye(len(row), dtype=int)[0] * 20 for name, row in counts.items()}
-    made = report(survey, Tally.from_counts(survey, few))
-    assert "mean" not in of(made, "mood")
-    assert made["mood"].numbers is None
+    results = report(survey, Tally.from_counts(survey, few))
+    assert "mean" not in of(results, "mood")
+    assert results["mood"].numbers is None
 
 
 def test_a_question_that_may_not_apply_shows_that_share_too() -> None:
@@ -349,11 +352,11 @@ def test_a_question_that_may_not_apply_shows_that_share_too() -> None:
             ],
         }
     )
-    made = report(survey, Tally.from_counts(survey, {"cheated": [600, 400], "often": [300, 200, 500]}))
-    shown = [line.option for line in made["often"].shares]
-    assert shown == ["No", "Yes", "does not apply"]
-    direct = estimate([300, 200, 500], survey.questions[1].mechanism, options=shown)
-    assert [Estimate.to_dict(share) for share in made["often"].shares] == [
+    results = report(survey, Tally.from_counts(survey, {"cheated": [600, 400], "often": [300, 200, 500]}))
+    labels = [line.option for line in results["often"].shares]
+    assert labels == ["No", "Yes", "does not apply"]
+    direct = estimate([300, 200, 500], survey.questions[1].mechanism, options=labels)
+    assert [Estimate.to_dict(share) for share in results["often"].shares] == [
         entry.to_dict() for entry in direct.estimates
     ]
 
@@ -362,8 +365,8 @@ def people(survey: Survey, groups: list[list[float]], n: int) -> pd.DataFrame:
     """Reports of the first two questions and the hours of two exact groups, whose numbers differ."""
     rng = np.random.default_rng(11)
     parts = []
-    for place, truth in enumerate(groups):
-        columns: dict[str, Any] = {"town": [f"town {place}"] * n}
+    for index, truth in enumerate(groups):
+        columns: dict[str, Any] = {"town": [f"town {index}"] * n}
         for question in survey.questions:
             shares = np.array(truth if question.id == "hours" else TRUTH[question.id])
             odds = channel_view(question.mechanism).forward(shares)
@@ -374,12 +377,12 @@ def people(survey: Survey, groups: list[list[float]], n: int) -> pd.DataFrame:
 
 def test_every_kind_can_be_shown_by_groups(survey: Survey) -> None:
     data = people(survey, [np.eye(21)[5].tolist(), np.eye(21)[15].tolist()], 4000)
-    made = report(survey, data, by="town")
-    tables = {table.id: table for table in made.groups}
+    results = report(survey, data, by="town")
+    tables = {table.id: table for table in results.groups}
     assert set(tables) == {"mood", "stress", "hours", "age", "why"}
     hours = tables["hours"]
     assert hours.shares == ()
-    assert [one.group for one in hours.means] == ["town 0", "town 1"]
+    assert [mean.group for mean in hours.means] == ["town 0", "town 1"]
     assert hours.means[0].low < 20 < hours.means[0].high
     (gap,) = hours.mean_differences
     assert gap.low < 40 < gap.high
@@ -392,13 +395,15 @@ def test_every_kind_can_be_shown_by_groups(survey: Survey) -> None:
         )
         for town in ("town 0", "town 1")
     ]
-    assert [(one.estimate, one.low) for one in hours.means] == [(one.estimate, one.low) for one in direct]
+    assert [(mean.estimate, mean.low) for mean in hours.means] == [
+        (mean.estimate, mean.low) for mean in direct
+    ]
     assert tables["mood"].means
     assert tables["mood"].shares
     assert tables["why"].means == ()
-    assert "mean (hours)" in made.to_text()
-    assert "Differences of means, in hours" in made.to_html()
-    value = next(table for table in json.loads(made.to_json())["groups"] if table["question"] == "hours")
+    assert "mean (hours)" in results.to_text()
+    assert "Differences of means, in hours" in results.to_html()
+    value = next(table for table in json.loads(results.to_json())["groups"] if table["question"] == "hours")
     assert len(value["means"]) == 2
     assert set(value["mean_differences"][0]) >= {
         "group",
@@ -411,7 +416,7 @@ def test_every_kind_can_be_shown_by_groups(survey: Survey) -> None:
     }
     rows = [
         row
-        for row in csv.DictReader(io.StringIO(made.to_csv()))
+        for row in csv.DictReader(io.StringIO(results.to_csv()))
         if row["quantity"] == "mean" and row["group"]
     ]
     assert {row["question"] for row in rows} == {"mood", "stress", "hours"}
@@ -434,9 +439,9 @@ def test_means_within_randomized_groups_are_unbiased(survey: Survey) -> None:
     inside, gaps = np.zeros(3), 0
     for _ in range(200):
         counts = rng.multinomial(20_000, joint.ravel()).reshape(joint.shape)
-        found = compare_means(counts, groups, question.mechanism, points, reference="a")
-        inside += [one.low <= true <= one.high for one, true in zip(found.means, means, strict=True)]
-        gaps += found.differences[0].low <= 20 <= found.differences[0].high
+        comparison = compare_means(counts, groups, question.mechanism, points, reference="a")
+        inside += [mean.low <= true <= mean.high for mean, true in zip(comparison.means, means, strict=True)]
+        gaps += comparison.differences[0].low <= 20 <= comparison.differences[0].high
     assert np.all(inside / 200 >= 0.87)
     assert gaps / 200 >= 0.87
 
@@ -469,19 +474,21 @@ def test_a_mean_alone_is_a_picture_too() -> None:
             ],
         }
     )
-    drawn = dict(simulate_survey(survey, 1000, {"hours": {"values": [30, 50], "shares": [0.5, 0.5]}}, seed=1))
-    made = report(survey, pd.DataFrame(drawn).add_suffix("_reported"))
-    shown = made["hours"].numbers.mean.shown
-    card = made.to_html().split('id="question-hours"')[1].split("<details")[0]
-    assert f'cx="{100 * (shown.estimate - 20) / 40:.2f}%"' in card
-    for end in (shown.low, shown.high):
+    simulated = dict(
+        simulate_survey(survey, 1000, {"hours": {"values": [30, 50], "shares": [0.5, 0.5]}}, seed=1)
+    )
+    results = report(survey, pd.DataFrame(simulated).add_suffix("_reported"))
+    displayed = results["hours"].numbers.mean.shown
+    card = results.to_html().split('id="question-hours"')[1].split("<details")[0]
+    assert f'cx="{100 * (displayed.estimate - 20) / 40:.2f}%"' in card
+    for end in (displayed.low, displayed.high):
         assert f'x1="{100 * (end - 20) / 40:.2f}%"' in card
-    assert made.findings()[0].text in card
+    assert results.findings()[0].text in card
 
 
 def test_a_label_is_cut_only_where_there_is_no_room() -> None:
-    """“9100 to 100…” on a phone, beside “0 to 1000” and an empty half, reads as if it ended at 100."""
+    """On a phone, “9100 to 100…” after “0 to 1000” reads as if it ended at 100."""
     options = ["0 to 1000", *(f"{k}100 to {k + 1}000" for k in range(1, 10))]
-    edges = [10.0 * place for place in range(11)]
-    shown = [text for _, _, text in axis_labels(options, edges, PHONE)]
-    assert (shown[0], shown[-1]) == ("0 to 1000", "9100 to 10000")
+    edges = [10.0 * index for index in range(11)]
+    labels = [text for _, _, text in axis_labels(options, edges, PHONE)]
+    assert (labels[0], labels[-1]) == ("0 to 1000", "9100 to 10000")

@@ -69,20 +69,30 @@ def survey() -> Survey:
 def frame(survey: Survey) -> pd.DataFrame:
     rng = np.random.default_rng(1)
     return pd.DataFrame(
-        {f"{one.id}_reported": rng.integers(0, one.channel.outcomes, 800) for one in survey.questions}
+        {
+            f"{question.id}_reported": rng.integers(0, question.channel.outcomes, 800)
+            for question in survey.questions
+        }
     )
 
 
 def test_the_export_has_every_file(survey: Survey, frame: pd.DataFrame, tmp_path: Path) -> None:
     names = {path.name for path in write_export(survey, frame, tmp_path / "out")}
-    wanted = {"reports.sav", "reports.dta", "datapackage.json", "codebook.xml", "reproduce.R", "reproduce.py"}
-    assert wanted <= names
+    expected = {
+        "reports.sav",
+        "reports.dta",
+        "datapackage.json",
+        "codebook.xml",
+        "reproduce.R",
+        "reproduce.py",
+    }
+    assert expected <= names
 
 
 def test_sav_and_dta_come_back_with_labels(survey: Survey, frame: pd.DataFrame, tmp_path: Path) -> None:
-    for name, read in (("a.sav", pyreadstat.read_sav), ("a.dta", pyreadstat.read_dta)):
+    for name, reader in (("a.sav", pyreadstat.read_sav), ("a.dta", pyreadstat.read_dta)):
         write_reports(survey, frame, tmp_path / name)
-        table, meta = read(str(tmp_path / name))
+        table, meta = reader(str(tmp_path / name))
         assert table["cheated_reported"].astype(int).to_list() == frame["cheated_reported"].to_list()
         assert meta.variable_value_labels["reason_reported"][1] == 'Fear "of" failure'
         label = meta.column_names_to_labels["cheated_reported"]
@@ -118,15 +128,15 @@ def test_a_stata_file_has_channel_and_epsilon_in_its_notes(
     write_reports(survey, frame, path)
     content = path.read_bytes()
     assert b"<release>118</release>" in content, "119 opens in one edition of Stata only"
-    found = stata_notes(content)
-    assert found["_dta", "note1"] == WARNING
-    assert survey.hash in found["_dta", "note2"]
-    assert found["_dta", "note0"] == "2"
+    notes = stata_notes(content)
+    assert notes["_dta", "note1"] == WARNING
+    assert survey.hash in notes["_dta", "note2"]
+    assert notes["_dta", "note0"] == "2"
     for question in survey.questions:
-        told = json.loads(found[f"{question.id}_reported", "note1"])
-        assert told["channel"] == question.channel.to_json()
-        assert told["epsilon"] == question.epsilon
-        assert told["mechanism"] == question.mechanism.name
+        note = json.loads(notes[f"{question.id}_reported", "note1"])
+        assert note["channel"] == question.channel.to_json()
+        assert note["epsilon"] == question.epsilon
+        assert note["mechanism"] == question.mechanism.name
     # Two other programs read it as before.
     assert (
         pd.read_stata(path, convert_categoricals=False)["tax_reported"].to_list()
@@ -144,31 +154,31 @@ def test_a_stata_file_has_channel_and_epsilon_in_its_notes(
 def stata_notes(content: bytes) -> dict[tuple[str, str], str]:
     """Read characteristics by the published description of the format, places from the map."""
     at = content.index(b"<map>") + 5
-    places = struct.unpack_from("<14Q", content, at)
+    offsets = struct.unpack_from("<14Q", content, at)
     tags = (b"<stata_dta>", b"<map>", b"<variable_types>", b"<varnames>", b"<sortlist>", b"<formats>")
     tags += (b"<value_label_names>", b"<variable_labels>", b"<characteristics>", b"<data>", b"<strls>")
-    for place, tag in zip(places, (*tags, b"<value_labels>", b"</stata_dta>"), strict=False):
-        assert content[place:].startswith(tag)
-    assert places[-1] == len(content)
-    found = {}
-    place = places[8] + len(b"<characteristics>")
-    while content.startswith(b"<ch>", place):
-        (length,) = struct.unpack_from("<I", content, place + 4)
-        one = content[place + 8 : place + 8 + length]
-        names = (one[:129], one[129:258])
+    for offset, tag in zip(offsets, (*tags, b"<value_labels>", b"</stata_dta>"), strict=False):
+        assert content[offset:].startswith(tag)
+    assert offsets[-1] == len(content)
+    notes = {}
+    offset = offsets[8] + len(b"<characteristics>")
+    while content.startswith(b"<ch>", offset):
+        (length,) = struct.unpack_from("<I", content, offset + 4)
+        entry = content[offset + 8 : offset + 8 + length]
+        names = (entry[:129], entry[129:258])
         first, second = (name.split(b"\0")[0].decode() for name in names)
-        found[first, second] = one[258:-1].decode()
-        assert content.startswith(b"</ch>", place + 8 + length)
-        place += 8 + length + 5
-    assert content.startswith(b"</characteristics>", place)
-    return found
+        notes[first, second] = entry[258:-1].decode()
+        assert content.startswith(b"</ch>", offset + 8 + length)
+        offset += 8 + length + 5
+    assert content.startswith(b"</characteristics>", offset)
+    return notes
 
 
 def test_the_data_package_describes_reports(survey: Survey) -> None:
     package = json.loads(json.dumps(data_package(survey, 800)))
     assert package["profile"] == "tabular-data-package"
     schema = package["resources"][0]["schema"]
-    assert [one["name"] for one in schema["fields"]] == [
+    assert [field["name"] for field in schema["fields"]] == [
         "cheated_reported",
         "reason_reported",
         "tax_reported",
@@ -184,13 +194,17 @@ def test_the_ddi_codebook_is_well_formed(survey: Survey) -> None:
     root = ElementTree.fromstring(ddi_codebook(survey, 800))
     space = "{ddi:codebook:2_5}"
     assert root.tag == f"{space}codeBook"
-    assert [one.tag.removeprefix(space) for one in root] == ["stdyDscr", "fileDscr", "dataDscr"]
+    assert [element.tag.removeprefix(space) for element in root] == ["stdyDscr", "fileDscr", "dataDscr"]
     variables = root.findall(f"{space}dataDscr/{space}var")
-    assert [one.get("name") for one in variables] == ["cheated_reported", "reason_reported", "tax_reported"]
-    values = [one.findtext(f"{space}labl") for one in variables[1].findall(f"{space}catgry")]
+    assert [variable.get("name") for variable in variables] == [
+        "cheated_reported",
+        "reason_reported",
+        "tax_reported",
+    ]
+    values = [category.findtext(f"{space}labl") for category in variables[1].findall(f"{space}catgry")]
     assert values == ["Time", 'Fear "of" failure', "Été", "None"]
     channel = next(
-        one.text for one in variables[0].findall(f"{space}notes") if one.get("subject") == "channel"
+        note.text for note in variables[0].findall(f"{space}notes") if note.get("subject") == "channel"
     )
     assert json.loads(channel)["channel"] == survey.questions[0].channel.to_json()
     assert root.findtext(f".//{space}titl") == "Exam <honesty> & more"
@@ -215,7 +229,7 @@ def table_of_r(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:
         return {(row["question"], row["quantity"], row["option"]): row for row in csv.DictReader(file)}
 
 
-def asked(name: str, kind: str, mechanism: dict[str, Any], **more: Any) -> dict[str, Any]:
+def question_of(name: str, kind: str, mechanism: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"id": name, "kind": kind, "text": "?", "mechanism": mechanism, **more}
 
 
@@ -227,22 +241,24 @@ EVERY_KIND = {
     "title": "Every kind",
     "questions": [
         *DRAFT["questions"],
-        asked("mood", "scale", {"epsilon": 1, "target": "cumulative"}, points=5),
-        asked("calm", "scale", {"name": "krr", "epsilon": 2}, points=4),
-        asked("often", "scale", {"name": "subset", "epsilon": 1}, points=7),
-        asked("hours", "number", {"epsilon": 1, "target": "mean"}, **NUMBER),
-        asked("money", "number", {"epsilon": 1, "target": "mean"}, min=0, max=900, step=1),
-        asked("age", "number", {"epsilon": 2, "target": "distribution", "bins": 4}, **NUMBER),
-        asked("used", "multiple", {"name": "sampled", "epsilon": 2, "ask": 2}, options=TICKED),
-        asked("most", "multiple", {"name": "padded", "epsilon": 2}, options=TICKED, at_most=2),
-        asked("town", "choice", {"epsilon": 2}, options=[f"t{k}" for k in range(30)]),
-        asked(
+        question_of("mood", "scale", {"epsilon": 1, "target": "cumulative"}, points=5),
+        question_of("calm", "scale", {"name": "krr", "epsilon": 2}, points=4),
+        question_of("often", "scale", {"name": "subset", "epsilon": 1}, points=7),
+        question_of("hours", "number", {"epsilon": 1, "target": "mean"}, **NUMBER),
+        question_of("money", "number", {"epsilon": 1, "target": "mean"}, min=0, max=900, step=1),
+        question_of("age", "number", {"epsilon": 2, "target": "distribution", "bins": 4}, **NUMBER),
+        question_of("used", "multiple", {"name": "sampled", "epsilon": 2, "ask": 2}, options=TICKED),
+        question_of("most", "multiple", {"name": "padded", "epsilon": 2}, options=TICKED, at_most=2),
+        question_of("town", "choice", {"epsilon": 2}, options=[f"t{k}" for k in range(30)]),
+        question_of(
             "forced", "choice", {"name": "forced", "forced": ["0.1", "0.2", "0.1"]}, options=["a", "b", "c"]
         ),
-        asked("sure", "yes_no", {"name": "mangat", "truth": "0.6"}),
-        asked("cross", "yes_no", {"name": "crosswise", "decoy": "Born in May?", "decoy_counts": [20, 240]}),
-        asked("smokes", "yes_no", {"name": "warner", "epsilon": 2}),
-        asked(
+        question_of("sure", "yes_no", {"name": "mangat", "truth": "0.6"}),
+        question_of(
+            "cross", "yes_no", {"name": "crosswise", "decoy": "Born in May?", "decoy_counts": [20, 240]}
+        ),
+        question_of("smokes", "yes_no", {"name": "warner", "epsilon": 2}),
+        question_of(
             "brand",
             "choice",
             {"epsilon": 2},
@@ -272,15 +288,15 @@ def every_report(n: int, seed: int, shares: str) -> tuple[Survey, pd.DataFrame]:
         "sets": [["bus"], ["car", "walk"]],
         "shares": [0.5, 0.5] if shares == "even" else [1.0, 0.0],
     }
-    drawn = simulate_survey(survey, n, truth, seed=seed)
-    return survey, pd.DataFrame({f"{name}_reported": codes for name, codes in drawn})
+    simulated = simulate_survey(survey, n, truth, seed=seed)
+    return survey, pd.DataFrame({f"{name}_reported": codes for name, codes in simulated})
 
 
-def same(written: str, wanted: float | None, name: tuple[str, ...]) -> None:
-    if wanted is None or np.isnan(wanted):
+def same(written: str, expected: float | None, name: tuple[str, ...]) -> None:
+    if expected is None or np.isnan(expected):
         assert written == "NA", name
     else:
-        assert float(written) == pytest.approx(wanted, abs=1e-9, rel=1e-9), name
+        assert float(written) == pytest.approx(expected, abs=1e-9, rel=1e-9), name
 
 
 @pytest.mark.long
@@ -296,9 +312,9 @@ def test_r_recomputes_every_interval(n: int, shares: str, tmp_path: Path) -> Non
     script.write_text(script.read_text().replace("\nminimum <- 50\n", "\nminimum <- 2\n"))
     ran = rscript(program, "reproduce.R", tmp_path)
     assert ran.returncode == 0, ran.stderr
-    found = table_of_r(tmp_path)
+    table = table_of_r(tmp_path)
     frame = report(survey, data, level=0.9, minimum=2).to_frame()
-    last = {part.id: part.options[-1] for part in survey.questions}
+    last = {question.id: question.options[-1] for question in survey.questions}
     compared = set()
     for row in frame.to_dict(orient="records"):
         name = (row["question"], row["quantity"], row["option"])
@@ -307,13 +323,13 @@ def test_r_recomputes_every_interval(n: int, shares: str, tmp_path: Path) -> Non
             continue
         compared.add(name)
         for column in ("estimate", "se", "low", "high"):
-            same(found[name][column], row[column], (*name, column))
+            same(table[name][column], row[column], (*name, column))
         if row["quantity"] == "share":
             for column in ("simultaneous_low", "simultaneous_high"):
-                same(found[name][column], row[column], (*name, column))
-        assert found[name]["interval"] == row["interval"], name
-    assert compared == set(found)
-    assert {one[0] for one in compared} == {one.id for one in survey.questions}
+                same(table[name][column], row[column], (*name, column))
+        assert table[name]["interval"] == row["interval"], name
+    assert compared == set(table)
+    assert {name[0] for name in compared} == {question.id for question in survey.questions}
     labels = rscript(program, "labels.R", tmp_path)
     assert labels.returncode == 0, labels.stderr
 
@@ -345,26 +361,29 @@ def test_r_shows_what_a_report_shows(n: int, tmp_path: Path) -> None:
     write_export(survey, data, tmp_path)
     ran = rscript(str(shutil.which("Rscript")), "reproduce.R", tmp_path)
     assert ran.returncode == 0, ran.stderr
-    shown = set(report(survey, data).to_frame()["question"])
-    assert {name for name, _, _ in table_of_r(tmp_path)} == shown
-    hidden = {one.id for one in survey.questions} - shown
+    displayed = set(report(survey, data).to_frame()["question"])
+    assert {name for name, _, _ in table_of_r(tmp_path)} == displayed
+    hidden = {question.id for question in survey.questions} - displayed
     assert {line.partition(":")[0] for line in ran.stderr.splitlines()} == hidden
-    assert hidden == {40: {one.id for one in survey.questions}, 60: set(BLOCK), 90: set()}[n]
+    assert hidden == {40: {question.id for question in survey.questions}, 60: set(BLOCK), 90: set()}[n]
 
 
 def test_files_for_other_programs_say_what_a_block_and_a_decoy_asked(tmp_path: Path) -> None:
     """A block's column said `"asked": {}`, and no file but survey.json had a decoy's text."""
     texts = {"first": "Ever “lied”?", "second": "Ever late?", "third": "Which way?"}
-    draft = [one | {"text": texts.get(one["id"], one["text"])} for one in EVERY_KIND["questions"]]
+    draft = [
+        question | {"text": texts.get(question["id"], question["text"])}
+        for question in EVERY_KIND["questions"]
+    ]
     survey = read_draft({**EVERY_KIND, "questions": draft})
     _, data = every_report(60, 1, "even")
-    told = list(asked_of(survey, data, tmp_path))
-    assert len(told) == 4
-    for block, decoy in told:
+    descriptions = list(asked_of(survey, data, tmp_path))
+    assert len(descriptions) == 4
+    for block, decoy in descriptions:
         assert decoy == {"kind": "yes_no", "decoy": "Brittany?"}
-        assert [(one["id"], one["text"]) for one in block["questions"]] == list(texts.items())
-        assert [one["kind"] for one in block["questions"]] == ["yes_no", "yes_no", "choice"]
-        assert [one["options"] for one in block["questions"]] == [
+        assert [(member["id"], member["text"]) for member in block["questions"]] == list(texts.items())
+        assert [member["kind"] for member in block["questions"]] == ["yes_no", "yes_no", "choice"]
+        assert [member["options"] for member in block["questions"]] == [
             ["No", "Yes"],
             ["No", "Yes"],
             ["x", "y", "z"],
@@ -372,18 +391,20 @@ def test_files_for_other_programs_say_what_a_block_and_a_decoy_asked(tmp_path: P
         assert "r div 6 is the rank" in block["read"]
     assert data_package(survey, 60)["sources"][0]["path"] == "survey.json"
     literal = ElementTree.fromstring(ddi_codebook(survey, 60)).iter("{ddi:codebook:2_5}qstnLit")
-    assert "third: Which way?" in [one.text for one in literal]
+    assert "third: Which way?" in [text.text for text in literal]
 
 
 def asked_of(survey: Survey, data: pd.DataFrame, folder: Path) -> Iterator[list[dict[str, Any]]]:
     """Read what the block's column and that of `tax` asked, from each of the four files."""
     columns = ("block1_reported", "tax_reported")
-    fields = {one["name"]: one for one in data_package(survey, 60)["resources"][0]["schema"]["fields"]}
+    fields = {field["name"]: field for field in data_package(survey, 60)["resources"][0]["schema"]["fields"]}
     yield [fields[name]["hushpoll"]["asked"] for name in columns]
     space = "{ddi:codebook:2_5}"
     variables = {
-        one.get("name"): [note.text for note in one.iter(f"{space}notes") if note.get("subject") == "channel"]
-        for one in ElementTree.fromstring(ddi_codebook(survey, 60)).iter(f"{space}var")
+        variable.get("name"): [
+            note.text for note in variable.iter(f"{space}notes") if note.get("subject") == "channel"
+        ]
+        for variable in ElementTree.fromstring(ddi_codebook(survey, 60)).iter(f"{space}var")
     }
     yield [json.loads(variables[name][0])["asked"] for name in columns]
     write_reports(survey, data, folder / "a.dta")
@@ -392,5 +413,5 @@ def asked_of(survey: Survey, data: pd.DataFrame, folder: Path) -> Iterator[list[
     write_reports(survey, data, folder / "a.sav")
     _, meta = pyreadstat.read_sav(str(folder / "a.sav"))
     written = "".join(line.ljust(80) for line in meta.notes)
-    found = [written.index(f"{name}: ") + len(name) + 2 for name in columns]
-    yield [json.JSONDecoder().raw_decode(written[at:])[0]["asked"] for at in found]
+    positions = [written.index(f"{name}: ") + len(name) + 2 for name in columns]
+    yield [json.JSONDecoder().raw_decode(written[at:])[0]["asked"] for at in positions]

@@ -65,8 +65,8 @@ def people() -> pd.DataFrame:
         "mood": [0.1, 0.2, 0.4, 0.2, 0.1],
         "town": [1 / 30] * 30,
     }
-    made = simulate_survey(KINDS, 900, truth, seed=4)
-    frame = pd.DataFrame({f"{name}_reported": codes for name, codes in made})
+    simulated = simulate_survey(KINDS, 900, truth, seed=4)
+    frame = pd.DataFrame({f"{name}_reported": codes for name, codes in simulated})
     rng = np.random.default_rng(7)
     frame["w"] = rng.lognormal(0, 0.5, len(frame))
     frame["s"] = rng.choice(["n", "s"], len(frame))
@@ -76,24 +76,24 @@ def people() -> pd.DataFrame:
 
 def test_equal_weights_give_the_plain_report(people: pd.DataFrame) -> None:
     plain = report(KINDS, people)
-    made = report(KINDS, people.assign(one=1.0), weights="one")
+    weighted = report(KINDS, people.assign(one=1.0), weights="one")
     for question in KINDS.questions:
-        for a, b in zip(plain[question.id].shares, made[question.id].shares, strict=True):
+        for a, b in zip(plain[question.id].shares, weighted[question.id].shares, strict=True):
             assert b.estimate == pytest.approx(a.estimate, abs=1e-12)
             assert b.se == pytest.approx(a.se, rel=2e-3)
             assert b.se_privacy == pytest.approx(a.se_privacy, rel=2e-3)
             assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=0.01)
     for name in ("hours", "mood"):
-        a, b = plain[name].numbers, made[name].numbers
+        a, b = plain[name].numbers, weighted[name].numbers
         assert b.mean.estimate == pytest.approx(a.mean.estimate)
         assert b.mean.se == pytest.approx(a.mean.se, rel=2e-3)
         assert b.mean.se_privacy == pytest.approx(a.mean.se_privacy, rel=2e-3)
         assert (b.mean.low, b.mean.high) == pytest.approx((a.mean.low, a.mean.high), rel=1e-2)
-    first, again = plain["mood"].numbers, made["mood"].numbers
+    first, again = plain["mood"].numbers, weighted["mood"].numbers
     for a, b in zip(first.cumulative.estimates, again.cumulative.estimates, strict=True):
         assert (b.estimate, b.se) == pytest.approx((a.estimate, a.se), rel=2e-3)
     assert again.quantiles.median == first.quantiles.median
-    for a, b in zip(plain["town"].top, made["town"].top, strict=True):
+    for a, b in zip(plain["town"].top, weighted["town"].top, strict=True):
         assert b.estimate == pytest.approx(a.estimate, abs=1e-9)
         assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=0.01)
 
@@ -103,18 +103,18 @@ def test_an_option_by_hand(people: pd.DataFrame) -> None:
     keys = {"weights": "w", "strata": "s", "clusters": "c"}
     whole_clusters, people = people, people.assign(c=people["s"] + people["c"].astype(str))
     got = report(KINDS, people, **keys)["used"].shares[0]
-    whole = sampler(analysis_channel(KINDS.questions[0].mechanism))
-    part = whole.parts[0]
-    codes = whole.part_codes(part, whole.read(people["used_reported"].to_numpy())[0])
-    view = channel_view(part.channel)
+    report_sampler = sampler(analysis_channel(KINDS.questions[0].mechanism))
+    bus = report_sampler.parts[0]
+    codes = report_sampler.part_codes(bus, report_sampler.read(people["used_reported"].to_numpy())[0])
+    view = channel_view(bus.channel)
     weight = people["w"].to_numpy() * (codes >= 0)
     values = view.solution(view.unit(1))[np.maximum(codes, 0)]
     mean = np.average(values, weights=weight)
     pull = pd.DataFrame({"s": people["s"], "c": people["c"], "t": weight * (values - mean)})
     totals = pull.groupby(["s", "c"])["t"].sum()
     variance = 0.0
-    for _, one in totals.groupby(level="s"):
-        variance += len(one) / (len(one) - 1) * ((one - one.mean()) ** 2).sum()
+    for _, by_cluster in totals.groupby(level="s"):
+        variance += len(by_cluster) / (len(by_cluster) - 1) * ((by_cluster - by_cluster.mean()) ** 2).sum()
     assert got.estimate == pytest.approx(mean, abs=1e-12)
     assert got.se == pytest.approx(np.sqrt(variance) / weight.sum(), rel=1e-9)
     alone = weighted_estimate(people, KINDS, "used[bus]", **keys)
@@ -123,8 +123,8 @@ def test_an_option_by_hand(people: pd.DataFrame) -> None:
     assert alone.n == int((codes >= 0).sum())
     people = whole_clusters
     gone = people["c"].to_numpy()[:, None] == np.arange(30)
-    made = Replicates(np.where(gone, 0.0, 30 / 29) * people["w"].to_numpy()[:, None], "jk1")
-    jackknife = weighted_estimate(people, KINDS, "used[bus]", weights="w", replicates=made)
+    deleted = Replicates(np.where(gone, 0.0, 30 / 29) * people["w"].to_numpy()[:, None], "jk1")
+    jackknife = weighted_estimate(people, KINDS, "used[bus]", weights="w", replicates=deleted)
     plain = weighted_estimate(people, KINDS, "used[bus]", weights="w", clusters="c")
     assert jackknife["Yes"].se == pytest.approx(plain["Yes"].se, rel=0.03)
 
@@ -137,11 +137,11 @@ def test_a_weighted_mean_by_hand(people: pd.DataFrame) -> None:
     mean = np.average(values, weights=w)
     n = len(people)
     se = np.sqrt(n / (n - 1) * np.sum((w * (values - mean)) ** 2)) / w.sum()
-    made = report(KINDS, people, weights="w")["hours"]
-    got = made.numbers.mean
+    hours = report(KINDS, people, weights="w")["hours"]
+    got = hours.numbers.mean
     assert (got.estimate, got.se) == pytest.approx((mean, se), rel=1e-9)
     assert got.low < mean < got.high
-    assert made.to_dict()["mean"]["se"] == pytest.approx(se)
+    assert hours.to_dict()["mean"]["se"] == pytest.approx(se)
     # Few clusters: the interval uses t, the standard error does not.
     clusters = people.assign(c=people["c"] % 6)
     few = report(KINDS, clusters, weights="w", clusters="c", interval="t")["hours"].numbers.mean
@@ -152,40 +152,40 @@ def test_a_weighted_mean_by_hand(people: pd.DataFrame) -> None:
 def test_every_surface_shows_it(
     name: str, people: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = report(KINDS, people, weights="w", clusters="c")
-    assert made.to_text()
-    assert made.to_html()
-    assert not made.to_frame().query("question == @name").empty
+    results = report(KINDS, people, weights="w", clusters="c")
+    assert results.to_text()
+    assert results.to_html()
+    assert not results.to_frame().query("question == @name").empty
     path, document = tmp_path / "reports.parquet", tmp_path / "survey.json"
     people.to_parquet(path)
     document.write_bytes(KINDS.canonical)
     with pytest.raises(SystemExit) as ended:
         main(["report", str(document), "--data", str(path), "--weights=w", "--clusters=c", "--json"])
     assert not ended.value.code
-    parts = {one["id"]: one for one in json.loads(capsys.readouterr().out)["questions"]}
+    parts = {question["id"]: question for question in json.loads(capsys.readouterr().out)["questions"]}
     assert parts[name]["estimates"] or parts[name]["mean"]["se"] > 0
 
 
 def test_under_weights_dishonest_people_are_told_by_their_weight(people: pd.DataFrame) -> None:
     """The heaviest 1 % of the people carry more than 1 % of the weights."""
-    plain, weighted = (report(KINDS, people, weights=one).to_text() for one in (None, "w"))
+    plain, weighted = (report(KINDS, people, weights=weights).to_text() for weights in (None, "w"))
     assert "If 1 % of the respondents were dishonest" in plain
     assert "If 1 % of the respondents" not in weighted
     assert "If dishonest respondents carried 1 % of the weights, the mean could move by" in weighted
-    made = report(KINDS, people, weights="w")["mood"]
-    line = made.shares[0]
-    weights = channel_view(made.question.mechanism).solution([1, 0, 0, 0, 0])
+    mood = report(KINDS, people, weights="w")["mood"]
+    line = mood.shares[0]
+    weights = channel_view(mood.question.mechanism).solution([1, 0, 0, 0, 0])
     furthest = max(weights.max() - line.estimate, line.estimate - weights.min())
     assert line.dishonest_shift == pytest.approx(0.01 * furthest)
 
 
 def test_a_weighted_report_says_what_it_leaves_out(people: pd.DataFrame) -> None:
-    plain, weighted = (report(KINDS, people, weights=one)["used"] for one in (None, "w"))
+    plain, weighted = (report(KINDS, people, weights=weights)["used"] for weights in (None, "w"))
     assert plain.ticked is not None
     assert weighted.ticked is None
-    told = "neither pairs of options nor the number of options ticked"
-    assert any(told in note for note in weighted.estimate.notes)
-    assert not any(told in note for note in report(KINDS, people, weights="w")["town"].estimate.notes)
+    remark = "neither pairs of options nor the number of options ticked"
+    assert any(remark in note for note in weighted.estimate.notes)
+    assert not any(remark in note for note in report(KINDS, people, weights="w")["town"].estimate.notes)
 
 
 @pytest.mark.parametrize("counts", [(59, 1), (58, 2), (40, 20)])
@@ -195,22 +195,22 @@ def test_counts_and_rows_agree_on_a_finite_population(counts: tuple[int, int], p
     coin = mechanisms.warner(epsilon=3)
     rows = pd.DataFrame({"y": np.repeat([0, 1], counts)})
     f = 60 / population
-    plain, one = (estimate(counts, coin, population=size)["Yes"] for size in (None, population))
-    assert one.se == pytest.approx(np.sqrt((1 - f) * plain.se**2 + f * plain.se_privacy**2))
+    plain, finite = (estimate(counts, coin, population=size)["Yes"] for size in (None, population))
+    assert finite.se == pytest.approx(np.sqrt((1 - f) * plain.se**2 + f * plain.se_privacy**2))
     other = weighted_estimate(rows, {"y": coin}, "y", population=population)[1]
-    assert other.se == pytest.approx(one.se, rel=1e-3)
-    assert other.se_privacy == pytest.approx(one.se_privacy, rel=1e-3)
+    assert other.se == pytest.approx(finite.se, rel=1e-3)
+    assert other.se_privacy == pytest.approx(finite.se_privacy, rel=1e-3)
     # A finite population never makes an interval longer.
-    assert one.high - one.low <= plain.high - plain.low + 1e-12
+    assert finite.high - finite.low <= plain.high - plain.low + 1e-12
 
 
 def test_a_population_alone_shrinks_every_kind(people: pd.DataFrame) -> None:
     plain, census = report(KINDS, people), report(KINDS, people, population=900)
     for name in ("used", "mood", "town"):
         for a, b in zip(plain[name].shares, census[name].shares, strict=True):
-            asked = 0.5 if name == "used" else 1.0
-            wanted = (1 - asked) * a.se**2 + asked * a.se_privacy**2
-            assert b.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
+            rate = 0.5 if name == "used" else 1.0
+            variance = (1 - rate) * a.se**2 + rate * a.se_privacy**2
+            assert b.se == pytest.approx(np.sqrt(variance), rel=1e-9)
     for name in ("hours", "mood"):
         assert census[name].numbers.mean.se <= plain[name].numbers.mean.se
     alone = estimate(plain["used"].counts, KINDS.questions[0].mechanism, population=900)
@@ -225,11 +225,13 @@ def test_weighted_quantities_cover(repetitions: int) -> None:
     mood, inside = both.questions[1], np.zeros(3)
     for seed in range(repetitions):
         answer = rng.choice(5, 1500, p=[0.1, 0.2, 0.4, 0.2, 0.1])
-        kept = answer[rng.random(1500) < np.where(answer < 2, 0.5, 1.0)]
+        respondents = answer[rng.random(1500) < np.where(answer < 2, 0.5, 1.0)]
         truth = {"used": [0.3, 0.2, 0.2, 0.1], "mood": [0.2] * 5}
-        frame = pd.DataFrame(dict(simulate_survey(both, len(kept), truth, seed))).add_suffix("_reported")
-        frame["mood_reported"] = simulate(mood.channel, kept, seed=seed)
-        got = report(both, frame.assign(w=np.where(kept < 2, 2.0, 1.0)), weights="w")
+        frame = pd.DataFrame(dict(simulate_survey(both, len(respondents), truth, seed))).add_suffix(
+            "_reported"
+        )
+        frame["mood_reported"] = simulate(mood.channel, respondents, seed=seed)
+        got = report(both, frame.assign(w=np.where(respondents < 2, 2.0, 1.0)), weights="w")
         bus, numbers = got["used"].shares[0], got["mood"].numbers
         inside += [
             numbers.mean.low <= 3.0 <= numbers.mean.high,
@@ -247,8 +249,8 @@ def test_options_stand_together_and_means_are_named(people: pd.DataFrame) -> Non
     with pytest.raises(AnalysisError, match=r"linear\('hours ~ 1'"):
         weighted_estimate(people, KINDS, "hours", weights="w")
     mean = linear("hours ~ 1", people, KINDS, weights="w")
-    wanted = report(KINDS, people, weights="w")["hours"].numbers.mean
-    assert (mean.coef[0], mean.se[0]) == pytest.approx((wanted.estimate, wanted.se), rel=1e-6)
+    expected = report(KINDS, people, weights="w")["hours"].numbers.mean
+    assert (mean.coef[0], mean.se[0]) == pytest.approx((expected.estimate, expected.se), rel=1e-6)
     bus = correlate(people, KINDS, ["used[bus]", "w"], weights="w")
     assert np.isfinite(bus.se[0, 1])
     assert bus.n < len(people)
@@ -258,11 +260,11 @@ def test_the_method_tells_the_sample_design(people: pd.DataFrame) -> None:
     plain = report(KINDS, people)
     assert "n − 1 in the denominator" in plain.method.paragraph
     assert "weights=" not in plain.snippet
-    made = report(KINDS, people, weights="w", clusters="c")
-    assert "sample design into account (weights and clusters)" in made.method.paragraph
-    assert "at the effective sample size" in made.method.paragraph
-    assert any("Binder" in one for one in made.method.references)
-    assert "weights='w', clusters='c'" in made.snippet
+    results = report(KINDS, people, weights="w", clusters="c")
+    assert "sample design into account (weights and clusters)" in results.method.paragraph
+    assert "at the effective sample size" in results.method.paragraph
+    assert any("Binder" in reference for reference in results.method.references)
+    assert "weights='w', clusters='c'" in results.snippet
     assert "finite population" in report(KINDS, people, population=5000).method.paragraph
     assert "raked" in report(KINDS, people, margins={"s": {"n": 0.4, "s": 0.6}}).method.paragraph
     assert "are t intervals" in report(KINDS, people, weights="w", interval="t").to_text().replace("\n", " ")
@@ -291,11 +293,11 @@ def test_replicates_in_correlations_and_linear_models(jackknife: tuple[pd.DataFr
         lambda **keys: linear("x ~ y", frame, how, **keys).se[1],
     ):
         plain = call(weights="one")
-        made = call(weights="one", replicates=Replicates(weights, "jk1"))
-        assert made == pytest.approx(plain, rel=0.2)
+        replicated = call(weights="one", replicates=Replicates(weights, "jk1"))
+        assert replicated == pytest.approx(plain, rel=0.2)
         assert call(
             weights="one", replicates=Replicates(weights, "other", scale=4 * 79 / 80)
-        ) == pytest.approx(2 * made, rel=1e-9)
+        ) == pytest.approx(2 * replicated, rel=1e-9)
 
 
 def test_the_command_takes_a_population_and_every_kind_of_replicates(
@@ -316,17 +318,17 @@ def test_the_command_takes_a_population_and_every_kind_of_replicates(
         return json.loads(capsys.readouterr().out)["questions"][0]["estimates"][0]
 
     plain = run()
-    whole = run("--population", "80")
-    assert whole["se"] == pytest.approx(plain["se_privacy"], rel=1e-6)
+    census = run("--population", "80")
+    assert census["se"] == pytest.approx(plain["se_privacy"], rel=1e-6)
     replicates = ("--weights", "one", "--replicates", "rep")
-    one = run(*replicates, "--replicates-kind", "jk1")["se"]
-    assert one == pytest.approx(plain["se"], rel=1e-3)
+    unscaled = run(*replicates, "--replicates-kind", "jk1")["se"]
+    assert unscaled == pytest.approx(plain["se"], rel=1e-3)
     scales = ",".join(["0.9875"] * 80)
     assert run(*replicates, "--replicates-kind", "jkn", "--replicates-scales", scales)["se"] == pytest.approx(
-        one
+        unscaled
     )
     fay = run(*replicates, "--replicates-kind", "fay", "--replicates-rho", "0.5")["se"]
-    assert fay == pytest.approx(one * np.sqrt(4 / 79), rel=1e-6)
+    assert fay == pytest.approx(unscaled * np.sqrt(4 / 79), rel=1e-6)
     for wrong in (
         ("--replicates-kind", "jkn"),
         ("--replicates-kind", "fay"),

@@ -64,7 +64,7 @@ def results(survey: Survey, n: int = 600, seed: int = 1, **options: Any) -> Surv
 
 
 def by_site(yes: list[int]) -> SurveyResults:
-    """200 reports of each site, so many of them Yes."""
+    """Return 200 reports of each site with the given numbers of Yes."""
     codes = np.concatenate([np.repeat([1, 0], [count, 200 - count]) for count in yes])
     site = np.repeat([f"site {number}" for number in range(len(yes))], 200)
     return report(survey_of(CHEATED), {"cheated_reported": codes, "site": site}, by="site")
@@ -251,16 +251,16 @@ def test_a_difference_that_rounding_moves_is_explained(language: str) -> None:
 def test_pairs_that_do_not_add_up_are_explained() -> None:
     """Of options that people were asked about together, fewer reports tell: “only the second” was not the rest."""
     used = {"id": "used", "kind": "multiple", "text": "Used?", "options": ["a", "b", "c", "d"]}
-    drawn, whole = (
+    sampled, complete = (
         survey_of({**used, "mechanism": {"name": "sampled", "epsilon": 2, "ask": ask}}) for ask in (2, 4)
     )
-    told = "Pairs are estimated from the reports that speak of both options"
-    for survey, explained in ((drawn, True), (whole, False)):
+    sentence = "Pairs are estimated from the reports that speak of both options"
+    for survey, explained in ((sampled, True), (complete, False)):
         columns = dict(simulate_survey(survey, 400, {"used": [0.4, 0.3, 0.2, 0.1]}, seed=1))
         text = on_one_line(
             report(survey, {f"{key}_reported": codes for key, codes in columns.items()}).to_text()
         )
-        assert (told in text) == explained
+        assert (sentence in text) == explained
         assert ("50 % of the reports speak of any one of them" in text) == explained
 
 

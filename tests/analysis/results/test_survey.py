@@ -77,29 +77,29 @@ def frame(survey: Survey) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def whole(survey: Survey, frame: pd.DataFrame) -> SurveyResults:
+def results(survey: Survey, frame: pd.DataFrame) -> SurveyResults:
     return report(survey, frame, by="cheated")
 
 
-def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, whole: SurveyResults) -> None:
+def test_every_number_is_the_estimators(survey: Survey, frame: pd.DataFrame, results: SurveyResults) -> None:
     for question in survey.questions:
         counts = np.bincount(frame[f"{question.id}_reported"], minlength=question.channel.outcomes)
         labels = question.options if question.kind.name == "choice" else None
-        one = estimate(counts, question.mechanism, options=labels)
+        result = estimate(counts, question.mechanism, options=labels)
         both = estimate(counts, question.mechanism, options=labels, simultaneous=True)
-        part = whole[question.id]
-        assert [Estimate.to_dict(share) for share in part.shares] == [
-            entry.to_dict() for entry in one.estimates
+        answers = results[question.id]
+        assert [Estimate.to_dict(share) for share in answers.shares] == [
+            entry.to_dict() for entry in result.estimates
         ]
-        assert [line.simultaneous for line in part.shares] == list(both.estimates)
-        assert part.counts == tuple(counts)
-        shares = one.constrained().shares
+        assert [line.simultaneous for line in answers.shares] == list(both.estimates)
+        assert answers.counts == tuple(counts)
+        shares = result.constrained().shares
         assert sum(shares) == pytest.approx(1)
-        assert part.shares[-1].constrained == pytest.approx(shares[-1])
+        assert answers.shares[-1].constrained == pytest.approx(shares[-1])
 
 
-def test_json_has_the_shape_of_the_contract(whole: SurveyResults, survey: Survey) -> None:
-    value = json.loads(whole.to_json())
+def test_json_has_the_shape_of_the_contract(results: SurveyResults, survey: Survey) -> None:
+    value = json.loads(results.to_json())
     assert value["hash"] == survey.hash
     assert value["n"] == 2000
     assert value["level"] == 0.95
@@ -121,14 +121,16 @@ def test_json_has_the_shape_of_the_contract(whole: SurveyResults, survey: Survey
 
 def test_two_finite_epsilons_add_up() -> None:
     survey = Survey.from_draft({**DRAFT, "questions": DRAFT["questions"][:2]})
-    made = report(survey, Tally.from_counts(survey, {"cheated": [60, 40], "reason": [40, 30, 20, 10]}))
-    assert json.loads(made.to_json())["epsilon_total"] == pytest.approx(2.5, abs=1e-9)
-    assert "add up to ε = 2.5" in made.privacy
+    results = report(survey, Tally.from_counts(survey, {"cheated": [60, 40], "reason": [40, 30, 20, 10]}))
+    assert json.loads(results.to_json())["epsilon_total"] == pytest.approx(2.5, abs=1e-9)
+    assert "add up to ε = 2.5" in results.privacy
 
 
-def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, whole: SurveyResults) -> None:
+def test_poisoning_figures_are_what_dishonest_people_can_reach(
+    survey: Survey, results: SurveyResults
+) -> None:
     # 1 % replaced by the worst report, in expectation, against the same shares without it.
-    line = whole["cheated"].shares[0]
+    line = results["cheated"].shares[0]
     channel = survey.questions[0].channel
     phi = channel.truth_weight / 2**53
     p = line.shown_estimate
@@ -136,28 +138,28 @@ def test_poisoning_figures_are_what_dishonest_people_can_reach(survey: Survey, w
     moved = [((0.99 * honest + 0.01 * bad) - (1 - phi)) / (2 * phi - 1) - p for bad in (0, 1)]
     assert line.dishonest_shift == pytest.approx(max(abs(value) for value in moved))
     k, e = 4, math.exp(1.5)
-    assert whole["reason"].dishonest_weight == pytest.approx(1 + (k - 1) / (e - 1), rel=1e-9)
-    assert "If 1 % of the respondents were dishonest" in " ".join(whole["cheated"].remarks)
-    for part in whole.questions:
-        remarks = " ".join(part.remarks)
+    assert results["reason"].dishonest_weight == pytest.approx(1 + (k - 1) / (e - 1), rel=1e-9)
+    assert "If 1 % of the respondents were dishonest" in " ".join(results["cheated"].remarks)
+    for question in results.questions:
+        remarks = " ".join(question.remarks)
         shift, weight = re.findall(r"could move by ([\d.]+) .* weighs up to (an|[\d.]+) honest", remarks)[0]
-        assert float(shift) >= 100 * max(line.dishonest_shift for line in part.shares)
-        assert (1.0 if weight == "an" else float(weight)) >= part.dishonest_weight
+        assert float(shift) >= 100 * max(line.dishonest_shift for line in question.shares)
+        assert (1.0 if weight == "an" else float(weight)) >= question.dishonest_weight
 
 
-def test_design_effect_is_variance_over_that_of_direct_answers(whole: SurveyResults) -> None:
-    part = whole["cheated"]
-    entry = part.shares[0]
-    direct = entry.estimate * (1 - entry.estimate) / (whole.n - 1)
-    assert part.design_effect == pytest.approx(entry.se**2 / direct)
-    assert part.n_effective == pytest.approx(whole.n / part.design_effect)
+def test_design_effect_is_variance_over_that_of_direct_answers(results: SurveyResults) -> None:
+    question = results["cheated"]
+    entry = question.shares[0]
+    direct = entry.estimate * (1 - entry.estimate) / (results.n - 1)
+    assert question.design_effect == pytest.approx(entry.se**2 / direct)
+    assert question.n_effective == pytest.approx(results.n / question.design_effect)
 
 
-def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyResults) -> None:
-    text = whole.to_text()
+def test_both_kinds_of_error_and_negative_estimates_are_explained(results: SurveyResults) -> None:
+    text = results.to_text()
     assert "SE privacy" in text
     assert "reported, not true" in text
-    assert whole["reason"].shares[3].outside
+    assert results["reason"].shares[3].outside
     assert "unclipped estimate −" in text
     assert "unclipped estimate 0.0" not in text
     assert "is chance, not an error" in text
@@ -166,10 +168,10 @@ def test_both_kinds_of_error_and_negative_estimates_are_explained(whole: SurveyR
 
 
 def test_groups_agree_with_crosstab_and_compare(
-    survey: Survey, frame: pd.DataFrame, whole: SurveyResults
+    survey: Survey, frame: pd.DataFrame, results: SurveyResults
 ) -> None:
-    assert [table.id for table in whole.groups] == ["reason", "tax", "drugs"]
-    table = whole.groups[0]
+    assert [table.id for table in results.groups] == ["reason", "tax", "drugs"]
+    table = results.groups[0]
     cross = crosstab(frame, survey, "cheated", "reason")
     assert table.cross is not None
     assert table.cross.estimate == pytest.approx(cross.estimate)
@@ -177,16 +179,16 @@ def test_groups_agree_with_crosstab_and_compare(
     assert cross.test is not None
     assert table.cross.test.p_value == pytest.approx(cross.test.p_value)
     expected = compare(frame, survey, "reason", "cheated", reference="No").to_frame()
-    assert [one.difference for one in table.differences] == pytest.approx(expected["difference"].tolist())
-    value = json.loads(whole.to_json())["groups"][0]
+    assert [entry.difference for entry in table.differences] == pytest.approx(expected["difference"].tolist())
+    value = json.loads(results.to_json())["groups"][0]
     assert value["independence"]["p_value"] == pytest.approx(cross.test.p_value)
-    assert [len(table.shares) for table in whole.groups] == [2 * 4, 2, 2]
+    assert [len(table.shares) for table in results.groups] == [2 * 4, 2, 2]
 
 
 def test_exact_groups_too_small_to_show_are_named(survey: Survey, frame: pd.DataFrame) -> None:
     region = np.where(np.arange(2000) < 30, "tiny", np.where(np.arange(2000) % 2, "north", "south"))
-    made = report(survey, frame.assign(region=region), by="region")
-    table = made.groups[0]
+    regional = report(survey, frame.assign(region=region), by="region")
+    table = regional.groups[0]
     assert table.groups == ("north", "south")
     assert "fewer than 50 reports: tiny" in table.notes[0]
     north = frame["cheated_reported"][region == "north"]
@@ -196,15 +198,15 @@ def test_exact_groups_too_small_to_show_are_named(survey: Survey, frame: pd.Data
 
 
 def test_a_single_group_is_refused_in_words(survey: Survey, frame: pd.DataFrame) -> None:
-    made = report(survey, frame.assign(region="north"), by="region")
-    assert "needs two groups" in made.groups[0].notes[0]
+    results = report(survey, frame.assign(region="north"), by="region")
+    assert "needs two groups" in results.groups[0].notes[0]
     # Ten Yes of sixty at epsilon 1 are below chance: no share within them, no difference, and no table without rows.
     reports = frame[:60].assign(cheated_reported=[1] * 10 + [0] * 50)
     faint = report(survey, reports, by="cheated")
     assert faint.groups[0].differences
     assert not any(table.told_differences for table in faint.groups)
     assert "Differences between groups" not in faint.to_html()
-    assert made.to_html()
+    assert results.to_html()
     alone = Survey.from_draft({**DRAFT, "questions": DRAFT["questions"][:1]})
     with pytest.raises(HushpollError, match="the only question"):
         report(alone, frame[["cheated_reported"]], by="cheated")
@@ -214,27 +216,27 @@ def test_a_single_group_is_refused_in_words(survey: Survey, frame: pd.DataFrame)
 
 @pytest.mark.parametrize("n", [0, 1, 49])
 def test_too_few_reports_give_no_number_in_any_form(survey: Survey, frame: pd.DataFrame, n: int) -> None:
-    made = report(survey, frame[:n], by="cheated")
-    told = {
+    results = report(survey, frame[:n], by="cheated")
+    reasons = {
         0: "no report is counted, and it takes 50.",
         1: "1 report is fewer than the minimum of 50.",
         49: "49 reports are fewer than the minimum of 50.",
     }
-    assert made.too_few == f"No estimates: {told[n]}"
+    assert results.too_few == f"No estimates: {reasons[n]}"
     # Nothing is said of an estimate that nobody made, nor of noise that a high epsilon does not have.
-    assert "were randomized on the respondents' devices" in made.method.paragraph
-    assert "estimated" not in made.method.paragraph
-    assert made.to_html().count("<details") == 1, "the method; no fold opens on nothing"
-    value = json.loads(made.to_json())
+    assert "were randomized on the respondents' devices" in results.method.paragraph
+    assert "estimated" not in results.method.paragraph
+    assert results.to_html().count("<details") == 1, "the method; no fold opens on nothing"
+    value = json.loads(results.to_json())
     assert value["n"] == n
-    assert value["note"] == made.too_few
+    assert value["note"] == results.too_few
     assert all(question["estimates"] == [] for question in value["questions"])
-    assert made.to_csv().count("\r\n") == 1
-    assert len(made.to_frame()) == 0
-    assert "No estimates" in made.to_text()
-    assert "<svg" not in made.to_html()
+    assert results.to_csv().count("\r\n") == 1
+    assert len(results.to_frame()) == 0
+    assert "No estimates" in results.to_text()
+    assert "<svg" not in results.to_html()
     with pytest.raises(HushpollError, match="nothing to draw"):
-        made.plot()
+        results.plot()
 
 
 def test_the_minimum_can_be_changed_but_one_report_has_no_variance(
@@ -248,14 +250,14 @@ def test_the_minimum_can_be_changed_but_one_report_has_no_variance(
 
 def test_all_reports_in_one_cell_have_numbers_and_a_warning(survey: Survey) -> None:
     counts = {"cheated": [100, 0], "reason": [100, 0, 0, 0], "tax": [100, 0], "drugs": [0, 100]}
-    made = report(survey, Tally.from_counts(survey, counts))
-    assert "one cell" in made.to_text()
-    json.loads(made.to_json())  # no nan anywhere
-    assert made.to_html()
+    results = report(survey, Tally.from_counts(survey, counts))
+    assert "one cell" in results.to_text()
+    json.loads(results.to_json())  # no nan anywhere
+    assert results.to_html()
 
 
-def test_csv_cells_cannot_act_as_formulas(whole: SurveyResults) -> None:
-    lines = list(csv.DictReader(io.StringIO(whole.to_csv(), newline="")))
+def test_csv_cells_cannot_act_as_formulas(results: SurveyResults) -> None:
+    lines = list(csv.DictReader(io.StringIO(results.to_csv(), newline="")))
     rows = [line for line in lines if not line["group"]]
     assert len(rows) == 7
     assert len(lines) == 7 + 2 * (4 + 1 + 1)  # every option but No, within two groups
@@ -263,13 +265,13 @@ def test_csv_cells_cannot_act_as_formulas(whole: SurveyResults) -> None:
     # Numbers stay numbers, also negative ones: a guard would make text of them.
     assert float(rows[4]["estimate"]) < 0
     assert rows[5]["epsilon"] == "unbounded"
-    assert float(rows[0]["estimate"]) == whole["cheated"].shares[0].estimate
+    assert float(rows[0]["estimate"]) == results["cheated"].shares[0].estimate
 
 
-def test_frame_has_every_estimate(whole: SurveyResults) -> None:
-    frame = whole.to_frame()
+def test_frame_has_every_estimate(results: SurveyResults) -> None:
+    frame = results.to_frame()
     assert frame["question"].tolist() == ["cheated", *["reason"] * 4, "tax", "drugs"]
-    assert frame.loc[0, "estimate"] == whole["cheated"].shares[0].estimate
+    assert frame.loc[0, "estimate"] == results["cheated"].shares[0].estimate
     assert (frame["shown_low"] >= 0).all()
 
 
@@ -306,8 +308,8 @@ class Outline(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_html_is_one_file_that_loads_and_runs_nothing(whole: SurveyResults) -> None:
-    text = whole.to_html()
+def test_html_is_one_file_that_loads_and_runs_nothing(results: SurveyResults) -> None:
+    text = results.to_html()
     outline = Outline()
     outline.feed(text)
     assert outline.open == []
@@ -324,18 +326,18 @@ def test_html_is_one_file_that_loads_and_runs_nothing(whole: SurveyResults) -> N
     assert "Reported, not true" in text
 
 
-def test_the_report_does_not_promise_what_unbounded_questions_cannot_keep(whole: SurveyResults) -> None:
-    assert whole.revealing == ("tax", "drugs")
-    texts = [whole[one].question.text for one in whole.revealing]
-    assert f"A single report can reveal the answer to: {' · '.join(texts)}" in whole.to_html()
-    assert "No single report says" not in whole.to_html()
+def test_the_report_does_not_promise_what_unbounded_questions_cannot_keep(results: SurveyResults) -> None:
+    assert results.revealing == ("tax", "drugs")
+    texts = [results[name].question.text for name in results.revealing]
+    assert f"A single report can reveal the answer to: {' · '.join(texts)}" in results.to_html()
+    assert "No single report says" not in results.to_html()
     survey = Survey.from_draft({**DRAFT, "questions": DRAFT["questions"][:1]})
     bounded = report(survey, Tally.from_counts(survey, {"cheated": [60, 40]})).to_html()
     assert "A single report can reveal" not in bounded
 
 
 @pytest.mark.parametrize(
-    ("epsilons", "said"),
+    ("epsilons", "sentence"),
     [
         (["0.1"], "No single report says what a person chose."),
         (["1"], "No single report says what a person chose."),
@@ -348,17 +350,17 @@ def test_the_report_does_not_promise_what_unbounded_questions_cannot_keep(whole:
         (["1"] * 11, "a single report can come close to saying what a person chose."),
     ],
 )
-def test_what_a_single_report_shows_follows_the_odds(epsilons: list[str], said: str) -> None:
-    asked = [
-        {**DRAFT["questions"][0], "id": f"q{place}", "mechanism": {"name": "warner", "epsilon": epsilon}}
-        for place, epsilon in enumerate(epsilons)
+def test_what_a_single_report_shows_follows_the_odds(epsilons: list[str], sentence: str) -> None:
+    questions = [
+        {**DRAFT["questions"][0], "id": f"q{index}", "mechanism": {"name": "warner", "epsilon": epsilon}}
+        for index, epsilon in enumerate(epsilons)
     ]
-    survey = Survey.from_draft({**DRAFT, "questions": asked})
+    survey = Survey.from_draft({**DRAFT, "questions": questions})
     counts = {question.id: [60, 40] for question in survey.questions}
     html = report(survey, Tally.from_counts(survey, counts)).to_html()
-    assert said in html
+    assert sentence in html
     sentences = ("No single report says", "A single report can hint", "a single report can come close")
-    assert sum(one in html for one in sentences) == 1
+    assert sum(sentence in html for sentence in sentences) == 1
 
 
 def test_figures_place_shares_on_an_axis_that_holds_them() -> None:
@@ -373,20 +375,20 @@ def test_figures_place_shares_on_an_axis_that_holds_them() -> None:
     assert [text for _, text in axis.ticks] == ["0 %", "10 %", "20 %", "30 %", "40 %", "50 %"]
 
 
-def test_notebook_shows_the_report_and_its_style_stays_inside(whole: SurveyResults) -> None:
-    shown = whole._repr_html_()
-    assert 'class="report"' in shown
-    assert "\nbody {" not in shown
-    assert "\nh1 {" not in shown
+def test_notebook_shows_the_report_and_its_style_stays_inside(results: SurveyResults) -> None:
+    html = results._repr_html_()
+    assert 'class="report"' in html
+    assert "\nbody {" not in html
+    assert "\nh1 {" not in html
 
 
-def test_plot_draws_every_question(whole: SurveyResults) -> None:
+def test_plot_draws_every_question(results: SurveyResults) -> None:
     import matplotlib as mpl
 
     mpl.use("agg")
     from matplotlib import pyplot
 
-    figure = whole.plot()
+    figure = results.plot()
     assert len(figure.axes) == 4
     assert [text.get_text() for text in figure.axes[1].get_yticklabels()] == [
         "Time",
@@ -397,7 +399,7 @@ def test_plot_draws_every_question(whole: SurveyResults) -> None:
     pyplot.close(figure)
 
 
-def test_method_names_every_design_it_used(whole: SurveyResults) -> None:
+def test_method_names_every_design_it_used(results: SurveyResults) -> None:
     for word in (
         "Warner",
         "K-ary",
@@ -405,17 +407,17 @@ def test_method_names_every_design_it_used(whole: SurveyResults) -> None:
         "crosswise",
         "Wilson",
         "Bonferroni",
-        whole.survey.hash,
+        results.survey.hash,
         "2,000",
     ):
-        assert word in whole.method.paragraph
-    assert "quantiles" not in whole.method.paragraph  # no question of this survey has any
-    assert len(whole.method.formulas) == 4 + 6  # a decoy share of this survey was estimated
-    assert whole.method.references == tuple(sorted(whole.method.references))
-    assert any(work.startswith("Warner") for work in whole.method.references)
+        assert word in results.method.paragraph
+    assert "quantiles" not in results.method.paragraph  # no question of this survey has any
+    assert len(results.method.formulas) == 4 + 6  # a decoy share of this survey was estimated
+    assert results.method.references == tuple(sorted(results.method.references))
+    assert any(work.startswith("Warner") for work in results.method.references)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda mechanism: mechanism.name)
 def test_every_mechanism_says_what_a_paper_needs(mechanism: type[Mechanism]) -> None:
     assert "=" in mechanism.formula
     for letter in set(mechanism.symbols.split(":")[0]) - set(" ₖ"):
@@ -439,13 +441,13 @@ def test_the_palette_of_the_file_is_that_of_the_pages() -> None:
         assert color in pages
 
 
-def test_snippet_names_what_was_asked(whole: SurveyResults, survey: Survey, frame: pd.DataFrame) -> None:
-    assert "by='cheated'" in whole.snippet
+def test_snippet_names_what_was_asked(results: SurveyResults, survey: Survey, frame: pd.DataFrame) -> None:
+    assert "by='cheated'" in results.snippet
     assert "by=" not in report(survey, frame).snippet
     assert (
         "minimum=20" in report(survey, frame, minimum=20).snippet
     )  # else it would show nothing for few reports
-    compile(whole.snippet, "snippet", "exec")
+    compile(results.snippet, "snippet", "exec")
 
 
 def test_totals_have_a_shuffled_epsilon_beside_the_local_one() -> None:
@@ -454,16 +456,16 @@ def test_totals_have_a_shuffled_epsilon_beside_the_local_one() -> None:
     frame = pd.DataFrame(
         {f"{q.id}_reported": np.arange(10_000) % q.channel.outcomes for q in survey.questions}
     )
-    found = report(survey, frame, batch=math.inf)
-    part = found["cheated"].to_dict()
-    assert part["epsilon"] == pytest.approx(1)
-    assert part["epsilon_shuffled"] == pytest.approx(0.0432, abs=2e-4)
-    assert part["epsilon_shuffled_delta"] == 1e-6
-    (told,) = (one for one in found["cheated"].remarks if "shuffling" in one)
+    results = report(survey, frame, batch=math.inf)
+    entry = results["cheated"].to_dict()
+    assert entry["epsilon"] == pytest.approx(1)
+    assert entry["epsilon_shuffled"] == pytest.approx(0.0432, abs=2e-4)
+    assert entry["epsilon_shuffled_delta"] == 1e-6
+    (remark,) = (text for text in results["cheated"].remarks if "shuffling" in text)
     # Who follows results while reports come, as their owner may, sees more.
-    assert "totals by themselves, read once, after the last report, reveal less" in told
-    assert "ε = 0.044 (δ = 10⁻⁶" in told
-    assert found["tax"].to_dict()["epsilon_shuffled"] is None
+    assert "totals by themselves, read once, after the last report, reveal less" in remark
+    assert "ε = 0.044 (δ = 10⁻⁶" in remark
+    assert results["tax"].to_dict()["epsilon_shuffled"] is None
     few = report(survey, frame.head(100), batch=math.inf)["cheated"]
     assert 0.043 < few.to_dict()["epsilon_shuffled"] < 1
     assert any("shuffling" in remark for remark in few.remarks)
@@ -474,12 +476,12 @@ def test_a_table_that_does_not_say_how_it_was_released_claims_nothing_without_a_
     frame = pd.DataFrame(
         {f"{q.id}_reported": np.arange(10_000) % q.channel.outcomes for q in survey.questions}
     )
-    part = report(survey, frame)["cheated"]
-    assert part.to_dict()["epsilon_shuffled"] is None
-    assert part.to_dict()["epsilon_shuffled_delta"] is None
-    (told,) = (one for one in part.remarks if "shuffling" in one)
-    assert "totals by themselves, if they were released once, after the last report, reveal less" in told
-    assert "ε = 0.044" in told
+    question = report(survey, frame)["cheated"]
+    assert question.to_dict()["epsilon_shuffled"] is None
+    assert question.to_dict()["epsilon_shuffled_delta"] is None
+    (remark,) = (text for text in question.remarks if "shuffling" in text)
+    assert "totals by themselves, if they were released once, after the last report, reveal less" in remark
+    assert "ε = 0.044" in remark
 
 
 @pytest.mark.parametrize("batch", [50, math.inf, None])

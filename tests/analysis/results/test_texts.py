@@ -26,14 +26,14 @@ def results(**changes: object) -> SurveyResults:
 
 
 def labels(html: str) -> list[tuple[str, str]]:
-    """Options in the pictures: what is told of their language, and the text."""
+    """Options in the pictures: the language they are marked with, and the text."""
     return re.findall(r'<div class="forest-label" ?([^>]*)>([^<]*)</div>', html)
 
 
 @pytest.mark.parametrize(("language", "direction"), [("fr", "ltr"), ("ar", "rtl")])
 def test_every_text_is_translated_and_marked(language: str, direction: str) -> None:
-    made = results()
-    page = as_html(made, language)
+    translated = results()
+    page = as_html(translated, language)
     say = wording(language)
     marked = f'lang="{language}" dir="{direction}"'
     assert f"<h1 {marked}>Title {language}</h1>" in page
@@ -41,19 +41,19 @@ def test_every_text_is_translated_and_marked(language: str, direction: str) -> N
     for name in "ABCD":
         assert f"{marked}>{name} {language}</h2>" in page
         assert f"{marked}>{name} {language}</a>" in page
-    shown = labels(page)
-    assert (marked, f"x {language}") in shown
-    assert (marked, f"y {language}") in shown
-    assert ("", say("yes")) in shown
-    assert not {text for _, text in shown} & set(FIXED)
-    found = {one.id: one for one in made.findings(language)}
-    assert found["a"].question == f"A {language}"
-    assert say("yes") in found["a"].text
-    assert f"x {language}" in found["b"].text.casefold()
+    marked_labels = labels(page)
+    assert (marked, f"x {language}") in marked_labels
+    assert (marked, f"y {language}") in marked_labels
+    assert ("", say("yes")) in marked_labels
+    assert not {text for _, text in marked_labels} & set(FIXED)
+    findings = {finding.id: finding for finding in translated.findings(language)}
+    assert findings["a"].question == f"A {language}"
+    assert say("yes") in findings["a"].text
+    assert f"x {language}" in findings["b"].text.casefold()
     assert say("made_with", version="")[-20:] in page
-    drawn = as_svg(made, "b", language)
-    assert f"B {language}" in drawn
-    assert f"x {language}" in drawn
+    picture = as_svg(translated, "b", language)
+    assert f"B {language}" in picture
+    assert f"x {language}" in picture
 
 
 def test_another_language_shows_the_surveys_own_and_says_so() -> None:
@@ -85,7 +85,7 @@ def test_names_that_look_like_markup_stay_text() -> None:
 
 
 def test_words_of_results_are_those_of_the_respondents_page() -> None:
-    """Two rooms, one language: what somebody ticked is what the reader reads."""
+    """Results show options in the words that respondents ticked."""
     from hushpoll_server.i18n.catalogues import read_catalogue, translated_languages
 
     for language in translated_languages():

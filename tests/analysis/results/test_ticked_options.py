@@ -15,17 +15,17 @@ N = 12_000
 
 
 def survey(ask: int) -> Survey:
-    asked = {
+    question = {
         "id": "used",
         "kind": "multiple",
         "text": "Which?",
         "options": ["bus", "bike", "<car>"],
         "mechanism": {"name": "sampled", "epsilon": 3, "ask": ask},
     }
-    return Survey.from_draft({"hushpoll": 1, "title": "Ticks", "questions": [asked]})
+    return Survey.from_draft({"hushpoll": 1, "title": "Ticks", "questions": [question]})
 
 
-def made(ask: int, weights: bool = False) -> tuple[SurveyResults, np.ndarray]:
+def results_of(ask: int, weights: bool = False) -> tuple[SurveyResults, np.ndarray]:
     rng = np.random.default_rng(2)
     bus = rng.random(N) < 0.5
     ticks = np.stack(
@@ -37,17 +37,17 @@ def made(ask: int, weights: bool = False) -> tuple[SurveyResults, np.ndarray]:
 
 
 def test_pairs_and_the_number_ticked_are_reported() -> None:
-    results, ticks = made(2)
-    found = results.to_dict()["questions"][0]
-    json.dumps(found, allow_nan=False)
-    assert abs(found["ticked"]["estimate"] - ticks.sum(axis=1).mean()) < 4 * found["ticked"]["se"]
-    assert found["ticked"]["low"] < found["ticked"]["estimate"] < found["ticked"]["high"]
-    assert [pair["options"] for pair in found["pairs"]] == [
+    results, ticks = results_of(2)
+    entry = results.to_dict()["questions"][0]
+    json.dumps(entry, allow_nan=False)
+    assert abs(entry["ticked"]["estimate"] - ticks.sum(axis=1).mean()) < 4 * entry["ticked"]["se"]
+    assert entry["ticked"]["low"] < entry["ticked"]["estimate"] < entry["ticked"]["high"]
+    assert [pair["options"] for pair in entry["pairs"]] == [
         ["bus", "bike"],
         ["bus", "<car>"],
         ["bike", "<car>"],
     ]
-    first = found["pairs"][0]
+    first = entry["pairs"][0]
     truth = {
         "both": (ticks[:, 0] & ticks[:, 1]).mean(),
         "only_first": (ticks[:, 0] & ~ticks[:, 1]).mean(),
@@ -67,10 +67,10 @@ def test_pairs_and_the_number_ticked_are_reported() -> None:
 
 
 def test_one_question_each_tells_no_pairs() -> None:
-    results, _ = made(1)
-    found = results.to_dict()["questions"][0]
-    assert "pairs" not in found
-    assert "ticked" not in found
+    results, _ = results_of(1)
+    entry = results.to_dict()["questions"][0]
+    assert "pairs" not in entry
+    assert "ticked" not in entry
     assert "ticked together" not in results.to_text()
-    weighed, _ = made(2, weights=True)
+    weighed, _ = results_of(2, weights=True)
     assert "pairs" not in weighed.to_dict()["questions"][0]

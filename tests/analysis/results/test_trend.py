@@ -27,30 +27,30 @@ FINE = mechanisms.warner(epsilon=4)
 
 
 def _clustered(rng: np.random.Generator, clusters: int, waves: int) -> Trend:
-    found = []
+    estimates = []
     for _ in range(waves):
         cluster = np.repeat(np.arange(clusters), 40)
         truth = (rng.random(len(cluster)) < rng.beta(2, 8, clusters)[cluster]).astype(int)
-        said = simulate(COIN.device, truth, seed=int(rng.integers(1e9)))
-        frame = pd.DataFrame({"y": said, "cluster": cluster})
-        found.append(weighted_estimate(frame, {"y": COIN}, "y", clusters="cluster"))
-    return trend(found)
+        reports = simulate(COIN.device, truth, seed=int(rng.integers(1e9)))
+        frame = pd.DataFrame({"y": reports, "cluster": cluster})
+        estimates.append(weighted_estimate(frame, {"y": COIN}, "y", clusters="cluster"))
+    return trend(estimates)
 
 
 def _held(clusters: int, waves: int, times: int) -> tuple[float, float, float, float]:
     """How often slope and changes hold 0, and how often both tests reject, where nothing changes."""
     rng, rows = np.random.default_rng(5), []
     for _ in range(times):
-        found = _clustered(rng, clusters, waves)
-        (last,) = found.waves[-1:]
+        fitted = _clustered(rng, clusters, waves)
+        (last,) = fitted.waves[-1:]
         assert last.change_low is not None
         assert last.change_high is not None
         rows.append(
             (
-                found.slope_low <= 0.0 <= found.slope_high,
+                fitted.slope_low <= 0.0 <= fitted.slope_high,
                 last.change_low <= 0.0 <= last.change_high,
-                found.changed_p < 0.05,
-                (found.bent_p or 1.0) < 0.05,
+                fitted.changed_p < 0.05,
+                (fitted.bent_p or 1.0) < 0.05,
             )
         )
     return tuple(np.mean(rows, axis=0).tolist())
@@ -78,13 +78,13 @@ def test_lines_and_tests_over_clustered_waves(clusters: int, waves: int) -> None
 
 
 def test_two_clustered_waves_have_the_line_and_the_test_of_welch() -> None:
-    found = _clustered(np.random.default_rng(2), 5, 2)
-    first, second = found.waves
+    fitted = _clustered(np.random.default_rng(2), 5, 2)
+    first, second = fitted.waves
     parts = np.array([first.se, second.se]) ** 2
     freedom = parts.sum() ** 2 / (parts**2 / 4).sum()
     size = (second.estimate - first.estimate) / np.sqrt(parts.sum())
-    assert found.slope_p == pytest.approx(2.0 * stats.t.sf(abs(size), freedom))
-    assert found.changed_p == pytest.approx(found.slope_p)
+    assert fitted.slope_p == pytest.approx(2.0 * stats.t.sf(abs(size), freedom))
+    assert fitted.changed_p == pytest.approx(fitted.slope_p)
 
 
 def test_the_test_of_any_change_is_that_of_welch() -> None:
@@ -98,8 +98,8 @@ def test_the_test_of_any_change_is_that_of_welch() -> None:
     from hushpoll_analysis.results.wave_values import WaveValue
 
     waves = []
-    for one in means:
-        middle, error = float(one.mean()), float(one.std(ddof=1) / np.sqrt(len(one)))
+    for wave_means in means:
+        middle, error = float(wave_means.mean()), float(wave_means.std(ddof=1) / np.sqrt(len(wave_means)))
         ends = (middle - error, middle + error)
         waves.append(
             WaveValue(
@@ -111,7 +111,7 @@ def test_the_test_of_any_change_is_that_of_welch() -> None:
                 low=ends[0],
                 high=ends[1],
                 shown=Shown(middle, *ends),
-                freedom=len(one) - 1,
+                freedom=len(wave_means) - 1,
             )
         )
     line = line_through(np.arange(3.0), waves, 0.95)
@@ -134,22 +134,25 @@ def test_a_change_is_clear_where_its_p_value_says_so() -> None:
 
 def test_changes_at_another_level_come_from_limits_at_that_level() -> None:
     waves = [estimate([57, 3], FINE), estimate([45, 15], FINE)]
-    wanted = trend([estimate(one.counts, FINE, level=0.9) for one in waves]).waves[-1]
-    found = trend(waves, level=0.9).waves[-1]
-    assert (found.change_low, found.change_high) == (wanted.change_low, wanted.change_high)
-    assert found.p_value == pytest.approx(trend(waves).waves[-1].p_value, rel=1e-6)
+    expected = trend([estimate(wave.counts, FINE, level=0.9) for wave in waves]).waves[-1]
+    last = trend(waves, level=0.9).waves[-1]
+    assert (last.change_low, last.change_high) == (expected.change_low, expected.change_high)
+    assert last.p_value == pytest.approx(trend(waves).waves[-1].p_value, rel=1e-6)
 
 
 def test_weighted_waves_at_another_level_go_as_far_as_t_does() -> None:
     rng = np.random.default_rng(3)
     frames = [pd.DataFrame({"y": rng.integers(0, 2, 200), "c": np.arange(200) % 10}) for _ in range(2)]
-    waves = [weighted_estimate(one, {"y": COIN}, "y", clusters="c", interval="t") for one in frames]
-    wanted = trend(
-        [weighted_estimate(one, {"y": COIN}, "y", clusters="c", interval="t", level=0.8) for one in frames]
+    waves = [weighted_estimate(frame, {"y": COIN}, "y", clusters="c", interval="t") for frame in frames]
+    expected = trend(
+        [
+            weighted_estimate(frame, {"y": COIN}, "y", clusters="c", interval="t", level=0.8)
+            for frame in frames
+        ]
     )
-    found = trend(waves, level=0.8)
-    assert found.waves[1].change_low == pytest.approx(wanted.waves[1].change_low)
-    assert found.slope_low == pytest.approx(wanted.slope_low)
+    fitted = trend(waves, level=0.8)
+    assert fitted.waves[1].change_low == pytest.approx(expected.waves[1].change_low)
+    assert fitted.slope_low == pytest.approx(expected.slope_low)
 
 
 def _numbers() -> tuple[Survey, list[Any]]:
@@ -192,16 +195,16 @@ def test_means_of_clustered_waves_have_t() -> None:
     survey, frames = _numbers()
     keys = {"clusters": "cluster"}
     waves = [report(survey, frame.assign(cluster=np.arange(2000) % 8), **keys) for frame in frames]
-    found = trend(waves, question="hours")
-    half = (found.slope_high - found.slope_low) / 2.0
-    assert half > 2.0 * found.slope_se  # t with about 14 degrees of freedom, not z
+    fitted = trend(waves, question="hours")
+    half = (fitted.slope_high - fitted.slope_low) / 2.0
+    assert half > 2.0 * fitted.slope_se  # t with about 14 degrees of freedom, not z
 
 
 def test_two_group_designs_are_waves() -> None:
     waves = [unrelated_two_groups([(340, 160), (285, yes)], truth=(0.7, 0.3)) for yes in (215, 205)]
-    found = trend(waves)
-    assert (found.option, found.waves[0].n) == ("share", 1000)
-    assert found.slope == pytest.approx(waves[1]["share"].estimate - waves[0]["share"].estimate)
+    fitted = trend(waves)
+    assert (fitted.option, fitted.waves[0].n) == ("share", 1000)
+    assert fitted.slope == pytest.approx(waves[1]["share"].estimate - waves[0]["share"].estimate)
     assert trend(waves, "decoy").waves[1].estimate == waves[1]["decoy"].estimate
     with pytest.raises(AnalysisError, match="no answer 'Yes'; it has share, decoy"):
         trend(waves, "Yes")
@@ -209,9 +212,9 @@ def test_two_group_designs_are_waves() -> None:
 
 def test_an_answer_is_found_by_its_code_too() -> None:
     three = mechanisms.krr(options=3, epsilon=2)
-    waves = [estimate(one, three) for one in ([100, 50, 50], [80, 60, 60])]
+    waves = [estimate(counts, three) for counts in ([100, 50, 50], [80, 60, 60])]
     assert trend(waves, 2).option == trend(waves, "2").option == "2"
-    named = [estimate(one, three, options=["a", "b", "c"]) for one in ([100, 50, 50], [80, 60, 60])]
+    named = [estimate(counts, three, options=["a", "b", "c"]) for counts in ([100, 50, 50], [80, 60, 60])]
     assert trend(named, 2).slope == trend(named, "c").slope
     assert trend([estimate([60, 40], COIN)] * 2, 1).option == "Yes"
     with pytest.raises(AnalysisError, match="no answer 3; it has a, b, c"):
@@ -219,6 +222,6 @@ def test_an_answer_is_found_by_its_code_too() -> None:
 
 
 def test_many_waves_of_few_clusters_have_a_note() -> None:
-    found = _clustered(np.random.default_rng(2), 4, 6)
-    assert any("covers less often than it says" in note for note in found.notes)
+    fitted = _clustered(np.random.default_rng(2), 4, 6)
+    assert any("covers less often than it says" in note for note in fitted.notes)
     assert not any("less often" in note for note in _clustered(np.random.default_rng(2), 4, 3).notes)

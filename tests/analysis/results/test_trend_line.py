@@ -34,7 +34,7 @@ SKEWED = {"falling": [0.7, 0.15, 0.08, 0.05, 0.02], "few high": [0.9, 0.03, 0.03
 
 
 def share_waves(n: int, epsilon: float) -> tuple[Callable[[int], WaveValue], Callable[[float], float]]:
-    """Return a wave with so many reports of Yes, and the chance of one at a share."""
+    """Return a wave with the given number of reports of Yes, and the chance of one at a share."""
     coin = mechanisms.warner(epsilon=epsilon)
     view = channel_view(coin)
 
@@ -48,7 +48,7 @@ def share_waves(n: int, epsilon: float) -> tuple[Callable[[int], WaveValue], Cal
 def rates(waves: Sequence[Sequence[WaveValue]], slope: float = 0.0) -> tuple[float, float, float]:
     """Return how often the slope is covered, and how often "nothing changed" and "straight" are rejected at 5 %."""
     when = np.arange(len(waves[0]), dtype=float)
-    lines = [line_through(when, one, 0.95) for one in waves]
+    lines = [line_through(when, series, 0.95) for series in waves]
     covered = np.mean([line.low <= slope <= line.high for line in lines])
     changed = np.mean([line.changed_p < 0.05 for line in lines])
     bent = np.mean([line.bent_p < 0.05 for line in lines])  # type: ignore[operator]
@@ -62,8 +62,8 @@ def share_rates(
     wave, chance = share_waves(n, epsilon)
     rng = np.random.default_rng(seed)
     chances = [chance(share + slope * k) for k in range(waves)]
-    drawn = rng.binomial(n, chances, size=(surveys, waves))
-    return rates([[wave(int(yes)) for yes in row] for row in drawn], slope)
+    yes_counts = rng.binomial(n, chances, size=(surveys, waves))
+    return rates([[wave(int(yes)) for yes in row] for row in yes_counts], slope)
 
 
 def mean_rates(
@@ -96,8 +96,8 @@ def mean_rates(
             noise=privacy,
         )
 
-    drawn = rng.multinomial(n, chances, size=(surveys, waves))
-    return rates([[wave(counts) for counts in row] for row in drawn])
+    counts = rng.multinomial(n, chances, size=(surveys, waves))
+    return rates([[wave(counts) for counts in row] for row in counts])
 
 
 @pytest.mark.parametrize("cell", RARE[:2])
@@ -148,7 +148,7 @@ def test_weights_do_not_follow_the_estimates() -> None:
         )
         for yes in (4, 9, 5, 12, 6, 8)
     ]
-    plain = np.polyfit(range(6), [one["Yes"].estimate for one in waves], 1)[0]
+    plain = np.polyfit(range(6), [wave["Yes"].estimate for wave in waves], 1)[0]
     assert trend(waves).slope == pytest.approx(plain), "equal waves have equal weights"
     assert trend(weighted).slope == pytest.approx(plain, rel=1e-3)
 
@@ -171,12 +171,12 @@ def test_the_spread_of_numbers_is_taken_from_all_waves() -> None:
     fit = trend(waves, question="mood")
     assert fit.option == MEAN
     estimates = [wave.estimate for wave in fit.waves]
-    plain, own = (
+    plain, weighted = (
         np.polyfit(range(4), estimates, 1, w=weights)[0]
         for weights in (None, [1 / wave.se for wave in fit.waves])
     )
     assert fit.slope == pytest.approx(plain, rel=0.05), "equal waves have nearly equal weights"
-    assert own != pytest.approx(plain, rel=0.2)
+    assert weighted != pytest.approx(plain, rel=0.2)
 
 
 # Times ----------------------------------------------------------------------------------------------------------
@@ -185,12 +185,14 @@ def test_the_spread_of_numbers_is_taken_from_all_waves() -> None:
 def by_name(names: Sequence[Any]) -> Any:
     coin = mechanisms.warner(epsilon=2)
     counts = ([70, 30], [60, 40], [40, 60])
-    return trend({name: estimate(one, coin) for name, one in zip(names, counts, strict=True)})
+    return trend(
+        {name: estimate(counts_of_wave, coin) for name, counts_of_wave in zip(names, counts, strict=True)}
+    )
 
 
 def test_years_as_text_and_dates_are_times() -> None:
-    wanted = by_name([2020, 2021, 2030])
-    assert by_name(["2020", "2021", "2030"]).slope == pytest.approx(wanted.slope)
+    expected = by_name([2020, 2021, 2030])
+    assert by_name(["2020", "2021", "2030"]).slope == pytest.approx(expected.slope)
     stamps = [pd.Timestamp(year, 1, 1) for year in (2020, 2021, 2030)]
     days = [datetime.date(year, 1, 1) for year in (2020, 2021, 2030)]
     for names in (
@@ -199,10 +201,10 @@ def test_years_as_text_and_dates_are_times() -> None:
         ["2020-01-01", "2021-01-01", "2030-01-01"],
         ["2020-01", "2021-01", "2030-01"],
     ):
-        found = by_name(names)
-        assert [wave.time for wave in found.waves] == pytest.approx([2020, 2021, 2030])
-        assert found.slope == pytest.approx(wanted.slope)
-        assert not any("equally spaced" in note for note in found.notes)
+        fitted = by_name(names)
+        assert [wave.time for wave in fitted.waves] == pytest.approx([2020, 2021, 2030])
+        assert fitted.slope == pytest.approx(expected.slope)
+        assert not any("equally spaced" in note for note in fitted.notes)
 
 
 @pytest.mark.parametrize(
@@ -215,9 +217,9 @@ def test_dates_of_waves_are_json_values(name: Callable[[str], Any]) -> None:
 
 
 def test_equal_spacing_is_said() -> None:
-    found = by_name(["before", "during", "after"])
-    assert any("equally spaced in time" in note for note in found.notes)
-    assert [wave.time for wave in found.waves] == [0, 1, 2]
+    fitted = by_name(["before", "during", "after"])
+    assert any("equally spaced in time" in note for note in fitted.notes)
+    assert [wave.time for wave in fitted.waves] == [0, 1, 2]
 
 
 # Several answers together ---------------------------------------------------------------------------------------
@@ -239,8 +241,8 @@ def scales() -> dict[int, Any]:
             survey,
             pd.DataFrame(
                 {
-                    f"{name}_reported": one
-                    for name, one in simulate_survey(survey, 4000, {"mood": truth}, seed=k)
+                    f"{name}_reported": codes
+                    for name, codes in simulate_survey(survey, 4000, {"mood": truth}, seed=k)
                 }
             ),
         )

@@ -59,8 +59,8 @@ def results(survey: Survey, n: int, truth: dict[str, Any], seed: int) -> Any:
 def test_waves_of_different_epsilon_show_no_change_where_there_is_none() -> None:
     """Stacked under the first wave's mechanism they would: -.28 or so, with an interval far from zero."""
     first, second = wave(4.0), wave(0.5)
-    made = {1: results(first, 20_000, TRUTH, 5), 2: results(second, 20_000, TRUTH, 6)}
-    drug, why = follow(made)
+    by_wave = {1: results(first, 20_000, TRUTH, 5), 2: results(second, 20_000, TRUTH, 6)}
+    drug, why = follow(by_wave)
     yes = next(row for row in drug.rows if row.label == "Yes")
     (change,) = yes.changes
     assert not change.clear
@@ -68,9 +68,9 @@ def test_waves_of_different_epsilon_show_no_change_where_there_is_none() -> None
     assert len(drug.randomized) == 2
     assert drug.changes == ("1 to 2",)
     assert [row.label for row in why.rows] == ["a", "b", "c"]
-    counts = [np.array(made[number]["drug"].counts) for number in (1, 2)]
+    counts = [np.array(by_wave[number]["drug"].counts) for number in (1, 2)]
     mechanism = mechanisms.warner(epsilon=4.0)
-    stacked = [estimate(one, mechanism)["Yes"].estimate for one in counts]
+    stacked = [estimate(wave_counts, mechanism)["Yes"].estimate for wave_counts in counts]
     assert abs(stacked[1] - stacked[0]) > 0.1, "the false change that this is about"
 
 
@@ -110,39 +110,39 @@ def test_every_kind_is_followed() -> None:
         "hours": {"values": [2, 8], "shares": [0.5, 0.5]},
         "used": [0.4, 0.6],
     }
-    made = {name: results(wave(2.0, KINDS), 3000, truth, name) for name in (1, 2, 3)}
-    followed = {one.id: one for one in follow(made)}
+    by_wave = {name: results(wave(2.0, KINDS), 3000, truth, name) for name in (1, 2, 3)}
+    followed = {question.id: question for question in follow(by_wave)}
     assert [row.label for row in followed["mood"].rows][-1] == "average"
     assert [row.label for row in followed["hours"].rows] == ["average"]
     assert followed["hours"].unit == "Average"
     assert [row.label for row in followed["used"].rows] == ["x", "y"]
-    assert all(len(row.changes) == 2 for one in followed.values() for row in one.rows)
-    assert all(len(row.points) == 3 for one in followed.values() for row in one.rows)
+    assert all(len(row.changes) == 2 for question in followed.values() for row in question.rows)
+    assert all(len(row.points) == 3 for question in followed.values() for row in question.rows)
     (average,) = followed["hours"].averages
     numbers = [re.findall(r"\d+\.(\d+)", text) for text in (*average.estimates, average.changes[0].text)]
     assert all(len(set(map(len, decimals))) == 1 for decimals in numbers), "no limit has more decimals"
-    for one in followed.values():
-        drawn = as_waves(one, ["Wave <1>", "Wave 2", "Wave 3"], "A picture")
-        assert drawn.count('<circle class="dot') == 3 * len(one.rows)
-        assert "Wave &lt;1&gt;" in drawn
-        assert 'role="img" aria-label="A picture"' in drawn
-        check_file(one)
+    for question in followed.values():
+        picture = as_waves(question, ["Wave <1>", "Wave 2", "Wave 3"], "A picture")
+        assert picture.count('<circle class="dot') == 3 * len(question.rows)
+        assert "Wave &lt;1&gt;" in picture
+        assert 'role="img" aria-label="A picture"' in picture
+        check_file(question)
     with pytest.raises(AnalysisError, match="no change to draw"):
         waves_as_svg(replace(followed["hours"], rows=()), [], "")
 
 
-def check_file(one: FollowedQuestion) -> None:
+def check_file(question: FollowedQuestion) -> None:
     """Assert that the file has every mark and word of the picture, within its edges, and needs nothing else."""
-    drawn = waves_as_svg(one, ["Welle <1>", "Welle 2", "Welle 3"], "Vom <Titel>", str.upper, "de")
-    root = ElementTree.fromstring(drawn)
+    picture = waves_as_svg(question, ["Welle <1>", "Welle 2", "Welle 3"], "Vom <Titel>", str.upper, "de")
+    root = ElementTree.fromstring(picture)
     name = "{http://www.w3.org/2000/svg}text"
     texts = ["".join(text.itertext()) for text in root.iter(name)]
-    assert {one.text, "Vom <Titel>", *(row.label.upper() for row in one.rows)} <= set(texts)
-    assert texts.count("Welle <1>") == texts.count("Welle 3") == len(one.rows)
-    assert drawn.count('<circle class="dot') == 3 * len(one.rows)
+    assert {question.text, "Vom <Titel>", *(row.label.upper() for row in question.rows)} <= set(texts)
+    assert texts.count("Welle <1>") == texts.count("Welle 3") == len(question.rows)
+    assert picture.count('<circle class="dot') == 3 * len(question.rows)
     assert not [text for text in texts if re.search(r"\d\.\d.*%", text)], "decimal commas"
     assert max(float(text.attrib["y"]) for text in root.findall(name)) < float(root.attrib["height"])
-    assert "href" not in drawn
+    assert "href" not in picture
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
@@ -157,32 +157,32 @@ def test_an_axis_of_averages_holds_them_and_is_no_longer_than_it_must(low: float
 def block_waves(sizes: list[int], ask: int = 1, rate: bool = False) -> dict[int, Any]:
     """Waves of a block of five questions, each asked of a part of the people."""
     questions: list[dict[str, Any]] = [
-        {"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?"} for one in range(4)
+        {"id": f"q{number}", "kind": "yes_no", "text": f"Number {number}?"} for number in range(4)
     ]
     last = {"kind": "scale", "points": 4} if rate else {"kind": "yes_no"}
     questions.append({"id": "q4", "text": "Last?", **last})
-    block = {"questions": [one["id"] for one in questions], "ask": ask, "epsilon": 2}
+    block = {"questions": [question["id"] for question in questions], "ask": ask, "epsilon": 2}
     survey = read_draft({"hushpoll": 1, "title": "T", "questions": questions, "blocks": [block]})
-    made = {}
+    by_wave = {}
     for number, n in enumerate(sizes, 1):
         answers = np.random.default_rng(number).integers(0, 2, (n, 5))
         codes = simulate(survey.blocks[0].channel, answers, number)
-        made[number] = report(survey, pd.DataFrame({"block1_reported": codes}))
-    return made
+        by_wave[number] = report(survey, pd.DataFrame({"block1_reported": codes}))
+    return by_wave
 
 
 def test_a_wave_that_asked_too_few_is_left_out_of_that_question_and_said() -> None:
     """120 people of whom a fifth is asked each question are enough reports, and too few of each question."""
     followed = follow(block_waves([2000, 120, 3000]))
-    for one in followed:
-        assert one.waves == ("1", "3")
-        assert one.changes == ("1 to 3",)
-        assert one.notes == ("Wave 2 is left out here: fewer than 50 people were asked this question.",)
-        assert all(len(row.estimates) == 2 and len(row.changes) == 1 for row in one.rows)
-    for one in follow(block_waves([2000, 120])):
-        assert one.rows == ()
-        assert one.waves == ()
-        assert "A change needs two waves" in one.notes[-1]
+    for question in followed:
+        assert question.waves == ("1", "3")
+        assert question.changes == ("1 to 3",)
+        assert question.notes == ("Wave 2 is left out here: fewer than 50 people were asked this question.",)
+        assert all(len(row.estimates) == 2 and len(row.changes) == 1 for row in question.rows)
+    for question in follow(block_waves([2000, 120])):
+        assert question.rows == ()
+        assert question.waves == ()
+        assert "A change needs two waves" in question.notes[-1]
     with pytest.raises(AnalysisError, match="fewer than 50 people were asked 'q1'"):
         trend(block_waves([2000, 120]), "Yes", question="q1")
 
@@ -197,33 +197,38 @@ def test_a_long_list_shows_no_change_where_there_is_none() -> None:
         "mechanism": {"epsilon": 2},
     }
     survey = read_draft({"hushpoll": 1, "title": "T", "questions": [town]})
-    one, other = np.full(200, 1 / 200), np.array([0.5, *[0.5 / 199] * 199])
-    made = {k: results(survey, 800, {"town": one.tolist()}, k) for k in (1, 2)}
-    (same,) = follow(made)
+    uniform, other = np.full(200, 1 / 200), np.array([0.5, *[0.5 / 199] * 199])
+    by_wave = {k: results(survey, 800, {"town": uniform.tolist()}, k) for k in (1, 2)}
+    (same,) = follow(by_wave)
     assert len(same.rows) == 20
     assert not any(row.changes[0].clear for row in same.rows)
     assert "hold together for all 200" in same.notes[0]
-    single = [trend([part["town"].estimate for part in made.values()], row.label) for row in same.rows]
-    assert any((found.waves[1].change_low or 0.0) > 0.0 for found in single), "what a reader was shown before"
-    (grown,) = follow({1: made[1], 2: results(survey, 800, {"town": other.tolist()}, 3)})
+    single = [
+        trend([wave_results["town"].estimate for wave_results in by_wave.values()], row.label)
+        for row in same.rows
+    ]
+    assert any((wave_trend.waves[1].change_low or 0.0) > 0.0 for wave_trend in single), (
+        "what a reader was shown before"
+    )
+    (grown,) = follow({1: by_wave[1], 2: results(survey, 800, {"town": other.tolist()}, 3)})
     assert [row.label for row in grown.rows if row.changes[0].clear] == ["t0"]
 
 
 def test_members_of_a_block_are_followed_with_their_average() -> None:
-    made = block_waves([4000, 3000], ask=2, rate=True)
-    followed = {one.id: one for one in follow(made)}
+    by_wave = block_waves([4000, 3000], ask=2, rate=True)
+    followed = {question.id: question for question in follow(by_wave)}
     assert set(followed["q4"].notes) <= {OUTSIDE}
     assert [row.label for row in followed["q4"].rows][-1] == "average"
     assert abs(followed["q0"].rows[0].changes[0].estimate) < 0.2
 
 
 def test_a_change_needs_two_waves_with_enough_reports() -> None:
-    made = results(wave(2.0), 500, TRUTH, 1)
+    first = results(wave(2.0), 500, TRUTH, 1)
     with pytest.raises(AnalysisError, match="at least two waves"):
-        follow({1: made})
+        follow({1: first})
     few = results(wave(2.0), 10, TRUTH, 1)
     with pytest.raises(AnalysisError, match="50"):
-        follow({1: made, 2: few})
+        follow({1: first, 2: few})
 
 
 def coverage(epsilons: tuple[float, float], n: tuple[int, int], shares: tuple[float, float]) -> float:
@@ -233,14 +238,17 @@ def coverage(epsilons: tuple[float, float], n: tuple[int, int], shares: tuple[fl
         mechanism = mechanisms.warner(epsilon=epsilon)
         rows = np.array(mechanism.device.rows) / 2**53
         chance = binom.pmf(np.arange(size + 1), size, (1 - share) * rows[0][1] + share * rows[1][1])
-        kept = np.flatnonzero(chance > 1e-7)
-        found = [estimate([size - int(yes), int(yes)], mechanism)["Yes"] for yes in kept]
-        parts.append([BoundedEstimate(one.estimate, one.low, one.high) for one in found])
-        chances.append(chance[kept])
+        likely = np.flatnonzero(chance > 1e-7)
+        estimates = [estimate([size - int(yes), int(yes)], mechanism)["Yes"] for yes in likely]
+        parts.append([BoundedEstimate(entry.estimate, entry.low, entry.high) for entry in estimates])
+        chances.append(chance[likely])
     true, total = shares[1] - shares[0], 0.0
-    before, after = (list(zip(one, chance, strict=True)) for one, chance in zip(parts, chances, strict=True))
-    for (one, p), (two, q) in itertools.product(before, after):
-        low, high = difference_limits(two, one)
+    before, after = (
+        list(zip(wave_estimates, chance, strict=True))
+        for wave_estimates, chance in zip(parts, chances, strict=True)
+    )
+    for (first, p), (second, q) in itertools.product(before, after):
+        low, high = difference_limits(second, first)
         total += p * q * (low <= true <= high)
     return total
 
@@ -278,25 +286,25 @@ def simulated(kind: str, studies: int, seed: int) -> float:
     used = Member.of(block, 0) if kind == "member" else krr
     rows = np.array(used.device.rows) / 2**53
     values = [1.0, 2.0, 3.0]
-    known: dict[tuple[int, ...], BoundedEstimate] = {}
+    bounded: dict[tuple[int, ...], BoundedEstimate] = {}
 
     def part(counts: tuple[int, ...]) -> BoundedEstimate:
-        if counts not in known:
-            one = (
+        if counts not in bounded:
+            figure = (
                 mean(list(counts), used, values)
                 if kind == "average"
                 else estimate(list(counts), used).estimates[-1]
             )
-            known[counts] = BoundedEstimate(one.estimate, one.low, one.high)
-        return known[counts]
+            bounded[counts] = BoundedEstimate(figure.estimate, figure.low, figure.high)
+        return bounded[counts]
 
     truths = [np.array([0.8, 0.2]), np.array([0.6, 0.4])] if kind == "member" else [first, second]
     figures = [truth @ values if kind == "average" else truth[-1] for truth in truths]
     for _ in range(studies):
         parts = []
         for truth, n in zip(truths, (300, 400), strict=True):
-            asked = rng.binomial(n, 2 / 3) if kind == "member" else n
-            parts.append(part(tuple(int(one) for one in rng.multinomial(asked, truth @ rows))))
+            answered = rng.binomial(n, 2 / 3) if kind == "member" else n
+            parts.append(part(tuple(int(count) for count in rng.multinomial(answered, truth @ rows))))
         low, high = difference_limits(parts[1], parts[0])
         held += low <= figures[1] - figures[0] <= high
     return held / studies
@@ -311,14 +319,12 @@ def test_intervals_of_change_hold_of_choices_averages_and_questions_of_a_block(
 
 
 def test_the_trend_has_these_intervals() -> None:
-    one, two = (
-        estimate([130, 70], mechanisms.warner(epsilon=1)),
-        estimate([150, 150], mechanisms.warner(epsilon=2)),
-    )
+    first = estimate([130, 70], mechanisms.warner(epsilon=1))
+    second = estimate([150, 150], mechanisms.warner(epsilon=2))
     low, high = difference_limits(
-        *(BoundedEstimate(e["Yes"].estimate, e["Yes"].low, e["Yes"].high) for e in (two, one))
+        *(BoundedEstimate(e["Yes"].estimate, e["Yes"].low, e["Yes"].high) for e in (second, first))
     )
-    last = trend([one, two]).waves[-1]
+    last = trend([first, second]).waves[-1]
     assert (last.change_low, last.change_high) == (low, high)
 
 
@@ -338,11 +344,11 @@ def test_the_series_is_hashed_and_changes_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [({"wave": 1}, "from 2 to 1000"), ({"previous": "x"}, "64 lower-case"), ({"name": ""}, "empty")],
 )
-def test_a_series_that_is_none_is_refused(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(SurveyError, match=said):
+def test_a_series_that_is_none_is_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(SurveyError, match=message):
         wave(1.0, series={**SERIES, **changed})
 
 
@@ -359,24 +365,24 @@ def test_what_changed_between_waves_is_named() -> None:
     assert changed_question(*blocks) == "", "how many are asked is a matter of privacy"
     document = first.as_document(False)
     document["questions"][1]["options"] = ["a", "b", "d"]
-    (mood,) = [one for one in KINDS if one["id"] == "mood"]
+    (mood,) = [kind for kind in KINDS if kind["id"] == "mood"]
     means = {**mood, "mechanism": {"epsilon": 2, "target": "mean"}}
-    said = changed_question(wave(1.0, [mood]), wave(1.0, [means]))
+    change = changed_question(wave(1.0, [mood]), wave(1.0, [means]))
     assert (
-        said == 'question 3 ("mood") reports another target ("mean") than in the wave before ("cumulative")'
+        change == 'question 3 ("mood") reports another target ("mean") than in the wave before ("cumulative")'
     )
     assert 'question 2 ("why") is not the one' in changed_question(first, Survey.from_draft(document))
 
 
 def test_a_trend_is_json_whatever_names_its_waves() -> None:
-    one, other = (estimate([400, 600 + more], mechanisms.warner(epsilon=2)) for more in (0, 40))
-    found = trend({np.int64(2024): one, np.int64(2025): other})
-    assert [each["wave"] for each in json.loads(json.dumps(found.to_dict()))["waves"]] == [2024, 2025]
+    first, other = (estimate([400, 600 + more], mechanisms.warner(epsilon=2)) for more in (0, 40))
+    fitted = trend({np.int64(2024): first, np.int64(2025): other})
+    assert [wave["wave"] for wave in json.loads(json.dumps(fitted.to_dict()))["waves"]] == [2024, 2025]
 
 
 def test_a_wave_without_any_width_is_refused() -> None:
     same = estimate([0, 500], mechanisms.warner(epsilon=2), interval="wald")
     with pytest.raises(AnalysisError, match="its interval has no width"):
         trend([same, same])
-    kept = estimate([0, 500], mechanisms.warner(epsilon=2))
-    assert np.isfinite(trend([kept, kept]).slope_se)
+    certain = estimate([0, 500], mechanisms.warner(epsilon=2))
+    assert np.isfinite(trend([certain, certain]).slope_se)

@@ -45,8 +45,8 @@ def test_dotted_names_are_columns(people: pd.DataFrame, dotted: str, plain: str)
     same = logit(plain, people.rename(columns=PLAIN), {"y": COIN})
     assert fit.coef == pytest.approx(same.coef, abs=1e-9)
     if "|" not in dotted:
-        predicted, wanted = fit.predict(people.head(3)), same.predict(people.rename(columns=PLAIN).head(3))
-        assert predicted["estimate"].to_numpy() == pytest.approx(wanted["estimate"].to_numpy(), abs=1e-9)
+        predicted, expected = fit.predict(people.head(3)), same.predict(people.rename(columns=PLAIN).head(3))
+        assert predicted["estimate"].to_numpy() == pytest.approx(expected["estimate"].to_numpy(), abs=1e-9)
 
 
 def test_a_dotted_outcome_and_predictor_may_be_randomized(people: pd.DataFrame) -> None:

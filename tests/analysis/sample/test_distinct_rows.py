@@ -52,18 +52,18 @@ def people(seed: int, n: int = 300) -> pd.DataFrame:
 
 def alike(frame: pd.DataFrame) -> pd.DataFrame:
     """The same respondents, those who are alike in one row."""
-    each = frame["w"]
-    sums = {WEIGHTS: each, SQUARES: each**2, POSITIVE: each > 0, LEAST: each, MOST: each}
+    weights = frame["w"]
+    sums = {WEIGHTS: weights, SQUARES: weights**2, POSITIVE: weights > 0, LEAST: weights, MOST: weights}
     return add_up([frame.drop(columns="w").assign(**{TIMES: 1}, **sums)]).sample(frac=1.0, random_state=1)
 
 
-def read(frame: pd.DataFrame, keys: dict[str, Any]) -> SampleDesign:
+def design_of(frame: pd.DataFrame, keys: dict[str, Any]) -> SampleDesign:
     weights = {"weights": WEIGHTS} if TIMES in frame.columns and "weights" in keys else {}
     if not weights and TIMES in frame.columns:
         frame = frame.drop(columns=[WEIGHTS, SQUARES, POSITIVE, LEAST, MOST])
-    found = read_sample_design(frame, **(keys | weights))
-    assert found is not None
-    return found
+    design = read_sample_design(frame, **(keys | weights))
+    assert design is not None
+    return design
 
 
 def values_of(frame: pd.DataFrame, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -77,18 +77,18 @@ def values_of(frame: pd.DataFrame, seed: int) -> tuple[np.ndarray, np.ndarray]:
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=8, deadline=None)
 def test_rows_together_are_every_respondent(keys: dict[str, Any], seed: int) -> None:
-    each = people(seed)
-    together = alike(each)
-    assert len(together) < len(each)
-    one, many = read(together, keys), read(each, keys)
+    rows = people(seed)
+    together = alike(rows)
+    assert len(together) < len(rows)
+    merged, many = design_of(together, keys), design_of(rows, keys)
     for name in ("n", "positive", "degrees_of_freedom"):
-        assert getattr(one, name) == getattr(many, name), name
+        assert getattr(merged, name) == getattr(many, name), name
     for name in ("total", "effective_n", "heaviest"):
-        assert getattr(one, name) == pytest.approx(getattr(many, name), rel=1e-9), name
-    chosen = (together["report"] != 2).to_numpy(), (each["report"] != 2).to_numpy()
-    for first, second in ((one, many), (one.among(chosen[0], 0.75), many.among(chosen[1], 0.75))):
+        assert getattr(merged, name) == pytest.approx(getattr(many, name), rel=1e-9), name
+    chosen = (together["report"] != 2).to_numpy(), (rows["report"] != 2).to_numpy()
+    for first, second in ((merged, many), (merged.among(chosen[0], 0.75), many.among(chosen[1], 0.75))):
         few, noise = values_of(together, seed)
-        all_values, all_noise = values_of(each, seed)
+        all_values, all_noise = values_of(rows, seed)
         assert np.allclose(first.mean(few), second.mean(all_values), rtol=1e-9, atol=1e-12)
         for method in ("total_covariance", "covariance"):
             mine, theirs = getattr(first, method)(few, noise), getattr(second, method)(all_values, all_noise)
@@ -103,17 +103,17 @@ def test_what_single_rows_refuse_is_refused_of_rows_together() -> None:
     lonely = frame.assign(town=["alone", *frame["town"][1:]])
     for rows in (lonely, alike(lonely)):
         with pytest.raises(AnalysisError, match="stratum 'alone' has one cluster only"):
-            read(rows, {"strata": "town"})
+            design_of(rows, {"strata": "town"})
     nearly = frame.assign(w=[1.0, *[0.0] * 59])
     for rows in (nearly, alike(nearly)):
         with pytest.raises(AnalysisError, match="are 0, so there is one respondent"):
-            read(rows, {"weights": "w"})
+            design_of(rows, {"weights": "w"})
     none = frame.assign(w=0.0)
     for rows in (none, alike(none)):
         with pytest.raises(AnalysisError, match="all weights are 0"):
-            read(rows, {"weights": "w"})
+            design_of(rows, {"weights": "w"})
     for rows in (frame, alike(frame)):
         with pytest.raises(AnalysisError, match="nobody in the data has 4"):
-            read(rows, {"margins": {"age": {1: 0.2, 2: 0.3, 3: 0.4, 4: 0.1}}})
+            design_of(rows, {"margins": {"age": {1: 0.2, 2: 0.3, 3: 0.4, 4: 0.1}}})
         with pytest.raises(AnalysisError, match="sum to 1"):
-            read(rows, {"margins": {"age": {1: 20, 2: 20, 3: 10}}})
+            design_of(rows, {"margins": {"age": {1: 20, 2: 20, 3: 10}}})

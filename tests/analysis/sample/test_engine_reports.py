@@ -78,14 +78,14 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two surveys with their reports in three files, and columns of sample designs."""
     folder = tmp_path_factory.mktemp("engine")
     rng = np.random.default_rng(7)
     for name, (draft, truth) in SURVEYS.items():
         survey = Survey.from_draft(draft)
         frame = pd.DataFrame(
-            {f"{one}_reported": codes for one, codes in simulate_survey(survey, N, truth, seed=8)}
+            {f"{name}_reported": codes for name, codes in simulate_survey(survey, N, truth, seed=8)}
         )
         if survey.groups:
             frame["group"] = rng.choice(["Science", "Arts", "Law"], N, p=[0.6, 0.37, 0.03])
@@ -105,25 +105,25 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def same(found: Any, expected: Any, where: str = "") -> None:
+def same(actual: Any, expected: Any, where: str = "") -> None:
     """Compare two reports: counts and words to the last sign, figures up to the order of their sums."""
-    assert type(found) is type(expected), where
+    assert type(actual) is type(expected), where
     if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), where
-        for key, one in expected.items():
-            same(found[key], one, f"{where}.{key}")
+        assert actual.keys() == expected.keys(), where
+        for key, value in expected.items():
+            same(actual[key], value, f"{where}.{key}")
     elif isinstance(expected, list):
-        assert len(found) == len(expected), where
-        for number, (one, other) in enumerate(zip(found, expected, strict=True)):
-            same(one, other, f"{where}[{number}]")
+        assert len(actual) == len(expected), where
+        for number, (value, other) in enumerate(zip(actual, expected, strict=True)):
+            same(value, other, f"{where}[{number}]")
     elif isinstance(expected, float):
         # A constrained share is searched for, until the likelihood is near enough to its maximum.
         near = 1e-6 if where.endswith(".constrained") else 1e-11
-        close = math.isclose(found, expected, rel_tol=1e-9, abs_tol=near)
-        unknown = math.isnan(found) and math.isnan(expected)
-        assert close or found == expected or unknown, (where, found, expected)
+        close = math.isclose(actual, expected, rel_tol=1e-9, abs_tol=near)
+        unknown = math.isnan(actual) and math.isnan(expected)
+        assert close or actual == expected or unknown, (where, actual, expected)
     else:
-        assert found == expected, (where, found, expected)
+        assert actual == expected, (where, actual, expected)
 
 
 @pytest.fixture
@@ -134,20 +134,20 @@ def by_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
         yield patched
 
 
-def check(place: Path, name: str, keys: dict[str, Any], patched: pytest.MonkeyPatch) -> None:
+def check(folder: Path, name: str, keys: dict[str, Any], patched: pytest.MonkeyPatch) -> None:
     survey = Survey.from_draft(SURVEYS[name][0])
-    found = report(survey, str(place / name / "*.parquet"), **keys)
+    by_engine = report(survey, str(folder / name / "*.parquet"), **keys)
     patched.setattr(respondents, "MOST_READ", 10 * N)
-    expected = report(survey, place / name, **keys)
+    expected = report(survey, folder / name, **keys)
     assert expected.n == (N if "na_action" not in keys else expected.n)
-    same(found.to_dict(), expected.to_dict())
+    same(by_engine.to_dict(), expected.to_dict())
 
 
 @pytest.mark.parametrize(("name", "keys"), CASES, ids=str)
 def test_duckdb_gives_what_one_table_gives(
-    place: Path, name: str, keys: dict[str, Any], by_engine: pytest.MonkeyPatch
+    folder: Path, name: str, keys: dict[str, Any], by_engine: pytest.MonkeyPatch
 ) -> None:
-    check(place, name, keys, by_engine)
+    check(folder, name, keys, by_engine)
 
 
 SETS: list[tuple[str, dict[str, Any]]] = [
@@ -170,27 +170,27 @@ SETS: list[tuple[str, dict[str, Any]]] = [
     ids=str,
 )
 def test_reports_of_several_options_are_taken_apart_by_the_engine(
-    place: Path, name: str, keys: dict[str, Any], by_engine: pytest.MonkeyPatch
+    folder: Path, name: str, keys: dict[str, Any], by_engine: pytest.MonkeyPatch
 ) -> None:
     by_engine.setattr(engine_codes, "FEW_REPORTS", 0)
-    check(place, name, keys, by_engine)
+    check(folder, name, keys, by_engine)
 
 
 def test_many_options_are_read_some_digits_at_a_time(
-    place: Path, by_engine: pytest.MonkeyPatch, tmp_path: Path
+    folder: Path, by_engine: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     options = [f"o{number}" for number in range(30)]
     how = {"name": "subset", "epsilon": 2, "size": 8}
-    asked = {"id": "long", "kind": "choice", "text": "Which?", "options": options, "mechanism": how}
-    survey = Survey.from_draft({"hushpoll": 1, "title": "Long", "questions": [asked]})
+    question = {"id": "long", "kind": "choice", "text": "Which?", "options": options, "mechanism": how}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Long", "questions": [question]})
     rng = np.random.default_rng(3)
     ((_, codes),) = simulate_survey(survey, N, {"long": [1 / 30] * 30}, seed=2)
     data = pd.DataFrame({"long_reported": codes, "w": rng.uniform(1, 2, N), "town": rng.integers(0, 40, N)})
     data.to_parquet(tmp_path / "one.parquet")
     for most in (engine_reports.MOST_ALIKE, 2 * 30 * 40):
         by_engine.setattr(engine_reports, "MOST_ALIKE", most)
-        found = report(survey, tmp_path, weights="w", strata="town")
-        same(found.to_dict(), report(survey, data, weights="w", strata="town").to_dict())
+        results = report(survey, tmp_path, weights="w", strata="town")
+        same(results.to_dict(), report(survey, data, weights="w", strata="town").to_dict())
     by_engine.setattr(engine_reports, "MOST_ALIKE", 2 * 30 * 40 - 1)
     with pytest.raises(
         AnalysisError, match=r"long: respondents differ in more than 2,399 ways .*merge strata"
@@ -200,7 +200,7 @@ def test_many_options_are_read_some_digits_at_a_time(
 
 def test_what_needs_sets_whole_is_refused_by_name(tmp_path: Path, by_engine: pytest.MonkeyPatch) -> None:
     how = {"name": "subset", "epsilon": 2, "size": 8}
-    asked = {
+    question = {
         "id": "much",
         "kind": "number",
         "text": "How much?",
@@ -209,17 +209,17 @@ def test_what_needs_sets_whole_is_refused_by_name(tmp_path: Path, by_engine: pyt
         "step": 1,
         "mechanism": how,
     }
-    survey = Survey.from_draft({"hushpoll": 1, "title": "Order", "questions": [asked]})
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Order", "questions": [question]})
     ((_, codes),) = simulate_survey(survey, N, {"much": {"values": [3, 20], "shares": [0.5, 0.5]}}, seed=2)
     pd.DataFrame({"much_reported": codes, "w": 1.5}).to_parquet(tmp_path / "one.parquet")
     with pytest.raises(AnalysisError, match='question "much": its reports are too many different sets'):
         report(survey, tmp_path, weights="w")
 
 
-def test_wrong_weights_and_columns_are_named(place: Path, by_engine: pytest.MonkeyPatch) -> None:
+def test_wrong_weights_and_columns_are_named(folder: Path, by_engine: pytest.MonkeyPatch) -> None:
     survey = Survey.from_draft(SURVEYS["kinds"][0])
-    parts = place / "kinds"
-    for keys, said in (
+    parts = folder / "kinds"
+    for keys, message in (
         ({"weights": "gap"}, "gap: some weights are missing or no numbers"),
         ({"weights": "site"}, "site: some weights are missing or no numbers"),
         ({"weights": "none"}, "there is no column 'none'"),
@@ -232,52 +232,52 @@ def test_wrong_weights_and_columns_are_named(place: Path, by_engine: pytest.Monk
         ({"strata": "cheated"}, "was randomized"),
         ({"margins": {"age": {1: 0.5, 2: 0.5}}}, "has no share for the value 3"),
     ):
-        with pytest.raises(AnalysisError, match=said):
+        with pytest.raises(AnalysisError, match=message):
             report(survey, parts, **keys)
-    one = pd.read_parquet(next(parts.glob("*.parquet")))
-    for number, (column, values, said) in enumerate(
+    sample = pd.read_parquet(next(parts.glob("*.parquet")))
+    for number, (column, values, message) in enumerate(
         (
             ("w", -1.0, "weight -1 is negative"),
             ("w", 0.0, "all weights are 0"),
-            ("w", [1.0, *[0.0] * (len(one) - 1)], "all weights but one are 0"),
+            ("w", [1.0, *[0.0] * (len(sample) - 1)], "all weights but one are 0"),
             ("cheated_reported", 7, 'column "cheated_reported" holds'),
         )
     ):
-        wrong = place / f"wrong {number}"
+        wrong = folder / f"wrong {number}"
         wrong.mkdir()
-        one.assign(**{column: values}).to_parquet(wrong / "one.parquet")
-        with pytest.raises(AnalysisError, match=said):
+        sample.assign(**{column: values}).to_parquet(wrong / "one.parquet")
+        with pytest.raises(AnalysisError, match=message):
             report(survey, wrong, weights="w")
-    (place / "uneven").mkdir()
-    one.to_parquet(place / "uneven" / "a.parquet")
-    one.drop(columns="w").to_parquet(place / "uneven" / "b.parquet")
+    (folder / "uneven").mkdir()
+    sample.to_parquet(folder / "uneven" / "a.parquet")
+    sample.drop(columns="w").to_parquet(folder / "uneven" / "b.parquet")
     with pytest.raises(AnalysisError, match=r'b\.parquet: no column "w", which other files have'):
-        report(survey, place / "uneven", weights="w")
+        report(survey, folder / "uneven", weights="w")
 
 
-def test_missing_reports_are_left_out(place: Path, by_engine: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_reports_are_left_out(folder: Path, by_engine: pytest.MonkeyPatch, tmp_path: Path) -> None:
     survey = Survey.from_draft(SURVEYS["kinds"][0])
-    data = pd.concat(map(pd.read_parquet, sorted((place / "kinds").glob("*.parquet"))), ignore_index=True)
+    data = pd.concat(map(pd.read_parquet, sorted((folder / "kinds").glob("*.parquet"))), ignore_index=True)
     data["hours_reported"] = data["hours_reported"].where(np.arange(N) % 50 > 0)
     data.to_parquet(tmp_path / "one.parquet")
-    found, expected = (
-        report(survey, one, weights="w", strata="site", na_action="omit") for one in (tmp_path, data)
+    results, expected = (
+        report(survey, source, weights="w", strata="site", na_action="omit") for source in (tmp_path, data)
     )
-    assert found.left_out == N // 50
-    same(found.to_dict(), expected.to_dict())
+    assert results.left_out == N // 50
+    same(results.to_dict(), expected.to_dict())
 
 
-def test_too_many_different_rows_are_named(place: Path, by_engine: pytest.MonkeyPatch) -> None:
+def test_too_many_different_rows_are_named(folder: Path, by_engine: pytest.MonkeyPatch) -> None:
     survey = Survey.from_draft(SURVEYS["kinds"][0])
     by_engine.setattr(engine_reports, "MOST_ALIKE", 100)
     with pytest.raises(AnalysisError, match=r"respondents differ in more than 100 ways \(class, \w+\)"):
-        report(survey, place / "kinds", weights="w", clusters="class")
+        report(survey, folder / "kinds", weights="w", clusters="class")
 
 
 def test_nothing_is_shown_where_nobody_looks(
-    place: Path, by_engine: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    folder: Path, by_engine: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    report(Survey.from_draft(SURVEYS["kinds"][0]), place / "kinds", weights="w")
+    report(Survey.from_draft(SURVEYS["kinds"][0]), folder / "kinds", weights="w")
     assert capfd.readouterr() == ("", "")
 
 
@@ -296,11 +296,11 @@ ON_SPARK: list[tuple[str, int, dict[str, Any]]] = [
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(("name", "few", "keys"), ON_SPARK, ids=str)
 def test_spark_gives_what_one_table_gives(
-    place: Path, name: str, few: int, keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    folder: Path, name: str, few: int, keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Needs requirements/spark.txt and Java, as `make prove` installs them."""
     monkeypatch.setattr(engine_codes, "FEW_REPORTS", few)
     survey = Survey.from_draft(SURVEYS[name][0])
-    with engine_table(survey, place / name, "spark", "local[2]") as table:
-        found = report(survey, table, **keys)
-    same(found.to_dict(), report(survey, place / name, **keys).to_dict())
+    with engine_table(survey, folder / name, "spark", "local[2]") as table:
+        results = report(survey, table, **keys)
+    same(results.to_dict(), report(survey, folder / name, **keys).to_dict())

@@ -64,15 +64,15 @@ def test_duckdb_counts_as_pandas_does(
     frame[3000:].to_parquet(tmp_path / "two.parquet")
     expected = tally(survey, frame, by)
     connection = ibis.duckdb.connect()
-    found = tally(survey, connection.read_parquet(tmp_path / "*.parquet"), by)
+    counted = tally(survey, connection.read_parquet(tmp_path / "*.parquet"), by)
     connection.disconnect()
-    assert found.n == 5000
-    assert found.groups == expected.groups
+    assert counted.n == 5000
+    assert counted.groups == expected.groups
     for name in expected.counts:
-        assert np.array_equal(found.counts[name], expected.counts[name])
-    assert found.joint.keys() == expected.joint.keys()
+        assert np.array_equal(counted.counts[name], expected.counts[name])
+    assert counted.joint.keys() == expected.joint.keys()
     for name in expected.joint:
-        assert np.array_equal(found.joint[name], expected.joint[name])
+        assert np.array_equal(counted.joint[name], expected.joint[name])
 
 
 def test_the_same_expression_compiles_for_spark() -> None:
@@ -123,21 +123,21 @@ def records(wide: Survey) -> list[bytes]:
     truth = {"a": [0.7, 0.3], "b": [0.5, 0.5, 0.0], "long": [1 / 30] * 30}
     columns = [codes.tolist() for _, codes in simulate_survey(wide, 5500, truth, seed=4)]
     layout = RecordFormat.of(wide)
-    whole = [layout.pack(row) for row in zip(*columns, strict=True)]
-    return [b"".join(whole[start : start + 700]) for start in range(0, 5500, 700)]
+    packed = [layout.pack(row) for row in zip(*columns, strict=True)]
+    return [b"".join(packed[start : start + 700]) for start in range(0, 5500, 700)]
 
 
-def same_counts(found: Tally, expected: Tally) -> None:
-    assert found.n == expected.n
-    assert found.groups == expected.groups
+def same_counts(actual: Tally, expected: Tally) -> None:
+    assert actual.n == expected.n
+    assert actual.groups == expected.groups
     for name in expected.counts:
-        assert np.array_equal(found.counts[name], expected.counts[name]), name
-    assert found.joint.keys() == expected.joint.keys()
+        assert np.array_equal(actual.counts[name], expected.counts[name]), name
+    assert actual.joint.keys() == expected.joint.keys()
     for name in expected.joint:
-        assert np.array_equal(found.joint[name], expected.joint[name]), name
-    assert [one.by for one in found.by_option] == [one.by for one in expected.by_option]
-    for one, other in zip(found.by_option, expected.by_option, strict=True):
-        same_counts(one, other)
+        assert np.array_equal(actual.joint[name], expected.joint[name]), name
+    assert [groups.by for groups in actual.by_option] == [groups.by for groups in expected.by_option]
+    for groups, other in zip(actual.by_option, expected.by_option, strict=True):
+        same_counts(groups, other)
 
 
 @pytest.mark.parametrize("by", [None, "b"])
@@ -161,11 +161,11 @@ def test_parts_hold_every_report_once_in_another_order(
 
 def test_an_export_that_was_cut_off_goes_on(wide: Survey, records: list[bytes], tmp_path: Path) -> None:
     paths = write_parts(wide, records, tmp_path, 2000)
-    kept = paths[0].read_bytes()
+    content = paths[0].read_bytes()
     paths[1].write_bytes(paths[1].read_bytes()[:500])
     paths[2].unlink()
     assert write_parts(wide, records, tmp_path, 2000) == paths
-    assert paths[0].read_bytes() == kept
+    assert paths[0].read_bytes() == content
     same_counts(tally_parts(wide, tmp_path), tally(wide, records))
     # Other reports, or other sizes, are other parts, and nothing of the old ones is left.
     assert len(write_parts(wide, records[:2], tmp_path, 4000)) == 1
@@ -193,12 +193,12 @@ def test_parts_of_nothing_and_of_another_survey(
 @pytest.mark.parametrize("by", [None, "b", "region"])
 def test_weights_are_added_up_by_the_engine(survey: Survey, frame: pd.DataFrame, by: str | None) -> None:
     heavy = frame.assign(w=1.0 + np.arange(5000) % 3)
-    found = weighted_counts(survey, ibis.memtable(heavy), "w", by)
+    sums = weighted_counts(survey, ibis.memtable(heavy), "w", by)
     group = "" if by is None else heavy["region" if by == "region" else "b_reported"].astype(str)
     for name in ("a", "b"):
-        whole = heavy.assign(group=group, code=heavy[f"{name}_reported"], square=heavy["w"] ** 2)
-        expected = whole.groupby(["group", "code"])[["w", "square"]].sum()
-        mine = found[found["question"] == name]
+        coded = heavy.assign(group=group, code=heavy[f"{name}_reported"], square=heavy["w"] ** 2)
+        expected = coded.groupby(["group", "code"])[["w", "square"]].sum()
+        mine = sums[sums["question"] == name]
         assert mine["weight"].tolist() == expected["w"].tolist()
         assert mine["weight_squared"].tolist() == expected["square"].tolist()
         assert mine["n"].sum() == 5000
@@ -230,9 +230,9 @@ def test_spark_counts_the_same_to_the_last_digit(
 
 
 def _free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @contextmanager
@@ -299,16 +299,18 @@ def test_the_command_counts_on_a_master_and_a_worker(
     (tmp_path / "survey.json").write_bytes(wide.canonical)
     begin = [sys.executable, "-c", "import sys; from hushpoll_client.cli import main; main(sys.argv[1:])"]
     for by in ([], ["--by", "b"]):
-        found = []
+        outputs = []
         for engine in (["--engine", "spark", "--master", spark_address], ["--engine", "duckdb"]):
-            asked = ["report", "survey.json", "--data", "parts/*.parquet", "--json", *by, *engine]
-            done = subprocess.run([*begin, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+            command = ["report", "survey.json", "--data", "parts/*.parquet", "--json", *by, *engine]
+            done = subprocess.run(
+                [*begin, *command], cwd=tmp_path, capture_output=True, text=True, timeout=300
+            )
             assert done.returncode == 0, done.stderr
-            found.append(json.loads(done.stdout))
-        assert found[0] == found[1]
-        assert found[0]["n"] == 5500
+            outputs.append(json.loads(done.stdout))
+        assert outputs[0] == outputs[1]
+        assert outputs[0]["n"] == 5500
     # The worker did it: its folder has what it ran.
-    assert [one for one in (tmp_path / "work").iterdir() if one.name.startswith("app-")]
+    assert [entry for entry in (tmp_path / "work").iterdir() if entry.name.startswith("app-")]
     sums = []
     for engine, master in (("spark", spark_address), ("duckdb", None)):
         with engine_table(wide, parts, engine, master) as table:

@@ -107,12 +107,12 @@ GROUPS = {
 def test_groups_have_the_same_names_and_people_wherever_they_are_read(
     sources: dict[str, Any], by: str
 ) -> None:
-    wanted = files.tally(SURVEY, sources["table"], by)
-    assert list(wanted.groups or ()) == GROUPS[by]
+    expected = files.tally(SURVEY, sources["table"], by)
+    assert list(expected.groups or ()) == GROUPS[by]
     for name, source in sources.items():
-        found = (parts.tally_parts if name == "parts" else files.tally)(SURVEY, source, by)
-        assert found.groups == wanted.groups, name
-        assert found.joint["a"].tolist() == wanted.joint["a"].tolist(), name
+        counted = (parts.tally_parts if name == "parts" else files.tally)(SURVEY, source, by)
+        assert counted.groups == expected.groups, name
+        assert counted.joint["a"].tolist() == expected.joint["a"].tolist(), name
 
 
 @pytest.mark.parametrize("by", GROUPS)
@@ -121,8 +121,8 @@ def test_groups_of_a_weighted_report_have_the_names_of_an_unweighted_one(
 ) -> None:
     for source in sources.values():
         for keys in ({}, {"weights": "w"}, {"na_action": "omit"}):
-            found = report(SURVEY, source, by=by, only="a", **keys).groups[0]
-            assert sorted({share.group for share in found.shares}) == GROUPS[by]
+            groups = report(SURVEY, source, by=by, only="a", **keys).groups[0]
+            assert sorted({share.group for share in groups.shares}) == GROUPS[by]
 
 
 def test_groups_that_are_numbers_with_zeros_before_them_keep_these(
@@ -131,8 +131,8 @@ def test_groups_that_are_numbers_with_zeros_before_them_keep_these(
     path = tmp_path / "r.csv"
     table.assign(site=["01"] * 200 + ["02"] * 200).to_csv(path, index=False)
     for keys in ({}, {"weights": "w"}, {"na_action": "omit"}):
-        found = report(SURVEY, str(path), by="site", only="a", **keys).groups[0]
-        assert {share.group for share in found.shares} == {"01", "02"}
+        groups = report(SURVEY, str(path), by="site", only="a", **keys).groups[0]
+        assert {share.group for share in groups.shares} == {"01", "02"}
 
 
 def test_a_table_or_file_without_a_column_of_reports_is_refused_with_its_name(
@@ -171,9 +171,9 @@ def test_a_population_of_strata_that_stand_beside_the_table_is_taken_with_groups
     )
     data = table[["a_reported"]].assign(group=np.where(table["flag"], "X", "Y"), stratum=table["site"])
     sizes = {"01": 3000, "02": 2000, "2A": 1000}
-    wanted = report(survey, data, strata="stratum", population=sizes).to_frame()
+    expected = report(survey, data, strata="stratum", population=sizes).to_frame()
     beside = report(survey, data, strata=data["stratum"].to_numpy(), population=sizes).to_frame()
-    assert beside["se"].tolist() == wanted["se"].tolist()
+    assert beside["se"].tolist() == expected["se"].tolist()
 
 
 def test_two_columns_of_one_name_are_refused_where_it_is_used(table: pd.DataFrame) -> None:

@@ -33,25 +33,27 @@ SURVEY = Survey.from_draft(survey(CHEATED, WHY) | {"groups": NAMES})
 
 
 def frame_of(
-    sizes: list[int], yes: list[float] | float = 0.3, seed: int = 1, asked: Survey = SURVEY
+    sizes: list[int], yes: list[float] | float = 0.3, seed: int = 1, survey_of_groups: Survey = SURVEY
 ) -> pd.DataFrame:
-    """Reports of so many people a group, each group with its own share of Yes."""
+    """Return reports of groups of the given sizes, each with its own share of Yes."""
     rates = yes if isinstance(yes, list) else [yes] * len(sizes)
     parts = []
-    for place, (n, rate) in enumerate(zip(sizes, rates, strict=True)):
+    for index, (n, rate) in enumerate(zip(sizes, rates, strict=True)):
         truth = {"cheated": [1 - rate, rate], "why": [0.5, 0.3, 0.2]}
-        columns = dict(simulate_survey(asked, n, truth, seed * 1000 + place)) if n else {}
-        part = pd.DataFrame({f"{name}_reported": codes for name, codes in columns.items()})
-        parts.append(part.assign(group=asked.groups[place]))
-    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+        columns = dict(simulate_survey(survey_of_groups, n, truth, seed * 1000 + index)) if n else {}
+        group_rows = pd.DataFrame({f"{name}_reported": codes for name, codes in columns.items()})
+        parts.append(group_rows.assign(group=survey_of_groups.groups[index]))
+    return pd.concat([group_rows for group_rows in parts if len(group_rows)], ignore_index=True)
 
 
-def records(frame: pd.DataFrame, asked: Survey = SURVEY) -> list[bytes]:
+def records(frame: pd.DataFrame, survey_of_groups: Survey = SURVEY) -> list[bytes]:
     """The same as the database holds them."""
-    form = RecordFormat.of(asked)
-    columns = [f"{one.id}_reported" for one in asked.entries]
+    form = RecordFormat.of(survey_of_groups)
+    columns = [f"{entry.id}_reported" for entry in survey_of_groups.entries]
     rows = zip(frame["group"], *(frame[name] for name in columns), strict=True)
-    return [b"".join(form.pack((asked.groups.index(group), *map(int, rest))) for group, *rest in rows)]
+    return [
+        b"".join(form.pack((survey_of_groups.groups.index(group), *map(int, rest))) for group, *rest in rows)
+    ]
 
 
 # Which groups are shown -----------------------------------------------------------------------------------------
@@ -60,9 +62,11 @@ def records(frame: pd.DataFrame, asked: Survey = SURVEY) -> list[bytes]:
 @given(st.lists(st.integers(0, 300), min_size=2, max_size=8), st.sampled_from([2, 50, 100]))
 def test_nobody_can_subtract_a_small_group(sizes: list[int], fewest: int) -> None:
     """What is shown alone has the minimum; what is hidden is nothing, all, or two or more with the minimum."""
-    named = displayed_names({str(place): size for place, size in enumerate(sizes)}, fewest)
-    hidden = [sizes[int(name)] for name, shown in named.items() if shown == "other"]
-    alone = [sizes[int(name)] for name, shown in named.items() if shown != "other" and sizes[int(name)]]
+    named = displayed_names({str(index): size for index, size in enumerate(sizes)}, fewest)
+    hidden = [sizes[int(name)] for name, displayed in named.items() if displayed == "other"]
+    alone = [
+        sizes[int(name)] for name, displayed in named.items() if displayed != "other" and sizes[int(name)]
+    ]
     assert all(size >= fewest for size in alone)
     assert not hidden or not alone or (len(hidden) >= 2 and sum(hidden) >= fewest)
     if all(size >= fewest or size == 0 for size in sizes):
@@ -86,7 +90,7 @@ def test_nobody_can_subtract_a_small_group(sizes: list[int], fewest: int) -> Non
 )
 def test_small_groups_are_put_together(sizes: list[int], other: list[str]) -> None:
     named = displayed_names(dict(zip("abcd", sizes, strict=True)))
-    assert [name for name, shown in named.items() if shown == "other"] == other
+    assert [name for name, displayed in named.items() if displayed == "other"] == other
 
 
 # Every way in ---------------------------------------------------------------------------------------------------
@@ -105,11 +109,11 @@ def ways_in(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
 
 def test_every_way_in_gives_the_same_groups(tmp_path: Path) -> None:
     frame = frame_of([200, 150, 30, 70])
-    found = {way: tally(SURVEY, data, "group") for way, data in ways_in(frame, tmp_path).items()}
-    for way, counted in found.items():
+    tallies = {way: tally(SURVEY, data, "group") for way, data in ways_in(frame, tmp_path).items()}
+    for way, counted in tallies.items():
         assert counted.groups == ("Science", "Arts, fine", "other"), way
         assert counted.joint["why"].sum(axis=1).tolist() == [200, 150, 100], way
-        assert (counted.joint["why"] == found["frame"].joint["why"]).all(), way
+        assert (counted.joint["why"] == tallies["frame"].joint["why"]).all(), way
     plain = tally(SURVEY, records(frame))
     assert (plain.n, plain.by) == (450, None)
     with pytest.raises(AnalysisError, match='"faculty" is not a question of the survey'):
@@ -126,7 +130,7 @@ def test_an_engine_gives_the_same_groups(tmp_path: Path) -> None:
 
 
 def test_parts_name_no_small_group(tmp_path: Path) -> None:
-    """A part does not know how many reports a group has in all: whoever counted them says it."""
+    """A part does not know how many reports a group has in all; the counts of the whole survey do."""
     frame = frame_of([200, 150, 30, 70])
     with pytest.raises(AnalysisError, match="say which groups are shown on their own"):
         write_parts(SURVEY, records(frame), tmp_path)
@@ -137,10 +141,10 @@ def test_parts_name_no_small_group(tmp_path: Path) -> None:
         "Arts, fine",
         "other",
     }
-    found = tally_parts(SURVEY, tmp_path, "group")
-    assert found.groups == counted.groups
+    combined = tally_parts(SURVEY, tmp_path, "group")
+    assert combined.groups == counted.groups
     for name, table in counted.joint.items():
-        assert (found.joint[name] == table).all()
+        assert (combined.joint[name] == table).all()
     # When a group has grown, parts that named it otherwise are written again.
     again = write_parts(SURVEY, records(frame), tmp_path, 40, shown_groups=SURVEY.groups)
     assert {name for path in again for name in pd.read_parquet(path)["group"]} == set(SURVEY.groups)
@@ -149,8 +153,8 @@ def test_parts_name_no_small_group(tmp_path: Path) -> None:
 def test_the_export_names_no_small_group(tmp_path: Path) -> None:
     frame = frame_of([200, 150, 30, 70])
     paths = write_export(SURVEY, records(frame), tmp_path)
-    read = read_frame(SURVEY, tmp_path / "reports.csv")
-    assert read["group"].value_counts().to_dict() == {"Science": 200, "Arts, fine": 150, "other": 100}
+    exported = read_frame(SURVEY, tmp_path / "reports.csv")
+    assert exported["group"].value_counts().to_dict() == {"Science": 200, "Arts, fine": 150, "other": 100}
     table = (tmp_path / "reports.csv").read_text()
     assert "Law" not in table
     assert table.splitlines()[0] == '"cheated_reported","why_reported","group"'
@@ -197,23 +201,23 @@ def test_a_foreign_group_is_named() -> None:
 
 def test_results_by_group(tmp_path: Path) -> None:
     frame = frame_of([600, 500, 30, 70], [0.1, 0.5, 0.3, 0.3], seed=2)
-    made = report(SURVEY, records(frame), by="group")
-    (cheated, _) = made.groups
+    results = report(SURVEY, records(frame), by="group")
+    (cheated, _) = results.groups
     assert cheated.groups == ("Science", "Arts, fine", "other")
     assert not cheated.randomized
     shares = {share.group: share for share in cheated.shares if share.option == "Yes"}
     assert shares["Science"].low < 0.1 < shares["Science"].high
     assert shares["Arts, fine"].low < 0.5 < shares["Arts, fine"].high
-    told = "Shown together as “other”: =Law, NA. A group of fewer than 50 reports is not shown on its own"
-    assert told in cheated.notes[0]
-    value = made.to_dict()
+    note = "Shown together as “other”: =Law, NA. A group of fewer than 50 reports is not shown on its own"
+    assert note in cheated.notes[0]
+    value = results.to_dict()
     assert value["group_sizes"] == {"Science": 600, "Arts, fine": 500, "other": 100}
-    for text in (made.to_json(), made.to_text(), made.to_html(), made.to_csv()):
+    for text in (results.to_json(), results.to_text(), results.to_html(), results.to_csv()):
         assert "Science" in text
     # Neither crosstab nor compare of the exported table shows more.
     exported = read_frame(SURVEY, records(frame))
     assert crosstab(exported, SURVEY, "group", "cheated").labels[0] == ("Arts, fine", "Science", "other")
-    assert {one.group for one in compare(exported, SURVEY, "cheated", "group").differences} <= {
+    assert {difference.group for difference in compare(exported, SURVEY, "cheated", "group").differences} <= {
         "Arts, fine",
         "Science",
         "other",
@@ -222,17 +226,19 @@ def test_results_by_group(tmp_path: Path) -> None:
 
 def test_the_bound_of_totals_counts_the_smallest_group_shown() -> None:
     frame = frame_of([600, 300, 0, 0])
-    whole, split = (report(SURVEY, frame, by=by, batch=math.inf) for by in (None, "group"))
+    overall, split = (report(SURVEY, frame, by=by, batch=math.inf) for by in (None, "group"))
     epsilon = SURVEY.questions[0].epsilon
-    assert whole["cheated"].shuffled == shuffled_epsilon(epsilon, 900)
+    assert overall["cheated"].shuffled == shuffled_epsilon(epsilon, 900)
     assert split["cheated"].shuffled == shuffled_epsilon(epsilon, 300)
     assert any(
-        "by group with 300 reports in the smallest, reveal less" in one for one in split["cheated"].remarks
+        "by group with 300 reports in the smallest, reveal less" in remark
+        for remark in split["cheated"].remarks
     )
-    assert not any("shown by group" in one for one in whole["cheated"].remarks)
+    assert not any("shown by group" in remark for remark in overall["cheated"].remarks)
     unsaid = report(SURVEY, frame, by="group")["cheated"]
     assert any(
-        "released once, after the last report, by group with 300 reports" in one for one in unsaid.remarks
+        "released once, after the last report, by group with 300 reports" in remark
+        for remark in unsaid.remarks
     )
 
 
@@ -240,30 +246,34 @@ def test_the_bound_of_totals_counts_what_is_released_together_while_a_survey_is_
     frame = frame_of([600, 300, 0, 0])
     epsilon = SURVEY.questions[0].epsilon
     for batch, n in ((None, 900), (100, 100), (5000, 900)):
-        found = report(SURVEY, frame, batch=batch)["cheated"]
-        assert found.shuffled == shuffled_epsilon(epsilon, n)
-        said = " ".join(found.remarks)
-        assert ("read while reports come, 100 or more at a time, reveal less" in said) is (n == 100)
-    asked = Survey.from_draft(blocks_draft())
-    member = asked.questions[1]
-    part = QuestionResults(member, 400, (), (), None, batch=50)
-    assert part.shuffled is not None
-    assert part.shuffled.epsilon is None, "of 50 chance decides how many were asked: nothing is claimed"
+        results = report(SURVEY, frame, batch=batch)["cheated"]
+        assert results.shuffled == shuffled_epsilon(epsilon, n)
+        remarks = " ".join(results.remarks)
+        assert ("read while reports come, 100 or more at a time, reveal less" in remarks) is (n == 100)
+    block_survey = Survey.from_draft(blocks_draft())
+    member = block_survey.questions[1]
+    member_results = QuestionResults(member, 400, (), (), None, batch=50)
+    assert member_results.shuffled is not None
+    assert member_results.shuffled.epsilon is None, (
+        "of 50 chance decides how many were asked: nothing is claimed"
+    )
 
 
 def test_a_question_that_few_of_a_group_were_asked() -> None:
     """In a block some are asked: where fewer than the minimum were, that question hides the group, and one more."""
-    asked = Survey.from_draft(blocks_draft() | {"groups": ["North", "South", "East"]})
+    block_survey = Survey.from_draft(blocks_draft() | {"groups": ["North", "South", "East"]})
     truth = {
         "first": [0.5, 0.5], "a": [0.7, 0.3], "b": [0.2, 0.3, 0.5], "c": [0.1, 0.2, 0.3, 0.2, 0.2],
         "d": [0.6, 0.4], "e": [0.9, 0.1], "last": [0.8, 0.2],
     }  # fmt: skip
     parts = []
-    for place, n in enumerate((400, 300, 70)):
-        columns = {f"{name}_reported": codes for name, codes in simulate_survey(asked, n, truth, place)}
-        parts.append(pd.DataFrame(columns).assign(group=asked.groups[place]))
-    made = report(asked, pd.concat(parts, ignore_index=True), by="group")
-    tables = {table.id: table for table in made.groups}
+    for index, n in enumerate((400, 300, 70)):
+        columns = {
+            f"{name}_reported": codes for name, codes in simulate_survey(block_survey, n, truth, index)
+        }
+        parts.append(pd.DataFrame(columns).assign(group=block_survey.groups[index]))
+    results = report(block_survey, pd.concat(parts, ignore_index=True), by="group")
+    tables = {table.id: table for table in results.groups}
     assert tables["first"].groups == ("North", "South", "East")
     assert tables["a"].groups == ("North", "other"), "47 of 70 were asked"
     assert "South, East" in tables["a"].notes[0]
@@ -277,10 +287,12 @@ def test_known_sizes_weight_and_correct() -> None:
     frame = frame_of([400, 400, 0, 0], [0.1, 0.7, 0.0, 0.0])
     sizes = {"Science": 9000, "Arts, fine": 1000, "=Law": 1, "NA": 1}
     weighted = report(SURVEY, frame, population=sizes)["cheated"].shares[0]
-    each = {name: report(SURVEY, frame[frame["group"] == name])["cheated"].shares[0] for name in NAMES[:2]}
-    expected = 0.9 * each["Science"].estimate + 0.1 * each["Arts, fine"].estimate
+    by_group = {
+        name: report(SURVEY, frame[frame["group"] == name])["cheated"].shares[0] for name in NAMES[:2]
+    }
+    expected = 0.9 * by_group["Science"].estimate + 0.1 * by_group["Arts, fine"].estimate
     assert weighted.estimate == pytest.approx(expected, abs=1e-9)
-    variance = (0.9 * each["Science"].se) ** 2 + (0.1 * each["Arts, fine"].se) ** 2
+    variance = (0.9 * by_group["Science"].se) ** 2 + (0.1 * by_group["Arts, fine"].se) ** 2
     assert weighted.se == pytest.approx(variance**0.5, rel=0.05)
     # The randomization is not part of the population, so only the sampling part shrinks.
     full = report(SURVEY, frame, population=dict.fromkeys(NAMES, 400))["cheated"].shares[0]
@@ -293,16 +305,16 @@ def test_known_sizes_from_the_database_and_of_hidden_groups() -> None:
     """Two totals with other weights would tell two hidden groups apart: they are one stratum of both their sizes."""
     frame = frame_of([300, 200, 30, 40], [0.1, 0.5, 0.9, 0.0])
     sizes = {"Science": 3000, "Arts, fine": 2000, "=Law": 700, "NA": 100}
-    found = report(SURVEY, records(frame), population=sizes)
+    results = report(SURVEY, records(frame), population=sizes)
     same = report(SURVEY, frame, population=sizes | {"=Law": 100, "NA": 700})
-    assert found["cheated"].shares[0] == same["cheated"].shares[0]
-    for text in (found.to_json(), found.to_text(), found.to_html(), found.to_csv()):
+    assert results["cheated"].shares[0] == same["cheated"].shares[0]
+    for text in (results.to_json(), results.to_text(), results.to_html(), results.to_csv()):
         assert "cheat" in text
     assert report(SURVEY, records(frame), population=sizes, by="group").groups
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said"),
+    ("sizes", "message"),
     [
         ({"Science": 100}, "nothing is given for the group 'Arts, fine'"),
         ({**dict.fromkeys(NAMES, 100), "Medicine": 3}, "'Medicine' is not a group of this survey"),
@@ -310,8 +322,8 @@ def test_known_sizes_from_the_database_and_of_hidden_groups() -> None:
         (dict.fromkeys(NAMES, -1), "population is -1"),
     ],
 )
-def test_wrong_sizes_are_named(sizes: dict[str, float], said: str) -> None:
-    with pytest.raises(AnalysisError, match=said):
+def test_wrong_sizes_are_named(sizes: dict[str, float], message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
         report(SURVEY, frame_of([300, 200, 90, 90]), population=sizes)
 
 
@@ -319,18 +331,18 @@ def test_wrong_sizes_are_named(sizes: dict[str, float], said: str) -> None:
 def test_intervals_of_groups_cover(repeats: int) -> None:
     """A small check: 95 % intervals of shares within groups and of their difference, in simulated surveys."""
     inside = np.zeros(3)
-    one = Survey.from_draft(survey(CHEATED) | {"groups": ["a", "b"]})
+    two_groups = Survey.from_draft(survey(CHEATED) | {"groups": ["a", "b"]})
     rng = np.random.default_rng(7)
-    channel = np.array(one.questions[0].channel.rows, dtype=float) / 2**53
+    channel = np.array(two_groups.questions[0].channel.rows, dtype=float) / 2**53
     for _ in range(repeats):
         parts = []
         for name, n, rate in (("a", 300, 0.2), ("b", 150, 0.5)):
             truth = (rng.random(n) < rate).astype(int)
             sent = (rng.random(n) < channel[truth, 1]).astype(int)
             parts.append(pd.DataFrame({"cheated_reported": sent, "group": name}))
-        made = report(one, pd.concat(parts, ignore_index=True), by="group")
-        shares = {share.group: share for share in made.groups[0].shares if share.option == "Yes"}
-        (difference,) = [item for item in made.groups[0].differences if item.option == "Yes"]
+        results = report(two_groups, pd.concat(parts, ignore_index=True), by="group")
+        shares = {share.group: share for share in results.groups[0].shares if share.option == "Yes"}
+        (difference,) = [item for item in results.groups[0].differences if item.option == "Yes"]
         inside += [
             shares["a"].low <= 0.2 <= shares["a"].high,
             shares["b"].low <= 0.5 <= shares["b"].high,

@@ -89,8 +89,8 @@ def test_a_report_leaves_rows_out_and_says_so(
         assert plain["y"].estimate == report(SURVEY, people.iloc[8:]).questions[0].estimate
         by = report(SURVEY, source, by="sex", weights="w", na_action="omit")
         assert (by.n, by.left_out) == (480, 20)
-        wanted = report(SURVEY, people.iloc[20:].reset_index(drop=True), by="sex", weights="w")
-        assert by["town"].shares[0].estimate == pytest.approx(wanted["town"].shares[0].estimate)
+        expected = report(SURVEY, people.iloc[20:].reset_index(drop=True), by="sex", weights="w")
+        assert by["town"].shares[0].estimate == pytest.approx(expected["town"].shares[0].estimate)
         weights = holes["w"].fillna(1.0).to_numpy()
         beside = report(SURVEY, holes, weights=weights, na_action="omit")
         assert beside.n == 492
@@ -118,8 +118,8 @@ def test_replicate_weights_beside_the_table_lose_the_same_rows(data: pd.DataFram
     weights = np.random.default_rng(2).uniform(0.5, 1.5, (len(data), 20))
     got = weighted_estimate(holes, HOW, "y", replicates=Replicates(weights), na_action="omit")
     rest = data.iloc[10:].reset_index(drop=True)
-    wanted = weighted_estimate(rest, HOW, "y", replicates=Replicates(weights[10:]))
-    assert got[1].se == pytest.approx(wanted[1].se)
+    expected = weighted_estimate(rest, HOW, "y", replicates=Replicates(weights[10:]))
+    assert got[1].se == pytest.approx(expected[1].se)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def data() -> pd.DataFrame:
     return frame.astype(float)
 
 
-@pytest.mark.parametrize("function", list(CALLS), ids=lambda one: one.__name__)
+@pytest.mark.parametrize("function", list(CALLS), ids=lambda function: function.__name__)
 def test_rows_with_missing_values_are_left_out_and_said(data: pd.DataFrame, function) -> None:
     call = CALLS[function]
     assert "na_action" in inspect.signature(function).parameters
@@ -141,9 +141,9 @@ def test_rows_with_missing_values_are_left_out_and_said(data: pd.DataFrame, func
     holes.loc[20:30, "other"] = np.nan  # nobody asks for it
     with pytest.raises(AnalysisError, match=r"missing|no finite|infinite"):
         call(holes)
-    got, wanted = call(holes, na_action="omit"), call(data.iloc[7:].reset_index(drop=True))
-    assert got.n == wanted.n == 593
-    pd.testing.assert_frame_equal(got.to_frame(), wanted.to_frame())
+    got, expected = call(holes, na_action="omit"), call(data.iloc[7:].reset_index(drop=True))
+    assert got.n == expected.n == 593
+    pd.testing.assert_frame_equal(got.to_frame(), expected.to_frame())
     if hasattr(got, "notes"):
         assert any("7 rows with missing values" in note for note in got.notes)
     same = call(data, na_action="omit")

@@ -63,17 +63,17 @@ def test_rows_are_left_out_for_columns_that_are_named_only(people: pd.DataFrame)
 
 
 def test_words_of_a_formula() -> None:
-    found = names_in(
+    names = names_in(
         {"formula": "y ~ C(sex) + np.log(age) + `my age` + 2 * my.x + (1 | site.no)", "option": "x"}
     )
-    assert {"y", "sex", "age", "my age", "my.x", "site.no"} <= set(found)
-    assert not {"C", "x", "np.log", "1", "2"} & set(found)
+    assert {"y", "sex", "age", "my age", "my.x", "site.no"} <= set(names)
+    assert not {"C", "x", "np.log", "1", "2"} & set(names)
 
 
 def test_completed_tables_keep_the_names_of_their_rows(people: pd.DataFrame) -> None:
     fit = logit("a ~ sex", people, SURVEY)
-    for made in (impute(fit, 2, seed=1), impute(fit, 2, data=people, seed=1)):
-        for frame in made:
+    for completed in (impute(fit, 2, seed=1), impute(fit, 2, data=people, seed=1)):
+        for frame in completed:
             assert frame.index.equals(people.index)
 
 
@@ -95,13 +95,13 @@ def test_effects_of_what_looks_at_all_rows(people: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("how", [SURVEY, {"a": SURVEY.questions[0].mechanism}])
 def test_reports_come_before_the_true_values_of_a_simulated_table(people: pd.DataFrame, how: Any) -> None:
-    """Simulated data have both: what was true under the name, what was reported beside it."""
+    """Simulated data have both: the truth under the name, the report in the reported column."""
     both = people.assign(a=1)
     assert weighted_estimate(both, how, "a").shares == weighted_estimate(people, how, "a").shares
     assert compare(both, how, "a", "sex").to_dict() == compare(people, how, "a", "sex").to_dict()
     for fit, formula in ((logit, "a ~ sex"), (linear, "age ~ a")):
-        one, other = (fit(formula, table, how) for table in (both, people))
-        assert one.to_dict() == other.to_dict()
+        with_truth, other = (fit(formula, table, how) for table in (both, people))
+        assert with_truth.to_dict() == other.to_dict()
     ages = [correlate(table, how, ["a", "age"]).to_dict() for table in (both, people)]
     assert ages[0] == ages[1]
     # A column that was not randomized is the one that is named.
@@ -113,10 +113,10 @@ def test_reports_come_before_the_true_values_of_a_simulated_table(people: pd.Dat
 
 def test_messages_of_models_tell_rows_and_numbers_of_the_table_that_was_given(people: pd.DataFrame) -> None:
     """The respondents are put together first, where many are alike."""
-    places = [100, 200, 300]
+    rows = [100, 200, 300]
     wrong, gaps = people.copy(), people.copy()
-    wrong.iloc[places, wrong.columns.get_loc("a_reported")] = 7
-    gaps["sex"] = gaps["sex"].where(~np.isin(np.arange(len(gaps)), places))
+    wrong.iloc[rows, wrong.columns.get_loc("a_reported")] = 7
+    gaps["sex"] = gaps["sex"].where(~np.isin(np.arange(len(gaps)), rows))
     with pytest.raises(AnalysisError, match=r"has 3 values that are not report codes.* is 7 in row 100"):
         logit("a ~ sex", wrong, SURVEY)
     with pytest.raises(AnalysisError, match="'sex' has 3 missing values"):
@@ -150,16 +150,18 @@ def test_who_lacks_the_report_of_an_option_or_a_block_is_left_out(outcome: str, 
     codes = {
         name: pd.Series(some).astype(object) for name, some in simulate_survey(PARTS, 600, truth, seed=1)
     }
-    table = pd.DataFrame({f"{name.removesuffix('_reported')}_reported": one for name, one in codes.items()})
+    table = pd.DataFrame(
+        {f"{name.removesuffix('_reported')}_reported": column for name, column in codes.items()}
+    )
     table["sex"] = np.where(np.arange(600) % 2, "f", "m")
     table.loc[:9, lacking] = None
     named = lacking == "sex" or lacking.startswith("why") == outcome.startswith("why")
-    found = compare(table, PARTS, outcome, "sex", na_action="omit")
-    assert found.n == (590 if named else 600)
-    assert ("10 rows with missing values were left out" in found.notes) is named
+    comparison = compare(table, PARTS, outcome, "sex", na_action="omit")
+    assert comparison.n == (590 if named else 600)
+    assert ("10 rows with missing values were left out" in comparison.notes) is named
     if named:
         rest = compare(table[10:].reset_index(drop=True), PARTS, outcome, "sex")
-        assert found.to_dict()["differences"] == rest.to_dict()["differences"]
+        assert comparison.to_dict()["differences"] == rest.to_dict()["differences"]
 
 
 def test_true_values_that_are_missing_leave_nobody_out(people: pd.DataFrame) -> None:
@@ -181,5 +183,5 @@ def test_who_has_no_name_of_a_design_is_left_out(people: pd.DataFrame) -> None:
 def test_surveys_as_designs_serve_the_questions_that_a_formula_names(people: pd.DataFrame) -> None:
     arms = people.assign(arm=np.where(np.arange(len(people)) % 2, "one", "two"))
     designs = {"one": SURVEY, "two": SURVEY}
-    one, other = (logit("a ~ age", arms, how, designs=designs) for how in ("arm", {"a": "arm"}))
-    assert one.to_dict() == other.to_dict()
+    by_column, other = (logit("a ~ age", arms, how, designs=designs) for how in ("arm", {"a": "arm"}))
+    assert by_column.to_dict() == other.to_dict()

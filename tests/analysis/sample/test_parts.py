@@ -31,7 +31,7 @@ N = 3000
 def records() -> list[bytes]:
     layout = RecordFormat.of(SURVEY)
     columns = [codes.tolist() for _, codes in simulate_survey(SURVEY, N, TRUTH, 5)]
-    rows = [layout.pack((place % 3, *row)) for place, row in enumerate(zip(*columns, strict=True))]
+    rows = [layout.pack((index % 3, *row)) for index, row in enumerate(zip(*columns, strict=True))]
     return [b"".join(rows[start : start + 700]) for start in range(0, N, 700)]
 
 
@@ -98,25 +98,25 @@ def test_weights_of_every_form_are_added_up(records: list[bytes], parts: Path, b
     frame = read_frame(SURVEY, records, 0)
     frame["w"] = 1.0 + (frame["b_reported"] % 3)
     with engine_table(SURVEY, parts) as table:
-        found = weighted_counts(SURVEY, table.mutate(w=1.0 + (table["b_reported"] % 3)), "w", by)
+        sums = weighted_counts(SURVEY, table.mutate(w=1.0 + (table["b_reported"] % 3)), "w", by)
     frame["group_"] = "" if by is None else _groups(frame, by)
     frame = frame[frame["group_"] != "-1"]
     for entry in SURVEY.entries:
-        whole = sampler(entry.channel)
-        codes, _ = whole.read(frame[f"{entry.id}_reported"].to_numpy())
-        told = (
+        report_sampler = sampler(entry.channel)
+        codes, _ = report_sampler.read(frame[f"{entry.id}_reported"].to_numpy())
+        columns = (
             {
-                f"{entry.id}[{label}]": whole.part_codes(part, codes)
-                for part, label in zip(whole.parts, entry.labels, strict=True)
+                f"{entry.id}[{label}]": report_sampler.part_codes(option_part, codes)
+                for option_part, label in zip(report_sampler.parts, entry.labels, strict=True)
             }
-            if whole.digits
+            if report_sampler.digits
             else {entry.id: codes}
         )
-        for name, column in told.items():
+        for name, column in columns.items():
             expected = frame.assign(code=column.astype(np.int64), square=frame["w"] ** 2).groupby(
                 ["group_", "code"]
             )
-            mine = found[found["question"] == name]
+            mine = sums[sums["question"] == name]
             assert mine["n"].tolist() == expected.size().tolist(), name
             assert mine["weight"].tolist() == expected["w"].sum().tolist(), name
             assert mine["weight_squared"].tolist() == expected["square"].sum().tolist(), name
@@ -128,18 +128,20 @@ def _groups(frame: pd.DataFrame, by: str) -> pd.Series[Any]:
     if "[" in by:
         name = by[0]
         entry = SURVEY.question(name)
-        whole = sampler(entry.channel)
-        codes, _ = whole.read(frame[f"{name}_reported"].to_numpy())
-        part = whole.parts[entry.labels.index(by[2:-1])]
-        return pd.Series(whole.part_codes(part, codes).astype(str), index=frame.index)
+        report_sampler = sampler(entry.channel)
+        codes, _ = report_sampler.read(frame[f"{name}_reported"].to_numpy())
+        option_part = report_sampler.parts[entry.labels.index(by[2:-1])]
+        return pd.Series(report_sampler.part_codes(option_part, codes).astype(str), index=frame.index)
     question = SURVEY.question(by)
-    found = SURVEY.block_of(question)
-    if found is None:
+    block_and_member = SURVEY.block_of(question)
+    if block_and_member is None:
         return frame[f"{by}_reported"].astype(str)
-    block, place = found
-    whole = sampler(block.channel)
+    block, member = block_and_member
+    report_sampler = sampler(block.channel)
     codes = frame[f"{block.id}_reported"].to_numpy()
-    return pd.Series(whole.part_codes(whole.parts[place], codes).astype(str), index=frame.index)
+    return pd.Series(
+        report_sampler.part_codes(report_sampler.parts[member], codes).astype(str), index=frame.index
+    )
 
 
 _WRITE = """

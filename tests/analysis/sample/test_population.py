@@ -1,4 +1,4 @@
-"""Totals of a population: shares times its size, whoever was asked, and however the size is told."""
+"""Totals of a population: shares times its size, for every sample and every way to give the size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SURVEY = read_draft(
 
 
 def people(n: int, seed: int) -> pd.DataFrame:
-    """Give reports with a weight, a stratum and a cluster for each respondent."""
+    """Return reports with a weight, a stratum and a cluster for each respondent."""
     rng = np.random.default_rng(seed)
     truth = {"used": [0.3] * 12} | {name: [0.7, 0.3] for name in ("a", "q0", "q1", "q2", "q3")}
     reports = {f"{name}_reported": column for name, column in simulate_survey(SURVEY, n, truth, seed)}
@@ -66,13 +66,13 @@ def test_the_total_of_a_question_of_a_block_varies_as_its_standard_error_says(sa
     rng = np.random.default_rng(5)
     totals, errors = [], []
     for _ in range(samples):
-        one = people(400, int(rng.integers(1 << 30)))
+        sample = people(400, int(rng.integers(1 << 30)))
         # Weights vary from respondent to respondent: so does the size of the population that they tell.
-        found = weighted_estimate(one.assign(w=rng.gamma(2.0, 10.0, 400)), SURVEY, "q0", weights="w").shares[
-            1
-        ]
-        totals.append(found.total)
-        errors.append(found.total_se)
+        share = weighted_estimate(
+            sample.assign(w=rng.gamma(2.0, 10.0, 400)), SURVEY, "q0", weights="w"
+        ).shares[1]
+        totals.append(share.total)
+        errors.append(share.total_se)
     assert np.std(totals, ddof=1) / np.mean(errors) == pytest.approx(1.0, abs=0.2 if samples == 150 else 0.3)
 
 

@@ -43,8 +43,8 @@ def test_a_finite_population_has_the_stated_variance() -> None:
     plain = estimate([640, 360], COIN)["Yes"]
     for size, fraction in ((2000, 0.5), (1000, 1.0), (0.25, 0.25)):
         got = estimate([640, 360], COIN, population=size)["Yes"]
-        wanted = (1 - fraction) * plain.se**2 + fraction * plain.se_privacy**2
-        assert got.se == pytest.approx(np.sqrt(wanted), rel=1e-12)
+        variance = (1 - fraction) * plain.se**2 + fraction * plain.se_privacy**2
+        assert got.se == pytest.approx(np.sqrt(variance), rel=1e-12)
         assert plain.low < got.low < got.estimate < got.high < plain.high
     rows = pd.DataFrame({"y": [0] * 640 + [1] * 360})
     weighted = weighted_estimate(rows, {"y": COIN}, "y", population=2000).shares[1]
@@ -70,12 +70,12 @@ def strata_by_hand(frame: pd.DataFrame, sizes: dict[str, int]) -> tuple[float, f
     noise = (table * b**2).sum(axis=1) - np.array([0.0, 1.0])
     c = np.linalg.inv(table) @ noise
     total, variance, people = 0.0, 0.0, sum(sizes.values())
-    for name, one in frame.groupby("s"):
-        n, size = len(one), sizes[name]
-        values = b[one["y"]]
+    for name, stratum in frame.groupby("s"):
+        n, size = len(stratum), sizes[name]
+        values = b[stratum["y"]]
         total += size * values.mean()
         f = n / size
-        variance += size**2 * ((1 - f) * values.var(ddof=1) / n + f * c[one["y"]].mean() / n)
+        variance += size**2 * ((1 - f) * values.var(ddof=1) / n + f * c[stratum["y"]].mean() / n)
     return total / people, np.sqrt(variance) / people
 
 
@@ -94,7 +94,7 @@ def test_strata_of_a_finite_population() -> None:
 
 @pytest.mark.parametrize("samples", [300, pytest.param(1500, marks=pytest.mark.long)])
 def test_a_census_leaves_the_randomization_only(samples: int) -> None:
-    """Everybody asked: the interval of `population` must cover the true share of exactly these people."""
+    """In a census, the interval of `population` must cover the true share of exactly these people."""
     rng = np.random.default_rng(8)
     truth = np.repeat([0, 1], [420, 80])
     table = np.array(COIN.analysis.rows) / SCALE
@@ -110,7 +110,7 @@ def test_a_census_leaves_the_randomization_only(samples: int) -> None:
 
 @pytest.mark.parametrize(
     ("fraction", "samples"),
-    [(0.8, 300), *(pytest.param(one, 1500, marks=pytest.mark.long) for one in (0.3, 0.8))],
+    [(0.8, 300), *(pytest.param(share, 1500, marks=pytest.mark.long) for share in (0.3, 0.8))],
 )
 def test_coverage_of_a_finite_population(fraction: float, samples: int) -> None:
     rng = np.random.default_rng(9)
@@ -128,26 +128,26 @@ def test_coverage_of_a_finite_population(fraction: float, samples: int) -> None:
 
 @pytest.mark.parametrize(("samples", "within"), [(40, 0.3), pytest.param(110, 0.15, marks=pytest.mark.long)])
 def test_tables_and_correlations_of_a_census_agree_with_simulation(samples: int, within: float) -> None:
-    """Everybody asked and randomized anew: the spread over randomizations is the standard error."""
+    """A census randomized anew: the spread over randomizations is the standard error."""
     rng = np.random.default_rng(10)
     n = 400
     x = rng.standard_normal(n)
     group = rng.integers(0, 2, n)
     truth = (rng.random(n) < special.expit(-0.5 + x + 0.5 * group)).astype(int)
     mechanism = mechanisms.warner(epsilon=2)
-    found: dict[str, list[tuple[float, float]]] = {"cell": [], "difference": [], "r": [], "beta": []}
+    estimates: dict[str, list[tuple[float, float]]] = {"cell": [], "difference": [], "r": [], "beta": []}
     for _ in range(samples):
         frame = pd.DataFrame({"x": x, "g": group, "y": reported(truth, mechanism, rng)})
         how = {"y": mechanism}
         table = crosstab(frame, how, "g", "y", population=n)
-        found["cell"].append((table.table().loc[1, 1], table.table("se").loc[1, 1]))
-        one = compare(frame, how, "y", "g", population=n).differences[0]
-        found["difference"].append((one.difference, one.se))
+        estimates["cell"].append((table.table().loc[1, 1], table.table("se").loc[1, 1]))
+        difference = compare(frame, how, "y", "g", population=n).differences[0]
+        estimates["difference"].append((difference.difference, difference.se))
         pair = correlate(frame, how, ["x", "y"], population=n)
-        found["r"].append((pair.r[0, 1], pair.se[0, 1]))
+        estimates["r"].append((pair.r[0, 1], pair.se[0, 1]))
         fit = logit("y ~ x", frame, how, population=n)
-        found["beta"].append((fit.coef[1], fit.se[1]))
-    for name, pairs in found.items():
+        estimates["beta"].append((fit.coef[1], fit.se[1]))
+    for name, pairs in estimates.items():
         values, errors = np.array(pairs).T
         assert np.median(errors) == pytest.approx(values.std(ddof=1), rel=within), name
 
@@ -189,11 +189,11 @@ def test_replicates_by_hand() -> None:
     means = np.array([np.average(b, weights=w) for w in weights.T])
     for mse in (False, True):
         centre = np.average(b, weights=frame["w"]) if mse else means.mean()
-        wanted = np.sqrt(np.mean((means - centre) ** 2))
+        expected = np.sqrt(np.mean((means - centre) ** 2))
         got = weighted_estimate(
             data, {"y": COIN}, "y", weights="w", replicates=Replicates(names, "brr", mse=mse)
         )
-        assert got.shares[1].se == pytest.approx(wanted, rel=1e-9)
+        assert got.shares[1].se == pytest.approx(expected, rel=1e-9)
     fay = weighted_estimate(data, {"y": COIN}, "y", weights="w", replicates=Replicates(names, "fay", rho=0.5))
     brr = weighted_estimate(data, {"y": COIN}, "y", weights="w", replicates=Replicates(names, "brr"))
     assert fay.shares[1].se == pytest.approx(2 * brr.shares[1].se, rel=1e-9)
@@ -211,20 +211,22 @@ def test_replicate_weights_refit_models(design: pd.DataFrame) -> None:
         gone = mine & (frame["cluster"] == cluster).to_numpy()
         columns.append(frame["w"].to_numpy() * np.where(gone, 0.0, np.where(mine, n / (n - 1), 1.0)))
         rscales.append((n - 1) / n)
-    made = Replicates(np.stack(columns, axis=1), "jkn", rscales=rscales)
+    replicates = Replicates(np.stack(columns, axis=1), "jkn", rscales=rscales)
     how = {"warner75": WARNER}
     keys = {"weights": "w", "strata": "stratum", "clusters": "cluster"}
     first = logit("warner75 ~ x1 + x2", frame, how, **keys)
-    again = logit("warner75 ~ x1 + x2", frame, how, weights="w", replicates=made)
+    again = logit("warner75 ~ x1 + x2", frame, how, weights="w", replicates=replicates)
     assert again.coef == pytest.approx(first.coef, abs=1e-8)
     assert again.se == pytest.approx(first.se, rel=0.1)
     assert again.degrees_of_freedom == first.degrees_of_freedom == 25
-    share = weighted_estimate(frame, how, "warner75", weights="w", replicates=made).shares[1]
+    share = weighted_estimate(frame, how, "warner75", weights="w", replicates=replicates).shares[1]
     assert share.se == pytest.approx(0.0276451, rel=0.01)
-    table = crosstab(frame, how, "x2", "warner75", weights="w", replicates=made)
+    table = crosstab(frame, how, "x2", "warner75", weights="w", replicates=replicates)
     assert table.se == pytest.approx(crosstab(frame, how, "x2", "warner75", **keys).se, rel=0.05)
-    one = compare(frame, how, "warner75", "x2", weights="w", replicates=made).differences[0]
-    assert one.se == pytest.approx(compare(frame, how, "warner75", "x2", **keys).differences[0].se, rel=0.05)
+    difference = compare(frame, how, "warner75", "x2", weights="w", replicates=replicates).differences[0]
+    assert difference.se == pytest.approx(
+        compare(frame, how, "warner75", "x2", **keys).differences[0].se, rel=0.05
+    )
 
 
 def test_weighted_correlations_and_linear_models_agree_with_weighted_least_squares(
@@ -247,11 +249,11 @@ def test_weighted_correlations_and_linear_models_agree_with_weighted_least_squar
     w = frame["w"] / frame["w"].sum()
     cov = np.cov(frame["x1"], frame["yc"], aweights=w)
     assert r == pytest.approx(cov[0, 1] / np.sqrt(cov[0, 0] * cov[1, 1]), abs=1e-9)
-    one, two = (
+    unweighted, weighted = (
         correlate(frame, {"warner75": WARNER}, ["x1", "warner75"], **keys) for keys in ({}, {"weights": "w"})
     )
-    assert two.se[0, 1] > one.se[0, 1]
-    assert two.to_frame().shape == (1, 8)
+    assert weighted.se[0, 1] > unweighted.se[0, 1]
+    assert weighted.to_frame().shape == (1, 8)
 
 
 # Reports of whole surveys. ---------------------------------------------------------------------------------------
@@ -295,24 +297,24 @@ def test_a_report_takes_a_sample_design(
 ) -> None:
     keys = {"weights": "w", "strata": "s", "clusters": "c"}
     people = people.assign(c=people["s"].astype(str) + people["c"].astype(str))
-    made = report(SURVEY, people, **keys)
+    results = report(SURVEY, people, **keys)
     for question in ("cheated", "reason"):
         alone = weighted_estimate(people, SURVEY, question, **keys)
-        lines = made[question].shares
+        lines = results[question].shares
         shares = alone.shares[1:] if question == "cheated" else alone.shares
         for line, share in zip(lines, shares, strict=True):
             assert (line.estimate, line.se) == pytest.approx((share.estimate, share.se))
             assert (line.low, line.high) == pytest.approx((share.low, share.high))
-        assert sum(line.constrained for line in made["reason"].shares) == pytest.approx(1.0)
-    assert any("equal weights" in note for note in made["cheated"].remarks)
-    assert "equal weights" in made.to_text()
-    assert json.loads(made.to_json())["n"] == 1200
-    assert made.to_html()
+        assert sum(line.constrained for line in results["reason"].shares) == pytest.approx(1.0)
+    assert any("equal weights" in note for note in results["cheated"].remarks)
+    assert "equal weights" in results.to_text()
+    assert json.loads(results.to_json())["n"] == 1200
+    assert results.to_html()
     # By groups, from a file, on the command line.
     grouped = report(SURVEY, people, by="sex", only="cheated", **keys)
-    wanted = compare(people, SURVEY, "cheated", "sex", **keys).differences[0]
-    assert grouped.groups[0].differences[0].difference == pytest.approx(wanted.difference)
-    assert grouped.groups[0].differences[0].se == pytest.approx(wanted.se)
+    expected = compare(people, SURVEY, "cheated", "sex", **keys).differences[0]
+    assert grouped.groups[0].differences[0].difference == pytest.approx(expected.difference)
+    assert grouped.groups[0].differences[0].se == pytest.approx(expected.se)
     path = tmp_path / "reports.csv"
     people.to_csv(path, index=False)
     document = tmp_path / "survey.json"
@@ -330,7 +332,7 @@ def test_a_report_takes_a_sample_design(
     )
     assert status == 0, out
     first = json.loads(out)["questions"][0]["estimates"][0]
-    assert first["se"] == pytest.approx(made["cheated"].shares[0].se)
+    assert first["se"] == pytest.approx(results["cheated"].shares[0].se)
 
 
 @pytest.mark.parametrize("key", ["weights", "strata", "clusters"])
@@ -342,8 +344,8 @@ def test_a_report_refuses_reports_as_a_sample_design(people: pd.DataFrame, key: 
 
 def test_a_population_may_be_a_number_of_numpy(people: pd.DataFrame) -> None:
     counts = tally(SURVEY, people)
-    wanted, got = (report(SURVEY, counts, population=size) for size in (5000, np.int64(5000)))
-    assert got["cheated"].shares[0] == wanted["cheated"].shares[0]
+    expected, got = (report(SURVEY, counts, population=size) for size in (5000, np.int64(5000)))
+    assert got["cheated"].shares[0] == expected["cheated"].shares[0]
 
 
 def test_a_report_of_a_finite_population(people: pd.DataFrame) -> None:
@@ -354,8 +356,8 @@ def test_a_report_of_a_finite_population(people: pd.DataFrame) -> None:
         strict=True,
     ):
         assert b.estimate == a.estimate
-        wanted = 0.2 * a.se**2 + 0.8 * a.se_privacy**2
-        assert b.se == pytest.approx(np.sqrt(wanted), rel=1e-9)
+        variance = 0.2 * a.se**2 + 0.8 * a.se_privacy**2
+        assert b.se == pytest.approx(np.sqrt(variance), rel=1e-9)
     columns = people.assign(N=np.where(people["s"] == "n", 900, 800))
     assert report(SURVEY, columns, strata="s", population="N").n == 1200
 
@@ -390,8 +392,8 @@ def test_replicates_on_the_command_line(
         "--population=1000",
         "--json",
     ]
-    one = json.loads(run(capsys, *command)[1])["estimates"][0]
-    assert one["se"] == pytest.approx(one["se_privacy"])
+    share = json.loads(run(capsys, *command)[1])["estimates"][0]
+    assert share["se"] == pytest.approx(share["se_privacy"])
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ RESULTS = Path(__file__).parents[2] / "results"
 GOLDEN = json.loads((RESULTS / "univariate.json").read_text(encoding="utf-8"))
 ARMS = {"direct": None, "weak": mechanisms.warner(epsilon=2), "strong": mechanisms.warner(epsilon=1)}
 TABLES = {
-    name: np.eye(2) if one is None else np.array(one.analysis.rows) / SCALE for name, one in ARMS.items()
+    name: np.eye(2) if mechanism is None else np.array(mechanism.analysis.rows) / SCALE
+    for name, mechanism in ARMS.items()
 }
 
 
@@ -44,13 +45,13 @@ def people() -> pd.DataFrame:
 def brute(
     negative, start: np.ndarray, bounds: list[tuple[float | None, float | None]]
 ) -> optimize.OptimizeResult:
-    found = [
+    searches = [
         optimize.minimize(
             negative, start + shift, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
         )
         for shift in (0.0, 0.1, -0.1)
     ]
-    return min(found, key=lambda one: one.fun)
+    return min(searches, key=lambda search: search.fun)
 
 
 def test_estimates_of_mixed_designs_are_means_of_each_persons_own_weight(people: pd.DataFrame) -> None:
@@ -84,14 +85,14 @@ def test_pooling_by_precision_is_more_precise_and_near_the_likeliest_share(peopl
 
 def test_designs_that_disagree_are_noticed() -> None:
     got = estimate({"direct": [900, 100], "weak": [300, 700]}, designs=ARMS)
-    found = next(note for note in got.notes if "same true shares" in note)
-    assert float(found.rsplit("p = ", 1)[1].rstrip(".")) < 1e-6
+    note = next(note for note in got.notes if "same true shares" in note)
+    assert float(note.rsplit("p = ", 1)[1].rstrip(".")) < 1e-6
 
 
 def test_one_design_for_all_is_the_plain_estimate() -> None:
-    one = estimate({"weak": [600, 400]}, designs=ARMS)["Yes"]
+    single = estimate({"weak": [600, 400]}, designs=ARMS)["Yes"]
     plain = estimate([600, 400], ARMS["weak"])["Yes"]
-    assert (one.estimate, one.se, one.low, one.high) == pytest.approx(
+    assert (single.estimate, single.se, single.low, single.high) == pytest.approx(
         (plain.estimate, plain.se, plain.low, plain.high), rel=1e-9
     )
 
@@ -146,15 +147,15 @@ def test_tables_and_comparisons_take_a_design_a_row(people: pd.DataFrame) -> Non
     values = np.array([weights[a][z] for a, z in zip(people["arm"], people["y"], strict=True)])
     table = crosstab(people, {"y": "arm"}, "g", "y", designs=ARMS)
     for group in ("a", "b"):
-        wanted = np.mean(values * (people["g"] == group))
-        assert table.table().loc[group, 1] == pytest.approx(wanted, abs=1e-12)
+        expected = np.mean(values * (people["g"] == group))
+        assert table.table().loc[group, 1] == pytest.approx(expected, abs=1e-12)
     assert table.constrained.sum() == pytest.approx(1.0)
     assert table.constrained == pytest.approx(table.estimate, abs=0.02)
     assert table.test.df == (3.0,)
     assert table.test.p_value < 1e-6
-    one = compare(people, "arm", "y", "g", designs=ARMS).differences[0]
-    wanted = values[people["g"] == "b"].mean() - values[people["g"] == "a"].mean()
-    assert one.difference == pytest.approx(wanted, abs=1e-12)
+    difference = compare(people, "arm", "y", "g", designs=ARMS).differences[0]
+    expected = values[people["g"] == "b"].mean() - values[people["g"] == "a"].mean()
+    assert difference.difference == pytest.approx(expected, abs=1e-12)
     # A group that went through one design has that design's interval.
     arms = compare(people, "arm", "y", "arm", designs=ARMS).shares
     mine = people.loc[people["arm"] == "strong", "y"]
@@ -191,10 +192,10 @@ def test_a_sample_design_beside_designs_a_row_keeps_the_test_of_independence(peo
         assert test is not None
         small += test.p_value < 0.05
     assert small <= 12
-    found = crosstab(people, {"y": "arm"}, "g", "y", designs=ARMS, weights="w").test
-    assert found is not None
-    assert found.method == "Wald F"
-    assert found.p_value < 0.01
+    weighted_test = crosstab(people, {"y": "arm"}, "g", "y", designs=ARMS, weights="w").test
+    assert weighted_test is not None
+    assert weighted_test.method == "Wald F"
+    assert weighted_test.p_value < 0.01
 
 
 def test_surveys_as_designs_are_waves() -> None:
@@ -229,7 +230,7 @@ def test_surveys_as_designs_are_waves() -> None:
         report(waves[year], frame)["cheated"].estimate["Yes"]
         for year, frame in zip(waves, frames, strict=True)
     ]
-    assert got.shares["estimate"].to_list() == pytest.approx([one.estimate for one in alone], abs=1e-12)
+    assert got.shares["estimate"].to_list() == pytest.approx([entry.estimate for entry in alone], abs=1e-12)
     line = trend(
         {year: report(survey, frame) for (year, survey), frame in zip(waves.items(), frames, strict=True)},
         question="cheated",
@@ -313,14 +314,14 @@ def test_an_unknown_share_is_estimated_beside_the_coefficients(name, designs, sh
 )
 def test_without_predictors_it_is_the_two_group_design(name, designs, alone, counts) -> None:
     frames = [pd.DataFrame({"group": g, "y": [0] * no + [1] * yes}) for g, (no, yes) in enumerate(counts, 1)]
-    data, wanted = pd.concat(frames, ignore_index=True), alone(counts)
+    data, expected = pd.concat(frames, ignore_index=True), alone(counts)
     got = logit("y ~ 1", data, "group", designs=designs)
     share = special.expit(got.coef[0])
-    assert share == pytest.approx(wanted["share"].estimate, abs=1e-5)
-    assert got.coef[1] == pytest.approx(wanted[name].estimate, abs=1e-5)
+    assert share == pytest.approx(expected["share"].estimate, abs=1e-5)
+    assert got.coef[1] == pytest.approx(expected[name].estimate, abs=1e-5)
     # The two-group formulas divide by n - 1.
-    assert got.se[0] * share * (1 - share) == pytest.approx(wanted["share"].se, rel=3e-3)
-    assert got.se[1] == pytest.approx(wanted[name].se, rel=3e-3)
+    assert got.se[0] * share * (1 - share) == pytest.approx(expected["share"].se, rel=3e-3)
+    assert got.se[1] == pytest.approx(expected[name].se, rel=3e-3)
 
 
 def test_rrreg_decoy_share_of_the_golden_counts() -> None:
@@ -431,8 +432,8 @@ def test_a_trend_is_weighted_least_squares() -> None:
         2023: estimate([1200, 800], ARMS["weak"]),
     }
     got = trend(waves)
-    values = np.array([one["Yes"].estimate for one in waves.values()])
-    errors = np.array([one["Yes"].se for one in waves.values()])
+    values = np.array([wave["Yes"].estimate for wave in waves.values()])
+    errors = np.array([wave["Yes"].se for wave in waves.values()])
     peer = sm.WLS(values, sm.add_constant(np.array([2020.0, 2021.0, 2023.0])), weights=errors**-2).fit(
         cov_type="fixed scale"
     )
@@ -489,8 +490,8 @@ def test_odd_trends_are_explained(waves, options, message: str) -> None:
 
 def test_names_of_designs_are_read_by_the_labels_of_their_rows(people: pd.DataFrame) -> None:
     shuffled = people["arm"].sample(frac=1, random_state=2)
-    wanted = estimate(people["y"], people["arm"], designs=ARMS)["Yes"].estimate
-    assert estimate(people["y"], shuffled, designs=ARMS)["Yes"].estimate == wanted
+    expected = estimate(people["y"], people["arm"], designs=ARMS)["Yes"].estimate
+    assert estimate(people["y"], shuffled, designs=ARMS)["Yes"].estimate == expected
     by_name = logit("y ~ x", people, "arm", designs=ARMS).coef
     assert logit("y ~ x", people, {"y": shuffled}, designs=ARMS).coef == pytest.approx(by_name)
 
@@ -532,8 +533,8 @@ def test_counts_of_a_design_are_named_as_those_of_one_mechanism() -> None:
     designs = {"first": first, "second": second}
     assert estimate(by_name, designs=designs) == estimate(in_order, designs=designs)
     three = mechanisms.krr(3, 1.0)
-    given = {"one": {"a": 5, "c": 9, "b": 6}}
-    found = estimate(given, designs={"one": three}, options=["a", "b", "c"])
-    assert found.counts == (5, 6, 9)
+    counts = {"one": {"a": 5, "c": 9, "b": 6}}
+    result = estimate(counts, designs={"one": three}, options=["a", "b", "c"])
+    assert result.counts == (5, 6, 9)
     with pytest.raises(AnalysisError, match=r"the key 'Perhaps' is not a report code .* No, Yes"):
         estimate({"first": {"No": 70, "Perhaps": 30}}, designs=designs)

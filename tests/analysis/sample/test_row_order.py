@@ -1,4 +1,4 @@
-"""Columns given beside a table are read by its labels, whichever rows are left out."""
+"""Columns passed separately are aligned by the table's labels, whichever rows are left out."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ def table() -> pd.DataFrame:
     truth = {"u": [0.3] * 5} | {name: [0.6, 0.4] for name in ("a", "b", "q0", "q1", "q2")}
     rng = np.random.default_rng(3)
     reports = {f"{name}_reported": column for name, column in simulate_survey(SURVEY, N, truth, 1)}
-    found = pd.DataFrame(reports).assign(x=rng.normal(size=N), site=rng.choice(["s", "t"], N))
-    weights = rng.gamma(2.0, 0.5, N) + 2.0 * (found["a_reported"] == 1) + found["x"].abs()
-    return found.assign(w=weights).sample(frac=1.0, random_state=5)
+    rows = pd.DataFrame(reports).assign(x=rng.normal(size=N), site=rng.choice(["s", "t"], N))
+    weights = rng.gamma(2.0, 0.5, N) + 2.0 * (rows["a_reported"] == 1) + rows["x"].abs()
+    return rows.assign(w=weights).sample(frac=1.0, random_state=5)
 
 
 @pytest.fixture(scope="module")
 def gaps(table: pd.DataFrame) -> pd.DataFrame:
     """The same with reports that are missing."""
-    found = table.astype({"a_reported": float, "b_reported": float})
-    found.loc[[3, 50, 51, 120, 399], "a_reported"] = np.nan
-    return found
+    gappy = table.astype({"a_reported": float, "b_reported": float})
+    gappy.loc[[3, 50, 51, 120, 399], "a_reported"] = np.nan
+    return gappy
 
 
 @pytest.mark.parametrize("name", BY_COLUMN)
@@ -91,28 +91,28 @@ def test_weights_beside_a_table_follow_their_labels_where_rows_are_left_out(
     name: str, gaps: pd.DataFrame
 ) -> None:
     call = BY_COLUMN[name]
-    wanted = call(gaps, weights="w", na_action="omit")
+    expected = call(gaps, weights="w", na_action="omit")
     for beside in (gaps["w"], gaps["w"].sort_index(), gaps["w"].to_numpy(), gaps["w"].tolist()):
-        assert call(gaps, weights=beside, na_action="omit") == pytest.approx(wanted, rel=1e-9)
+        assert call(gaps, weights=beside, na_action="omit") == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["estimate", "of a block", "comparison", "report"])
 def test_a_missing_weight_is_left_out_beside_the_table_too(name: str, table: pd.DataFrame) -> None:
     call, holes = BY_COLUMN[name], table["w"].where(table.index > 4)
-    wanted = call(table.assign(w=holes), weights="w", na_action="omit")
-    assert call(table, weights=holes.sort_index(), na_action="omit") == pytest.approx(wanted, rel=1e-9)
+    expected = call(table.assign(w=holes), weights="w", na_action="omit")
+    assert call(table, weights=holes.sort_index(), na_action="omit") == pytest.approx(expected, rel=1e-9)
 
 
 def test_names_of_designs_follow_their_labels_where_rows_are_left_out() -> None:
     rng = np.random.default_rng(2)
     ways = {"x": mechanisms.warner(epsilon=1), "y": mechanisms.warner(epsilon=3)}
     names = pd.Series(rng.choice(["x", "y"], 200))
-    found = pd.DataFrame({"a": rng.integers(0, 2, 200).astype(float), "wave": names})
-    found.loc[7, "a"] = np.nan
+    frame = pd.DataFrame({"a": rng.integers(0, 2, 200).astype(float), "wave": names})
+    frame.loc[7, "a"] = np.nan
     keys = {"weights": np.ones(200), "designs": ways, "na_action": "omit"}
-    wanted = weighted_estimate(found, {"a": "wave"}, "a", **keys).shares[1].estimate
+    expected = weighted_estimate(frame, {"a": "wave"}, "a", **keys).shares[1].estimate
     mixed = names.sample(frac=1.0, random_state=1)
-    assert weighted_estimate(found, {"a": mixed}, "a", **keys).shares[1].estimate == pytest.approx(wanted)
+    assert weighted_estimate(frame, {"a": mixed}, "a", **keys).shares[1].estimate == pytest.approx(expected)
 
 
 @pytest.fixture(scope="module")
@@ -137,10 +137,10 @@ def test_replicate_weights_follow_their_labels(
 ) -> None:
     call, names = ERRORS[name], [f"r{number}" for number in range(12)]
     inside = pd.concat([table, replicates.set_axis(names, axis=1)], axis=1)
-    wanted = call(inside, weights="w", replicates=Replicates(names))
+    expected = call(inside, weights="w", replicates=Replicates(names))
     mixed = replicates.sample(frac=1.0, random_state=1)
     for beside in (replicates.to_numpy(), replicates, mixed):
-        assert call(table, weights="w", replicates=Replicates(beside)) == pytest.approx(wanted, rel=1e-9)
+        assert call(table, weights="w", replicates=Replicates(beside)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_labels_of_which_some_only_are_rows_are_refused(
@@ -162,5 +162,5 @@ def test_labels_of_which_some_only_are_rows_are_refused(
 
 def test_labels_that_are_no_rows_at_all_are_read_by_place(table: pd.DataFrame) -> None:
     other = table["w"].set_axis([f"r{number}" for number in range(N)])
-    wanted = weighted_estimate(table, SURVEY, "a", weights="w").shares[1]
-    assert weighted_estimate(table, SURVEY, "a", weights=other).shares[1] == wanted
+    expected = weighted_estimate(table, SURVEY, "a", weights="w").shares[1]
+    assert weighted_estimate(table, SURVEY, "a", weights=other).shares[1] == expected

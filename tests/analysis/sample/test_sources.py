@@ -56,13 +56,13 @@ def frame(survey: Survey) -> pd.DataFrame:
     )
 
 
-def same(one: Tally, other: Tally) -> bool:
+def same(first: Tally, other: Tally) -> bool:
     return (
-        one.n == other.n
-        and one.groups == other.groups
-        and all(np.array_equal(one.counts[name], other.counts[name]) for name in one.counts)
-        and one.joint.keys() == other.joint.keys()
-        and all(np.array_equal(one.joint[name], other.joint[name]) for name in one.joint)
+        first.n == other.n
+        and first.groups == other.groups
+        and all(np.array_equal(first.counts[name], other.counts[name]) for name in first.counts)
+        and first.joint.keys() == other.joint.keys()
+        and all(np.array_equal(first.joint[name], other.joint[name]) for name in first.joint)
     )
 
 
@@ -128,13 +128,13 @@ def test_records_are_little_endian_without_padding(survey: Survey) -> None:
 def test_counts_made_elsewhere(survey: Survey) -> None:
     counts = {"cheated": [6, 4], "reason": [1, 2, 3, 4], "town": [10] + [0] * 299}
     assert Tally.from_counts(survey, counts).n == 10
-    for wrong, said in [
+    for wrong, message in [
         ({"cheated": [6, 4, 0]}, "has 2 reports"),
         ({"cheated": [6, -4]}, "whole numbers"),
         ({"cheated": [6, 3.5]}, "whole numbers"),
         ({"cheated": [6, 5]}, "different numbers of respondents"),
     ]:
-        with pytest.raises(HushpollError, match=said):
+        with pytest.raises(HushpollError, match=message):
             Tally.from_counts(survey, {**counts, **wrong})
     with pytest.raises(HushpollError, match='no counts for question "town"'):
         Tally.from_counts(survey, {"cheated": [1, 0], "reason": [1, 0, 0, 0]})
@@ -148,7 +148,7 @@ def put(frame: pd.DataFrame, column: str, row: int, value: object) -> pd.DataFra
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (4, "column \"reason_reported\" holds '4' in row 8; reports of this question are the integers 0..3"),
         (-1, "holds '-1' in row 8"),
@@ -159,18 +159,19 @@ def put(frame: pd.DataFrame, column: str, row: int, value: object) -> pd.DataFra
 )
 @pytest.mark.parametrize("kind", ["frame", "csv", "parquet"])
 def test_foreign_codes_are_named_with_their_place(
-    survey: Survey, frame: pd.DataFrame, tmp_path: Path, value: object, said: str, kind: str
+    survey: Survey, frame: pd.DataFrame, tmp_path: Path, value: object, message: str, kind: str
 ) -> None:
     data: Any = put(frame, "reason_reported", 7, value)
     if kind == "csv":
         data.to_csv(tmp_path / "reports.csv", index=False)
-        data, said = tmp_path / "reports.csv", said.replace("'4'", "'4(.0)?'").replace("'-1'", "'-1(.0)?'")
+        data = tmp_path / "reports.csv"
+        message = message.replace("'4'", "'4(.0)?'").replace("'-1'", "'-1(.0)?'")
     elif kind == "parquet":
         if value == "Fear":
             data["reason_reported"] = data["reason_reported"].astype(str)
         data.to_parquet(tmp_path / "reports.parquet")
         data = tmp_path / "reports.parquet"
-    with pytest.raises(HushpollError, match=said.replace("..3", r"\.\.3")) as caught:
+    with pytest.raises(HushpollError, match=message.replace("..3", r"\.\.3")) as caught:
         tally(survey, data)
     where = {"frame": "data", "csv": "reports.csv", "parquet": "reports.parquet"}[kind]
     assert str(caught.value).startswith(where)

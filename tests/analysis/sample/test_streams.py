@@ -50,7 +50,9 @@ def survey() -> Survey:
 @pytest.fixture(scope="module")
 def data(survey: Survey) -> pd.DataFrame:
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({f"{name}_reported": one for name, one in simulate_survey(survey, N, TRUTH, seed=1)})
+    frame = pd.DataFrame(
+        {f"{name}_reported": codes for name, codes in simulate_survey(survey, N, TRUTH, seed=1)}
+    )
     frame["year"], frame["town"] = rng.integers(1, 5, N), rng.choice(["u", "v", "w"], N)
     frame["w"] = rng.choice([0.5, 1.0, 2.0], N)
     frame["age"] = rng.normal(40.0, 10.0, N)
@@ -64,13 +66,13 @@ def data(survey: Survey) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def folder(data: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The table as Parquet parts, and as a CSV file beside them."""
-    place = tmp_path_factory.mktemp("parts")
+    """The table as Parquet parts, and as a CSV file."""
+    root = tmp_path_factory.mktemp("parts")
     for number in range(3):
-        data[number * 800 : (number + 1) * 800].to_parquet(place / f"part-{number}.parquet", index=False)
-    (place / "csv").mkdir()
-    data.to_csv(place / "csv" / "all.csv", index=False)
-    return place
+        data[number * 800 : (number + 1) * 800].to_parquet(root / f"part-{number}.parquet", index=False)
+    (root / "csv").mkdir()
+    data.to_csv(root / "csv" / "all.csv", index=False)
+    return root
 
 
 FITS: list[tuple[Callable[..., Any], str, dict[str, Any]]] = [
@@ -103,20 +105,20 @@ DESIGNS: list[dict[str, Any]] = [
 ]
 
 
-def same(found: Any, expected: Any) -> None:
-    assert found.n == expected.n == N
-    assert found.names == expected.names
+def same(actual: Any, expected: Any) -> None:
+    assert actual.n == expected.n == N
+    assert actual.names == expected.names
     for key in ("coef", "se", "log_likelihood", "theta"):
         assert np.allclose(
-            getattr(found, key), getattr(expected, key), rtol=1e-9, atol=1e-9, equal_nan=True
+            getattr(actual, key), getattr(expected, key), rtol=1e-9, atol=1e-9, equal_nan=True
         ), key
-    assert found.degrees_of_freedom == expected.degrees_of_freedom
-    assert found.notes == expected.notes
-    assert found.summary() == expected.summary()
+    assert actual.degrees_of_freedom == expected.degrees_of_freedom
+    assert actual.notes == expected.notes
+    assert actual.summary() == expected.summary()
     if expected.degrees_of_freedom is None:
-        assert found.aic == pytest.approx(expected.aic, rel=1e-9)
-        assert found.bic == pytest.approx(expected.bic, rel=1e-9)
-    mine, theirs = (one.margins().to_numpy() for one in (found, expected))
+        assert actual.aic == pytest.approx(expected.aic, rel=1e-9)
+        assert actual.bic == pytest.approx(expected.bic, rel=1e-9)
+    mine, theirs = (fit.margins().to_numpy() for fit in (actual, expected))
     assert np.allclose(mine[:, 0], theirs[:, 0], rtol=1e-9, atol=1e-9)
     assert np.allclose(mine[:, 1], theirs[:, 1], rtol=1e-6, atol=1e-8)  # a difference of differences
 
@@ -127,7 +129,7 @@ def same(found: Any, expected: Any) -> None:
         pytest.param(*fit, marks=() if number % 3 == 1 else pytest.mark.long)
         for number, fit in enumerate(FITS)
     ],
-    ids=lambda one: one if isinstance(one, str) else "",
+    ids=lambda argument: argument if isinstance(argument, str) else "",
 )
 def test_a_fit_of_rows_put_together_is_that_of_all_rows(
     model: Callable[..., Any],
@@ -138,21 +140,21 @@ def test_a_fit_of_rows_put_together_is_that_of_all_rows(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = model(formula, data, survey, **keys)
-    assert len(found.data.rows.frame) < 100
+    fit = model(formula, data, survey, **keys)
+    assert len(fit.data.rows.frame) < 100
     with monkeypatch.context() as patched:
         patched.setattr(models, "merge_equal_rows", lambda *_: None)
-        each = model(formula, data, survey, **keys)
-    assert len(each.data.rows.frame) == N
-    same(found, each)
-    pd.testing.assert_frame_equal(found.predict(), each.predict(), rtol=1e-7)
-    if found.randomized:
-        hidden = found.randomized[0]
-        pd.testing.assert_frame_equal(found.posterior(hidden), each.posterior(hidden), rtol=1e-9)
-        drawn = [impute(one, 1, seed=4)[0] for one in (found, each)]
-        pd.testing.assert_frame_equal(*drawn)
+        row_fit = model(formula, data, survey, **keys)
+    assert len(row_fit.data.rows.frame) == N
+    same(fit, row_fit)
+    pd.testing.assert_frame_equal(fit.predict(), row_fit.predict(), rtol=1e-7)
+    if fit.randomized:
+        hidden = fit.randomized[0]
+        pd.testing.assert_frame_equal(fit.posterior(hidden), row_fit.posterior(hidden), rtol=1e-9)
+        imputed = [impute(fit, 1, seed=4)[0] for fit in (fit, row_fit)]
+        pd.testing.assert_frame_equal(*imputed)
     for source in (folder, str(folder / "part-*.parquet"), folder / "csv" / "all.csv"):
-        same(model(formula, source, survey, **keys), each)
+        same(model(formula, source, survey, **keys), row_fit)
 
 
 def test_a_random_intercept_of_rows_put_together(
@@ -160,15 +162,19 @@ def test_a_random_intercept_of_rows_put_together(
 ) -> None:
     few = data.head(400)
     few.to_parquet(tmp_path / "one.parquet")
-    found, read = (logit("a ~ year + (1 | town)", one, survey, points=3) for one in (few, tmp_path))
+    from_frame, from_files = (
+        logit("a ~ year + (1 | town)", source, survey, points=3) for source in (few, tmp_path)
+    )
     monkeypatch.setattr(models, "merge_equal_rows", lambda *_: None)
-    each = logit("a ~ year + (1 | town)", few, survey, points=3)
-    for one in (found, read):
-        assert one.n == 400
-        assert one.log_likelihood == pytest.approx(each.log_likelihood, rel=1e-9)
-        assert np.allclose(one.coef, each.coef, rtol=1e-5, atol=1e-6)  # searched without second derivatives
-        assert np.allclose(one.se, each.se, rtol=1e-5, equal_nan=True)
-    assert np.allclose(found.posterior(), each.posterior(), rtol=1e-5)
+    row_fit = logit("a ~ year + (1 | town)", few, survey, points=3)
+    for fit in (from_frame, from_files):
+        assert fit.n == 400
+        assert fit.log_likelihood == pytest.approx(row_fit.log_likelihood, rel=1e-9)
+        assert np.allclose(
+            fit.coef, row_fit.coef, rtol=1e-5, atol=1e-6
+        )  # searched without second derivatives
+        assert np.allclose(fit.se, row_fit.se, rtol=1e-5, equal_nan=True)
+    assert np.allclose(from_frame.posterior(), row_fit.posterior(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("keys", DESIGNS, ids=lambda keys: " ".join(keys))
@@ -203,28 +209,28 @@ def test_tables_of_files_are_those_of_the_table(
     ):
         expected = make(data)
         for source in (folder, folder / "csv" / "all.csv"):
-            found = make(source)
-            pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame(), rtol=1e-9)
-            assert getattr(found, "n", N) == N
-            assert getattr(found, "effective_n", 0.0) == pytest.approx(getattr(expected, "effective_n", 0.0))
+            result = make(source)
+            pd.testing.assert_frame_equal(result.to_frame(), expected.to_frame(), rtol=1e-9)
+            assert getattr(result, "n", N) == N
+            assert getattr(result, "effective_n", 0.0) == pytest.approx(getattr(expected, "effective_n", 0.0))
             if getattr(expected, "test", None) is not None:
-                assert found.test.p_value == pytest.approx(expected.test.p_value, rel=1e-9)
+                assert result.test.p_value == pytest.approx(expected.test.p_value, rel=1e-9)
 
 
 def test_a_query_engines_table_will_do(survey: Survey, data: pd.DataFrame, folder: Path) -> None:
     with engine_table(survey, str(folder / "part-*.parquet")) as table:
-        found = logit("a ~ year + town", table, survey, weights="w")
-    same(found, logit("a ~ year + town", data, survey, weights="w"))
+        fit = logit("a ~ year + town", table, survey, weights="w")
+    same(fit, logit("a ~ year + town", data, survey, weights="w"))
 
 
 def test_a_row_that_stands_for_many_is_called_by_what_it_holds(survey: Survey, folder: Path) -> None:
-    found = multinomial("b ~ town", folder, survey)
-    assert found.posterior().index.names == ["b_reported", "town"]
-    assert len(found.posterior()) == 9
-    assert found.predict().index.names == ["answer", "b_reported", "town"]
-    assert found.predict(pd.DataFrame({"town": ["u"]})).shape == (3, 4)
+    fit = multinomial("b ~ town", folder, survey)
+    assert fit.posterior().index.names == ["b_reported", "town"]
+    assert len(fit.posterior()) == 9
+    assert fit.predict().index.names == ["answer", "b_reported", "town"]
+    assert fit.predict(pd.DataFrame({"town": ["u"]})).shape == (3, 4)
     with pytest.raises(AnalysisError, match="nobody's row is known"):
-        impute(found)
+        impute(fit)
 
 
 # Records of the database ----------------------------------------------------------------------------------------
@@ -268,11 +274,11 @@ def grouped() -> Survey:
 
 @pytest.fixture(scope="module")
 def records(grouped: Survey) -> list[bytes]:
-    columns = [one.tolist() for _, one in simulate_survey(grouped, 1500, TOLD, seed=4)]
+    columns = [codes.tolist() for _, codes in simulate_survey(grouped, 1500, TOLD, seed=4)]
     layout = RecordFormat.of(grouped)
     named = np.random.default_rng(5).choice(3, 1500, p=[0.5, 0.495, 0.005]).tolist()
-    whole = [layout.pack(row) for row in zip(named, *columns, strict=True)]
-    return [b"".join(whole[start : start + 400]) for start in range(0, 1500, 400)]
+    packed = [layout.pack(row) for row in zip(named, *columns, strict=True)]
+    return [b"".join(packed[start : start + 400]) for start in range(0, 1500, 400)]
 
 
 def test_records_are_read_in_blocks(grouped: Survey, records: list[bytes]) -> None:
@@ -281,25 +287,25 @@ def test_records_are_read_in_blocks(grouped: Survey, records: list[bytes]) -> No
     frame = read_frame(grouped, records)
     assert set(frame["group"]) == {"north", "other"}
     for source in (records, iter(records)):
-        found = logit("a ~ group", source, grouped)
+        fit = logit("a ~ group", source, grouped)
         expected = logit("a ~ group", frame, grouped)
-        assert found.names == expected.names
-        assert np.allclose(found.coef, expected.coef, rtol=1e-9)
-        assert np.allclose(found.se, expected.se, rtol=1e-9)
+        assert fit.names == expected.names
+        assert np.allclose(fit.coef, expected.coef, rtol=1e-9)
+        assert np.allclose(fit.se, expected.se, rtol=1e-9)
     option = logit("`used[bus]` ~ group", records, grouped)
     assert np.allclose(option.coef, logit("`used[bus]` ~ group", frame, grouped).coef, rtol=1e-9)
     every = logit("used ~ 1", records, grouped)
     assert every.to_frame()["coef"].tolist() == pytest.approx(
         logit("used ~ 1", frame, grouped).to_frame()["coef"].tolist()
     )
-    found = crosstab(records, grouped, "a", "used[car]")
-    pd.testing.assert_frame_equal(found.to_frame(), crosstab(frame, grouped, "a", "used[car]").to_frame())
+    fit = crosstab(records, grouped, "a", "used[car]")
+    pd.testing.assert_frame_equal(fit.to_frame(), crosstab(frame, grouped, "a", "used[car]").to_frame())
 
 
 def test_parts_of_records_tell_the_same(grouped: Survey, records: list[bytes], tmp_path: Path) -> None:
     write_parts(grouped, records, tmp_path, 700, shown_groups=["north"])
-    found, expected = (crosstab(one, grouped, "a", "group") for one in (tmp_path, records))
-    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+    from_parts, expected = (crosstab(source, grouped, "a", "group") for source in (tmp_path, records))
+    pd.testing.assert_frame_equal(from_parts.to_frame(), expected.to_frame())
 
 
 # What cannot be read so ------------------------------------------------------------------------------------------
@@ -333,12 +339,12 @@ def test_a_column_that_is_text_in_one_block_is_text_in_all(
     survey: Survey, data: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "BLOCK_ROWS", 500)
-    rooms = [*(str(one % 3) for one in range(N // 2)), *("012x"[one % 4] for one in range(N // 2))]
+    rooms = [*(str(row % 3) for row in range(N // 2)), *("012x"[row % 4] for row in range(N // 2))]
     frame = data.assign(room=rooms)
     frame.to_csv(tmp_path / "all.csv", index=False)
     same(logit("a ~ room", tmp_path / "all.csv", survey), logit("a ~ room", frame, survey))
-    found, expected = (compare(one, survey, "a", "room") for one in (tmp_path / "all.csv", frame))
-    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+    from_file, expected = (compare(source, survey, "a", "room") for source in (tmp_path / "all.csv", frame))
+    pd.testing.assert_frame_equal(from_file.to_frame(), expected.to_frame())
 
 
 def test_too_many_different_rows_are_named(
@@ -357,9 +363,9 @@ def test_missing_values_count_the_people(survey: Survey, data: pd.DataFrame, tmp
     missing = int((data["year"] == 1).sum())
     with pytest.raises(AnalysisError, match=f"'town' has {missing} missing values"):
         logit("a ~ town", tmp_path, survey)
-    found = logit("a ~ town", tmp_path, survey, na_action="omit")
-    assert found.n == N - missing
-    assert found.notes == (f"{missing} rows with missing values were left out",)
+    fit = logit("a ~ town", tmp_path, survey, na_action="omit")
+    assert fit.n == N - missing
+    assert fit.notes == (f"{missing} rows with missing values were left out",)
 
 
 @pytest.mark.parametrize("lacking", ["w", "a_reported", "year"])
@@ -374,15 +380,16 @@ def test_who_lacks_a_value_is_left_out_wherever_rows_are_read(
     gaps.to_parquet(tmp_path / "parts" / "one.parquet", index=False)
     gaps.to_csv(tmp_path / "all.csv", index=False)
     keys: dict[str, Any] = {"weights": "w", "na_action": "omit"}
-    wanted, fitted = compare(gaps, survey, "a", "year", **keys), logit("a ~ year", gaps, survey, **keys)
+    expected, fitted = compare(gaps, survey, "a", "year", **keys), logit("a ~ year", gaps, survey, **keys)
     assert fitted.n == N - missing
     with engine_table(survey, tmp_path / "parts") as table:
         source: Any = {"parquet": tmp_path / "parts", "csv": tmp_path / "all.csv", "engine": table}[how]
-        found, fit = compare(source, survey, "a", "year", **keys), logit("a ~ year", source, survey, **keys)
+        comparison = compare(source, survey, "a", "year", **keys)
+        fit = logit("a ~ year", source, survey, **keys)
     left_out = f"{missing} rows with missing values were left out"
-    assert left_out in found.notes
+    assert left_out in comparison.notes
     assert left_out in fit.notes
-    pd.testing.assert_frame_equal(found.to_frame(), wanted.to_frame(), atol=1e-9)
+    pd.testing.assert_frame_equal(comparison.to_frame(), expected.to_frame(), atol=1e-9)
     pd.testing.assert_frame_equal(fit.to_frame(), fitted.to_frame(), atol=1e-6)
     assert fit.n == fitted.n
 
@@ -398,9 +405,9 @@ def test_a_wrong_report_has_its_row_where_others_are_left_out(
 
 
 def test_formulas_that_look_at_other_rows_are_fitted_row_by_row(survey: Survey, data: pd.DataFrame) -> None:
-    found = logit("a ~ I(year - year.mean())", data, survey)
-    assert len(found.data.rows.frame) == N
-    assert found.log_likelihood == pytest.approx(logit("a ~ year", data, survey).log_likelihood, rel=1e-12)
+    fit = logit("a ~ I(year - year.mean())", data, survey)
+    assert len(fit.data.rows.frame) == N
+    assert fit.log_likelihood == pytest.approx(logit("a ~ year", data, survey).log_likelihood, rel=1e-12)
     assert len(logit("a ~ age", data, survey).data.rows.frame) == N
 
 
@@ -409,11 +416,11 @@ def test_columns_are_found_in_backquotes_and_before_a_dot(
 ) -> None:
     named = data.rename(columns={"year": "school year"})
     for formula in ("a ~ scale(`school year`)", "a ~ scale(`school year`.clip(0, 9))"):
-        found = logit(formula, named, survey)
-        assert found.log_likelihood == pytest.approx(logit("a ~ year", data, survey).log_likelihood, rel=1e-9)
+        fit = logit(formula, named, survey)
+        assert fit.log_likelihood == pytest.approx(logit("a ~ year", data, survey).log_likelihood, rel=1e-9)
     assert len(logit("a ~ np.log(`school year`)", named, survey).data.rows.frame) < 20
-    found = logit("a ~ np.log(`year`)", folder, survey)
-    assert np.allclose(found.coef, logit("a ~ np.log(year)", data, survey).coef, rtol=1e-9)
+    fit = logit("a ~ np.log(`year`)", folder, survey)
+    assert np.allclose(fit.coef, logit("a ~ np.log(year)", data, survey).coef, rtol=1e-9)
     for formula in ("a ~ k.rank()", "a ~ I(`k`.rank())", "a ~ scale(`k`)", "a ~ town + C(k.rank())"):
         with pytest.raises(AnalysisError, match="all rows of a randomized column"):
             logit(formula, data, survey)
@@ -439,5 +446,5 @@ def test_nothing_is_shown_where_nobody_looks(
 
 
 def test_an_ibis_table_in_memory(survey: Survey, data: pd.DataFrame) -> None:
-    found = crosstab(ibis.memtable(data), survey, "a", "b")
-    pd.testing.assert_frame_equal(found.to_frame(), crosstab(data, survey, "a", "b").to_frame())
+    table = crosstab(ibis.memtable(data), survey, "a", "b")
+    pd.testing.assert_frame_equal(table.to_frame(), crosstab(data, survey, "a", "b").to_frame())

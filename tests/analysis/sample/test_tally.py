@@ -1,4 +1,4 @@
-"""What is no report of the survey is refused, whoever counts: pandas, DuckDB, and whatever is counted."""
+"""Values that are not reports of the survey are refused, with pandas and with DuckDB."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ N = 300
 @pytest.fixture(scope="module")
 def reports() -> pd.DataFrame:
     truth = {"a": [0.5, 0.5], "town": [1 / 39] * 39}
-    found = {f"{name}_reported": column for name, column in simulate_survey(SURVEY, N, truth, 1)}
-    return pd.DataFrame(found).assign(w=1.5)
+    columns = {f"{name}_reported": column for name, column in simulate_survey(SURVEY, N, truth, 1)}
+    return pd.DataFrame(columns).assign(w=1.5)
 
 
 def in_parts(frame: pd.DataFrame, folder: Path) -> Path:
@@ -54,8 +54,8 @@ def weighted(folder: Path) -> Any:
 
 def test_sets_of_the_survey_are_counted(reports: pd.DataFrame, tmp_path: Path) -> None:
     folder = in_parts(reports, tmp_path)
-    found = tally_parts(SURVEY, folder)
-    assert found.counts["town"].tolist() == tally(SURVEY, reports).counts["town"].tolist()
+    combined = tally_parts(SURVEY, folder)
+    assert combined.counts["town"].tolist() == tally(SURVEY, reports).counts["town"].tolist()
     assert weighted(folder)["n"].sum() == N * 40
 
 
@@ -78,9 +78,9 @@ def test_sets_that_are_no_reports_are_refused_by_the_engine(
     size = int(bad["town_reported"].iloc[0], 16).bit_count()
     # As many bits as a report has, and one of them of a fortieth option.
     beyond = f"{(1 << 39) | ((1 << (size - 1)) - 1):010x}"
-    own = next(text for text in bad["town_reported"] if text != text.upper())
-    told = {"upper": own.upper(), "line": own + "\n", None: beyond}
-    text = told.get(TEXTS[name], TEXTS[name])
+    text_of_set = next(text for text in bad["town_reported"] if text != text.upper())
+    variants = {"upper": text_of_set.upper(), "line": text_of_set + "\n", None: beyond}
+    text = variants.get(TEXTS[name], TEXTS[name])
     bad.loc[200, "town_reported"] = text
     folder = in_parts(bad, tmp_path)
     for call in (lambda: tally(SURVEY, bad), lambda: tally_parts(SURVEY, folder), lambda: weighted(folder)):

@@ -32,14 +32,14 @@ def sample() -> pd.DataFrame:
 
 def test_mean_total_and_design_effect_agree_with_survey(sample: pd.DataFrame) -> None:
     got = weighted_estimate(sample, MECHANISMS, "warner75", interval="t", **DESIGN)
-    yes, wanted = got.shares[1], GOLDEN["svy_warner_mean_strat_cluster"]["output"]
-    assert yes.estimate == pytest.approx(wanted["mean"], abs=1e-9)
-    assert yes.se == pytest.approx(wanted["se"], abs=1e-9)
-    assert [yes.low, yes.high] == pytest.approx(wanted["ci_t"], abs=1e-9)
-    assert got.degrees_of_freedom == wanted["degf"]
+    yes, expected = got.shares[1], GOLDEN["svy_warner_mean_strat_cluster"]["output"]
+    assert yes.estimate == pytest.approx(expected["mean"], abs=1e-9)
+    assert yes.se == pytest.approx(expected["se"], abs=1e-9)
+    assert [yes.low, yes.high] == pytest.approx(expected["ci_t"], abs=1e-9)
+    assert got.degrees_of_freedom == expected["degf"]
     # survey compares with sampling without replacement from a population of sum(w) people.
     fraction = 1 - len(sample) / sample["w"].sum()
-    assert yes.sampling_effect / fraction == pytest.approx(wanted["deff"], abs=1e-8)
+    assert yes.sampling_effect / fraction == pytest.approx(expected["deff"], abs=1e-8)
     total = GOLDEN["svy_warner_total"]["output"]
     assert yes.total == pytest.approx(total["total"], abs=1e-4)
     assert yes.total_se == pytest.approx(total["se"], abs=1e-4)
@@ -47,18 +47,18 @@ def test_mean_total_and_design_effect_agree_with_survey(sample: pd.DataFrame) ->
 
 def test_weights_only_agree_with_survey(sample: pd.DataFrame) -> None:
     got = weighted_estimate(sample, MECHANISMS, "warner75", weights="w")
-    wanted = GOLDEN["svy_warner_mean_weights_only"]["output"]
-    assert got.shares[1].estimate == pytest.approx(wanted["mean"], abs=1e-9)
-    assert got.shares[1].se == pytest.approx(wanted["se"], abs=1e-9)
-    assert got.effective_n == pytest.approx(wanted["kish_neff"], abs=1e-6)
+    expected = GOLDEN["svy_warner_mean_weights_only"]["output"]
+    assert got.shares[1].estimate == pytest.approx(expected["mean"], abs=1e-9)
+    assert got.shares[1].se == pytest.approx(expected["se"], abs=1e-9)
+    assert got.effective_n == pytest.approx(expected["kish_neff"], abs=1e-6)
 
 
 def test_groups_agree_with_survey(sample: pd.DataFrame) -> None:
-    wanted = GOLDEN["svy_warner_by_x2"]["output"]
+    expected = GOLDEN["svy_warner_by_x2"]["output"]
     got = crosstab(sample, MECHANISMS, "warner75", "x2", **DESIGN).conditional("warner75", given="x2")
     yes = got.xs(1, level="warner75")
-    assert yes["estimate"].tolist() == pytest.approx(wanted["mean"], abs=1e-9)
-    assert yes["se"].tolist() == pytest.approx(wanted["se"], abs=1e-9)
+    assert yes["estimate"].tolist() == pytest.approx(expected["mean"], abs=1e-9)
+    assert yes["se"].tolist() == pytest.approx(expected["se"], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,17 @@ def test_groups_agree_with_survey(sample: pd.DataFrame) -> None:
     ],
 )
 def test_intervals_agree_with_survey(sample: pd.DataFrame, case: str, interval: str) -> None:
-    wanted = GOLDEN[f"svy_ciprop_lambda_{case}"]["output"]
+    expected = GOLDEN[f"svy_ciprop_lambda_{case}"]["output"]
     yes = weighted_estimate(sample, MECHANISMS, "warner75", interval=interval, **DESIGN).shares[1]
-    assert yes.estimate == pytest.approx(wanted["pi"], abs=1e-9)
-    assert [yes.low, yes.high] == pytest.approx(wanted["ci_pi"], abs=1e-4)
+    assert yes.estimate == pytest.approx(expected["pi"], abs=1e-9)
+    assert [yes.low, yes.high] == pytest.approx(expected["ci_pi"], abs=1e-4)
 
 
 def test_an_estimated_decoy_share_is_part_of_the_standard_error(sample: pd.DataFrame) -> None:
     poll = mechanisms.or_poll(decoy_counts=(150, 1000))
     got = weighted_estimate(sample, {"warner75": poll}, "warner75").shares[1]
-    wanted = estimate(np.bincount(sample["warner75"]).tolist(), poll).estimates[0]
-    assert (got.estimate, got.se) == pytest.approx((wanted.estimate, wanted.se))
+    unweighted = estimate(np.bincount(sample["warner75"]).tolist(), poll).estimates[0]
+    assert (got.estimate, got.se) == pytest.approx((unweighted.estimate, unweighted.se))
     assert got.total_se == pytest.approx(got.se * len(sample))
     with pytest.raises(AnalysisError, match="use t"):
         weighted_estimate(sample, {"warner75": poll}, "warner75", interval="logit")
@@ -121,17 +121,17 @@ def test_raking_meets_its_margins(sample: pd.DataFrame) -> None:
 
 def test_post_stratification_agrees_with_the_textbook(sample: pd.DataFrame) -> None:
     """One margin: the estimate is the sum of W_g p_g, and the margin itself has no variance left."""
-    known = {0: 0.3, 1: 0.7}
-    table = crosstab(sample, MECHANISMS, "warner75", "x2", margins={"x2": known})
+    known_shares = {0: 0.3, 1: 0.7}
+    table = crosstab(sample, MECHANISMS, "warner75", "x2", margins={"x2": known_shares})
     within = (
         crosstab(sample, MECHANISMS, "warner75", "x2")
         .conditional("warner75", given="x2")
         .xs(1, level="warner75")
     )
-    wanted = sum(share * within.loc[group, "estimate"] for group, share in known.items())
-    variance = sum(share**2 * within.loc[group, "se"] ** 2 for group, share in known.items())
+    expected = sum(share * within.loc[group, "estimate"] for group, share in known_shares.items())
+    variance = sum(share**2 * within.loc[group, "se"] ** 2 for group, share in known_shares.items())
     got = table.marginal("warner75").loc[1]
-    assert got["estimate"] == pytest.approx(wanted)
+    assert got["estimate"] == pytest.approx(expected)
     assert got["se"] == pytest.approx(np.sqrt(variance), rel=0.002)
     assert table.marginal("x2")["se"].max() < 1e-12
 
@@ -193,15 +193,19 @@ def test_design_effect_means_what_it_means_elsewhere(sample: pd.DataFrame) -> No
 def test_margins_may_be_numbers_of_people(sample: pd.DataFrame) -> None:
     """As R's rake takes them: the weights then sum to the population."""
     shares = {"x2": {0: 0.4, 1: 0.6}, "group": {1: 0.55, 2: 0.45}}
-    people = {name: {key: 20_000 * one for key, one in each.items()} for name, each in shares.items()}
+    people = {
+        name: {key: 20_000 * share for key, share in by_level.items()} for name, by_level in shares.items()
+    }
     by_share, by_number = (rake(sample, margins, "w") for margins in (shares, people))
     assert by_number.sum() == pytest.approx(20_000)
     assert (by_number / by_number.sum()).to_numpy() == pytest.approx((by_share / by_share.sum()).to_numpy())
-    one, other = (
+    from_shares, other = (
         weighted_estimate(sample, MECHANISMS, "warner75", margins=margins, **DESIGN)[1]
         for margins in (shares, people)
     )
-    assert (other.estimate, other.se, other.low) == pytest.approx((one.estimate, one.se, one.low))
+    assert (other.estimate, other.se, other.low) == pytest.approx(
+        (from_shares.estimate, from_shares.se, from_shares.low)
+    )
     assert other.total == pytest.approx(20_000 * other.estimate)
     with pytest.raises(AnalysisError, match="of 20000 and 30000 people"):
         rake(sample, {**people, "group": {1: 10_000, 2: 20_000}})
@@ -219,22 +223,22 @@ def test_raked_totals_stand_for_the_same_population(sample: pd.DataFrame) -> Non
     by_group = (
         pd.DataFrame({"x2": sample["x2"], "w": sample["w"], "wy": sample["w"] * values}).groupby("x2").sum()
     )
-    wanted = sum(share * by_group["wy"][g] / by_group["w"][g] for g, share in margins["x2"].items())
-    assert raked[1].total == pytest.approx(wanted * population)
+    expected = sum(share * by_group["wy"][g] / by_group["w"][g] for g, share in margins["x2"].items())
+    assert raked[1].total == pytest.approx(expected * population)
 
 
 def test_equal_reports_have_an_interval_and_a_word() -> None:
     data = pd.DataFrame({"y": [0] * 60, "w": np.linspace(1, 2, 60)})
-    found = weighted_estimate(data, {"y": mechanisms.warner(epsilon=1)}, "y", weights="w")
-    yes = found[1]
+    result = weighted_estimate(data, {"y": mechanisms.warner(epsilon=1)}, "y", weights="w")
+    yes = result[1]
     assert yes.se == pytest.approx(0, abs=1e-12)
     assert yes.high < 0
     assert yes.misfit is not None
     assert yes.misfit < 1e-6
     assert yes.shown.low == 0 < yes.shown.high < 0.1
-    assert any("data and design disagree" in note for note in found.notes)
-    assert any("All reports are the same" in note for note in found.notes)
-    assert json.loads(json.dumps(found.to_dict()))["shares"][1]["shown"]["low"] == 0
+    assert any("data and design disagree" in note for note in result.notes)
+    assert any("All reports are the same" in note for note in result.notes)
+    assert json.loads(json.dumps(result.to_dict()))["shares"][1]["shown"]["low"] == 0
 
 
 def weighted_coverage(sigma: float, n: int, share: float, repetitions: int, method: str) -> float:
@@ -245,8 +249,8 @@ def weighted_coverage(sigma: float, n: int, share: float, repetitions: int, meth
     hits = 0
     for _ in range(repetitions):
         data = pd.DataFrame({"y": (rng.random(n) < yes).astype(int), "w": rng.lognormal(0, sigma, n)})
-        one = weighted_estimate(data, {"y": mechanism}, "y", weights="w", interval=method)[1]
-        hits += one.low <= share <= one.high
+        estimated = weighted_estimate(data, {"y": mechanism}, "y", weights="w", interval=method)[1]
+        hits += estimated.low <= share <= estimated.high
     return hits / repetitions
 
 
@@ -258,8 +262,8 @@ def test_heavy_weights_cover_small(repetitions: int) -> None:
     assert weighted_coverage(2, 300, 0.1, repetitions, "t") < 0.85
     weights = np.random.default_rng(1).lognormal(0, 2, 500)
     data = pd.DataFrame({"y": np.arange(500) % 2, "w": weights})
-    found = weighted_estimate(data, {"y": mechanisms.warner(epsilon=2)}, "y", weights="w")
-    assert any("weights are heavy" in note for note in found.notes)
+    result = weighted_estimate(data, {"y": mechanisms.warner(epsilon=2)}, "y", weights="w")
+    assert any("weights are heavy" in note for note in result.notes)
 
 
 GENERAL: dict[str, tuple[Mechanism, list[float]]] = {
@@ -269,16 +273,16 @@ GENERAL: dict[str, tuple[Mechanism, list[float]]] = {
 
 
 def general_coverage(name: str, weights: str, n: int, repetitions: int, method: str = "auto") -> float:
-    """How often the interval of the last answer, which nobody gives, holds it."""
+    """Return how often the interval of the last answer, whose true share is 0, holds it."""
     mechanism, truth = GENERAL[name]
     rng = np.random.default_rng(43)
     hits = 0
     for _ in range(repetitions):
-        drawn = simulate(mechanism.device, rng.choice(len(truth), n, p=truth), seed=rng)
-        made = rng.gamma(2, 1, n) if weights == "gamma" else rng.lognormal(0, 1, n)
-        data = pd.DataFrame({"y": drawn, "w": made})
-        one = weighted_estimate(data, {"y": mechanism}, "y", weights="w", interval=method).shares[-1]
-        hits += one.low <= 1e-12 and one.high >= -1e-12
+        reports = simulate(mechanism.device, rng.choice(len(truth), n, p=truth), seed=rng)
+        drawn_weights = rng.gamma(2, 1, n) if weights == "gamma" else rng.lognormal(0, 1, n)
+        data = pd.DataFrame({"y": reports, "w": drawn_weights})
+        estimated = weighted_estimate(data, {"y": mechanism}, "y", weights="w", interval=method).shares[-1]
+        hits += estimated.low <= 1e-12 and estimated.high >= -1e-12
     return hits / repetitions
 
 
@@ -306,16 +310,16 @@ def test_general_tables_under_weights_have_the_score_interval_or_the_one_asked_f
     data = pd.DataFrame(
         {"y": rng.random(120) < 0.05, "arm": np.repeat(["direct", "coin"], 60), "w": rng.gamma(2, 1, 120)}
     ).astype({"y": int})
-    found = weighted_estimate(data, {"y": "arm"}, "y", designs=arms, weights="w")
-    assert found.interval == "score"
+    result = weighted_estimate(data, {"y": "arm"}, "y", designs=arms, weights="w")
+    assert result.interval == "score"
     assert weighted_estimate(data, {"y": "arm"}, "y", designs=arms, weights="w", interval="t").interval == "t"
 
 
 def heavy_note(mechanism: Mechanism, interval: str = "auto") -> str:
     weights = np.random.default_rng(1).lognormal(0, 2, 500)
     data = pd.DataFrame({"y": np.arange(500) % 2, "w": weights})
-    found = weighted_estimate(data, {"y": mechanism}, "y", weights="w", interval=interval)
-    (note,) = (one for one in found.notes if "weights are heavy" in one)
+    result = weighted_estimate(data, {"y": mechanism}, "y", weights="w", interval=interval)
+    (note,) = (remark for remark in result.notes if "weights are heavy" in remark)
     return note
 
 
@@ -345,22 +349,24 @@ def test_two_answers_without_a_survey_are_no_and_yes() -> None:
     data["many"] = np.arange(400) % 3
     how: dict[str, Any] = {"y": coin, "a": coin, "many": mechanisms.krr(options=3, epsilon=2)}
     shares = weighted_estimate(data, how, "y")
-    assert [one.option for one in shares.shares] == ["No", "Yes"]
+    assert [share.option for share in shares.shares] == ["No", "Yes"]
     assert shares["Yes"] == shares[1] == shares.shares[1]
     assert shares["Yes"].estimate == pytest.approx(estimate([200, 200], coin)["Yes"].estimate)
     corrected = anchored(data, how, "y", "a")
-    assert [one.option for one in corrected.shares] == ["Yes"]
+    assert [share.option for share in corrected.shares] == ["Yes"]
     assert corrected == anchored(data, how, "y", "a", option=1, anchor_option=1)
     assert corrected == anchored(data, how, "y", "a", option="Yes", anchor_option="Yes")
     (plain,) = compare(data, how, "y", "g").differences
     assert (plain.option, plain.group, plain.reference) == ("Yes", 1, 0)
     hidden = compare(data, how, "y", "a", option=0, reference=1)
-    assert [(one.option, one.group, one.reference) for one in hidden.differences] == [("No", "No", "Yes")]
+    assert [
+        (difference.option, difference.group, difference.reference) for difference in hidden.differences
+    ] == [("No", "No", "Yes")]
     designs = {"coin": coin, "open": None}
     arms = data.assign(arm=np.where(data["g"] == 1, "coin", "open"))
     assert weighted_estimate(arms, {"y": "arm"}, "y", designs=designs).shares[1].option == "Yes"
     # Three answers have no such names, and labels that somebody gives are the ones.
-    assert [one.option for one in weighted_estimate(data, how, "many").shares] == [0, 1, 2]
+    assert [share.option for share in weighted_estimate(data, how, "many").shares] == [0, 1, 2]
     named = compare(data, how, "y", "g", labels={"y": ["honest", "cheated"]})
     assert named.differences[0].option == "cheated"
     with pytest.raises(AnalysisError, match="y has no answer 2; its answers are No, Yes"):
@@ -388,10 +394,10 @@ def test_a_counted_decoy_keeps_its_interval_under_weights() -> None:
     poll = mechanisms.or_poll(decoy_counts=(12, 30))
     data = pd.DataFrame({"y": [0] * 100 + [1] * 120})
     plain = estimate([100, 120], poll)["Yes"]
-    found = weighted_estimate(data, {"y": poll}, "y")
-    assert found.interval == "mover"
-    assert (found[1].low, found[1].high) == pytest.approx((plain.low, plain.high), abs=2e-3)
-    assert any("consistent" in note for note in found.notes)
+    result = weighted_estimate(data, {"y": poll}, "y")
+    assert result.interval == "mover"
+    assert (result[1].low, result[1].high) == pytest.approx((plain.low, plain.high), abs=2e-3)
+    assert any("consistent" in note for note in result.notes)
 
 
 CALLS = {
@@ -411,11 +417,15 @@ def test_values_of_another_length_are_refused(sample: pd.DataFrame, name: str, k
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_series_of_weights_is_read_by_its_labels(sample: pd.DataFrame, name: str) -> None:
-    drawn = np.random.default_rng(4).gamma(2, 1, len(sample))
-    weights = pd.Series(drawn, index=sample.index)
-    wanted = CALLS[name](sample, weights=drawn).to_frame()
-    for given in (weights, weights.iloc[::-1], pd.Series(drawn, index=range(10_000, 10_000 + len(drawn)))):
-        pd.testing.assert_frame_equal(CALLS[name](sample, weights=given).to_frame(), wanted)
+    values = np.random.default_rng(4).gamma(2, 1, len(sample))
+    weights = pd.Series(values, index=sample.index)
+    expected = CALLS[name](sample, weights=values).to_frame()
+    for labelled in (
+        weights,
+        weights.iloc[::-1],
+        pd.Series(values, index=range(10_000, 10_000 + len(values))),
+    ):
+        pd.testing.assert_frame_equal(CALLS[name](sample, weights=labelled).to_frame(), expected)
 
 
 @pytest.mark.parametrize("name", CALLS)

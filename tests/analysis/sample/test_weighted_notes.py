@@ -1,4 +1,4 @@
-"""What is said where everybody was asked, and of weights that add up to another population."""
+"""Notes about a census, and about weights that add up to another population."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hushpoll_client import mechanisms
 COIN = mechanisms.warner(epsilon=2)
 
 
-def asked(yes: int, n: int = 100) -> pd.DataFrame:
+def answers(yes: int, n: int = 100) -> pd.DataFrame:
     """A direct question, two towns, and a second item."""
     return pd.DataFrame(
         {"y": np.repeat([0, 1], [n - yes, yes]), "town": ["a", "b"] * (n // 2), "v": [0, 0, 1, 0] * (n // 4)}
@@ -22,33 +22,33 @@ def asked(yes: int, n: int = 100) -> pd.DataFrame:
 
 @pytest.mark.parametrize("yes", [0, 3, 30, 100])
 def test_a_direct_census_knows_its_shares(yes: int) -> None:
-    data = asked(yes)
-    found = weighted_estimate(data, {"y": None}, "y", population=100)
-    for share in found.shares:
+    data = answers(yes)
+    result = weighted_estimate(data, {"y": None}, "y", population=100)
+    for share in result.shares:
         assert (share.se, share.low, share.high) == pytest.approx(
             (0, share.estimate, share.estimate), abs=1e-12
         )
         assert (share.shown.low, share.shown.high) == pytest.approx((share.estimate,) * 2, abs=1e-12)
-    (note,) = found.notes
+    (note,) = result.notes
     assert "these are its shares" in note
-    assert json.dumps(found.to_dict())
-    assert "without any error" in found._repr_html_()
+    assert json.dumps(result.to_dict())
+    assert "without any error" in result._repr_html_()
 
 
 def test_methods_that_can_be_asked_for_give_the_point_too() -> None:
     for how in ("wilson", "t"):
-        share = weighted_estimate(asked(30), {"y": None}, "y", population=100, interval=how)[1]
+        share = weighted_estimate(answers(30), {"y": None}, "y", population=100, interval=how)[1]
         assert (share.low, share.high) == pytest.approx((0.3, 0.3), abs=1e-12)
 
 
 @pytest.mark.parametrize("yes", [3, 30])
 def test_tables_comparisons_and_scores_of_a_direct_census(yes: int) -> None:
-    data = asked(yes)
+    data = answers(yes)
     cells = crosstab(data, {}, "town", "y", population=100)
     assert np.allclose(cells.low, cells.estimate, atol=1e-9)
     assert np.allclose(cells.high, cells.estimate, atol=1e-9)
-    found = compare(data.assign(y=data["y"] | (data["town"] == "b")), {}, "y", "town", population=100)
-    (gap,) = found.differences
+    comparison = compare(data.assign(y=data["y"] | (data["town"] == "b")), {}, "y", "town", population=100)
+    (gap,) = comparison.differences
     assert (gap.se, gap.low, gap.high) == pytest.approx((0, gap.difference, gap.difference), abs=1e-9)
     assert gap.p_value <= 1e-12
     score = sum_score(data, {}, ["y", "v"], population=100)
@@ -58,22 +58,22 @@ def test_tables_comparisons_and_scores_of_a_direct_census(yes: int) -> None:
 
 
 def test_a_randomized_census_of_equal_reports_has_a_width() -> None:
-    share = weighted_estimate(asked(0), {"y": COIN}, "y", population=100)["Yes"]
+    share = weighted_estimate(answers(0), {"y": COIN}, "y", population=100)["Yes"]
     assert share.high - share.low > 0.02
 
 
 @pytest.mark.parametrize(
-    ("weight", "said"), [(1.0, True), (3.7, True), (3.9, False), (4.0, False), (4.1, False), (9.0, True)]
+    ("weight", "named"), [(1.0, True), (3.7, True), (3.9, False), (4.0, False), (4.1, False), (9.0, True)]
 )
-def test_weights_of_another_population_are_named(weight: float, said: bool) -> None:
-    data = asked(30).assign(w=weight)
-    found = weighted_estimate(data, {"y": COIN}, "y", weights="w", population=400)
-    notes = [note for note in found.notes if "The weights add up to" in note]
-    assert bool(notes) == said
+def test_weights_of_another_population_are_named(weight: float, named: bool) -> None:
+    data = answers(30).assign(w=weight)
+    result = weighted_estimate(data, {"y": COIN}, "y", weights="w", population=400)
+    notes = [note for note in result.notes if "The weights add up to" in note]
+    assert bool(notes) == named
     # As in R: totals are those of the weights, the population only says how much of it was drawn.
-    assert sum(share.total for share in found.shares) == pytest.approx(100 * weight)
+    assert sum(share.total for share in result.shares) == pytest.approx(100 * weight)
     alone = weighted_estimate(data, {"y": COIN}, "y", population=400)
-    assert found["Yes"].se == pytest.approx(alone["Yes"].se)
+    assert result["Yes"].se == pytest.approx(alone["Yes"].se)
     assert not any("add up to" in note for note in alone.notes)
 
 
@@ -87,15 +87,15 @@ def test_heavy_weights_are_named_wherever_they_carry_a_result() -> None:
         "score": (sum_score(data, how, ["y", "v"], weights="w").note,),
         "model": logit("y ~ x", data, {"y": COIN}, weights="w").notes,
     }
-    for name, found in notes.items():
-        assert any("60 respondents are worth 1 with equal weights" in note for note in found), name
+    for name, texts in notes.items():
+        assert any("60 respondents are worth 1 with equal weights" in note for note in texts), name
     even = data.assign(w=1.0)
     assert not any("heavy" in note for note in crosstab(even, how, "x", "y", weights="w").notes)
     assert not any("heavy" in note for note in logit("y ~ x", even, {"y": COIN}, weights="w").notes)
 
 
 def test_a_predictor_of_one_category_is_refused_not_left_out() -> None:
-    data = asked(30).assign(town="a")
+    data = answers(30).assign(town="a")
     with pytest.raises(AnalysisError, match="town has the same value in all rows") as refused:
         logit("y ~ town + v", data, {"y": COIN})
     assert "leave it out" in refused.value.remedy

@@ -74,54 +74,54 @@ def test_the_table_of_high_bits_gives_what_the_client_gives(
 ) -> None:
     # Every byte that simulate draws is kept and put together again to the client's r, block by block.
     channel = CHANNELS[name]
-    drawn: list[bytes] = []
+    blocks: list[bytes] = []
     urandom = os.urandom
 
     def kept(size: int) -> bytes:
-        drawn.append(urandom(size))
-        return drawn[-1]
+        blocks.append(urandom(size))
+        return blocks[-1]
 
     n = draws.TABLE_FROM + 1000
     answers = np.arange(n) % channel.options
     monkeypatch.setattr(os, "urandom", kept)
     # The first block falls into the ranges in which a threshold lies: the ones that need the low bits.
     edges = [sorted({r >> draws.LOW_BITS for r in edge_draws(channel, x)}) for x in range(channel.options)]
-    places = [(x, index // channel.options) for index, x in enumerate(answers[: draws.BLOCK].tolist())]
-    first = np.array([edges[x][turn % len(edges[x])] for x, turn in places], dtype="<u2").tobytes()
-    monkeypatch.setattr(os, "urandom", lambda size: kept(size) if drawn else drawn.append(first) or first)
+    answer_turns = [(x, index // channel.options) for index, x in enumerate(answers[: draws.BLOCK].tolist())]
+    first = np.array([edges[x][turn % len(edges[x])] for x, turn in answer_turns], dtype="<u2").tobytes()
+    monkeypatch.setattr(os, "urandom", lambda size: kept(size) if blocks else blocks.append(first) or first)
     reports = simulate(channel, answers)
-    needed = 0
+    low_bit_draws = 0
     for start in range(0, n, draws.BLOCK):
         block = answers[start : start + draws.BLOCK].tolist()
-        high = np.frombuffer(drawn.pop(0), dtype="<u2").tolist()
+        high = np.frombuffer(blocks.pop(0), dtype="<u2").tolist()
         table = draws._high_table(channel)
         rows = [0 if channel.form == "krr" else x for x in block]
         decided = [
             table[(row << 16) | h] != np.iinfo(table.dtype).max for row, h in zip(rows, high, strict=True)
         ]
-        low = iter([] if all(decided) else np.frombuffer(drawn.pop(0), dtype="<u8").tolist())
-        for place, (x, h) in enumerate(zip(block, high, strict=True)):
-            if decided[place]:
+        low = iter([] if all(decided) else np.frombuffer(blocks.pop(0), dtype="<u8").tolist())
+        for position, (x, h) in enumerate(zip(block, high, strict=True)):
+            if decided[position]:
                 ends = {channel.report(x, h << 37), channel.report(x, (h << 37) + 2**37 - 1)}
             else:
-                ends, needed = {channel.report(x, (h << 37) | (next(low) >> 27))}, needed + 1
-            assert ends == {int(reports[start + place])}
-    assert not drawn
-    assert (needed > 0) == (name != "identity")
+                ends, low_bit_draws = {channel.report(x, (h << 37) | (next(low) >> 27))}, low_bit_draws + 1
+            assert ends == {int(reports[start + position])}
+    assert not blocks
+    assert (low_bit_draws > 0) == (name != "identity")
 
 
 def test_every_bit_comes_from_the_operating_system_without_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    sizes: list[int] = []
 
     def counted(size: int) -> bytes:
-        asked.append(size)
+        sizes.append(size)
         return bytes(size)
 
     monkeypatch.setattr(os, "urandom", counted)
     for n, size in ((3000, 8), (90_000, 2)):
-        asked.clear()
+        sizes.clear()
         reports = simulate(CHANNELS["krr 3"], np.arange(3).repeat(n // 3))
-        assert sum(asked) == size * n
+        assert sum(sizes) == size * n
         assert np.array_equal(reports, np.arange(3).repeat(n // 3))  # r = 0 reports the truth
 
 
@@ -141,11 +141,11 @@ def test_answers_made_with_the_same_seed_do_not_decide_their_own_randomization(n
     else:
         answers = draw_truth([0.7, 0.3], n, seed=1).astype(int)
     reports = simulate(CHANNELS["warner"], answers, seed=1)
-    kept = CHANNELS["warner"].row(0)[0] / SCALE
+    truthful = CHANNELS["warner"].row(0)[0] / SCALE
     for truth in (0, 1):
         of = int(np.sum(answers == truth))
         same = float(np.mean(reports[answers == truth] == truth))
-        assert abs(same - kept) < 5 * np.sqrt(kept * (1 - kept) / of)
+        assert abs(same - truthful) < 5 * np.sqrt(truthful * (1 - truthful) / of)
 
 
 def test_a_mechanism_draws_from_the_channel_of_the_true_answer() -> None:
@@ -162,7 +162,7 @@ def test_shape_and_type_are_kept_small() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "message"),
     [
         ([0, 2], "answer 2 at position 1"),
         ([-1], "answer -1 at position 0"),
@@ -170,8 +170,8 @@ def test_shape_and_type_are_kept_small() -> None:
         (["Yes"], "type"),
     ],
 )
-def test_answers_outside_the_channel_are_named(answers: list[object], said: str) -> None:
-    with pytest.raises(HushpollError, match=said):
+def test_answers_outside_the_channel_are_named(answers: list[object], message: str) -> None:
+    with pytest.raises(HushpollError, match=message):
         simulate(CHANNELS["warner"], answers)  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Cells of cross-tables cover under a sample design, beside a counted decoy, and when held together."""
+"""Cells of cross-tables cover under a sample design, with a counted decoy, and simultaneously."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_cells_of_equal_reports_have_an_interval_under_every_design() -> None:
         {"strata": np.arange(120) % 2},
         {"weights": "w", "replicates": replicates},
     ):
-        found = crosstab(data, {"y": coin}, "g", "y", **keys)
-        assert found.interval == "score"
-        assert found.low[0, 1] < 0.0 < found.high[0, 1]
+        cells = crosstab(data, {"y": coin}, "g", "y", **keys)
+        assert cells.interval == "score"
+        assert cells.low[0, 1] < 0.0 < cells.high[0, 1]
         if "replicates" not in keys and "strata" not in keys and "population" not in keys:
-            assert found.low == pytest.approx(plain.low, abs=0.004)
-            assert found.high == pytest.approx(plain.high, abs=0.004)
+            assert cells.low == pytest.approx(plain.low, abs=0.004)
+            assert cells.high == pytest.approx(plain.high, abs=0.004)
 
 
 def cell_coverage(
@@ -47,13 +47,13 @@ def cell_coverage(
     for _ in range(repetitions):
         group = np.arange(n) % 2 if sigma is None else rng.integers(0, 2, n)
         answers = rng.random(n) < np.array(shares)[group]
-        said = (rng.random(n) < table[answers.astype(int), 1]).astype(int)
-        frame = pd.DataFrame({"g": group, "y": said})
+        reported = (rng.random(n) < table[answers.astype(int), 1]).astype(int)
+        frame = pd.DataFrame({"g": group, "y": reported})
         keys = {}
         if sigma is not None:
             frame["w"], keys = rng.lognormal(0.0, sigma, n) if sigma else 1.0, {"weights": "w"}
-        found = crosstab(frame, {"y": mechanism}, "g", "y", labels={"g": [0, 1]}, **keys)
-        inside += (found.low <= truth + 1e-12) & (truth <= found.high + 1e-12)
+        cells = crosstab(frame, {"y": mechanism}, "g", "y", labels={"g": [0, 1]}, **keys)
+        inside += (cells.low <= truth + 1e-12) & (truth <= cells.high + 1e-12)
     return inside / repetitions
 
 
@@ -91,9 +91,9 @@ def decoy_cells_coverage(m: int, n: int, repetitions: int, seed: int) -> FloatAr
         poll = mechanisms.or_poll(decoy_counts=(min(counted, m - 1), m))
         sizes = rng.multinomial(n, [0.5, 0.5])
         yes = rng.binomial(sizes, shares + (1 - shares) * q)
-        found = crosstab(np.stack([sizes - yes, yes], axis=1), {"y": poll}, "g", "y")
-        assert found.interval == "mover"
-        inside += (found.low <= truth + 1e-12) & (truth <= found.high + 1e-12)
+        cells = crosstab(np.stack([sizes - yes, yes], axis=1), {"y": poll}, "g", "y")
+        assert cells.interval == "mover"
+        inside += (cells.low <= truth + 1e-12) & (truth <= cells.high + 1e-12)
     return inside / repetitions
 
 
@@ -126,19 +126,19 @@ def together_coverage(epsilon: float, n: int, repetitions: int, seed: int, weigh
             groups, codes = np.nonzero(counts)
             times = counts[groups, codes]
             frame = pd.DataFrame({"g": np.repeat(groups, times), "y": np.repeat(codes, times), "w": 1.0})
-            found = crosstab(
+            cells = crosstab(
                 frame, {"y": mechanism}, "g", "y", simultaneous=True, weights="w", labels={"g": [0, 1]}
             )
         else:
-            found = crosstab(counts, {"y": mechanism}, "g", "y", simultaneous=True)
-        assert found.interval == "clopper-pearson"
-        inside += bool(np.all((found.low <= truth + 1e-12) & (truth <= found.high + 1e-12)))
+            cells = crosstab(counts, {"y": mechanism}, "g", "y", simultaneous=True)
+        assert cells.interval == "clopper-pearson"
+        inside += bool(np.all((cells.low <= truth + 1e-12) & (truth <= cells.high + 1e-12)))
     return inside / repetitions
 
 
 @pytest.mark.parametrize(
     ("epsilon", "n"),
-    [(4, 300), *(pytest.param(*one, marks=pytest.mark.long) for one in ((3, 300), (4, 1000)))],
+    [(4, 300), *(pytest.param(*case, marks=pytest.mark.long) for case in ((3, 300), (4, 1000)))],
 )
 def test_cells_held_together_cover_together(epsilon: float, n: int) -> None:
     assert together_coverage(epsilon, n, 200, 1) > 0.9

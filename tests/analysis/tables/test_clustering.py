@@ -59,14 +59,14 @@ def randomized(survey: Survey, truth: np.ndarray, seed: int) -> pd.DataFrame:
     generator = np.random.default_rng(seed)
     return pd.DataFrame(
         {
-            question.id: simulate(question.mechanism, truth[:, place], generator)
-            for place, question in enumerate(survey.questions)
+            question.id: simulate(question.mechanism, truth[:, column], generator)
+            for column, question in enumerate(survey.questions)
         }
     )
 
 
 def raw_centres(truth: np.ndarray) -> np.ndarray:
-    """Lloyd on the raw truths, from the right places: what nobody but the people themselves could compute."""
+    """Lloyd's algorithm on the raw truths, started at the true centres."""
     start = np.array([[a, b] for _, a, b in TWO_GROUPS]) * (POINTS - 1)
     return lloyd(truth.astype(float), np.ones(len(truth)), start)[0]
 
@@ -88,27 +88,27 @@ def test_lloyd_weighs_points_and_keeps_a_lost_centre() -> None:
 def test_groups_are_those_of_the_raw_truth() -> None:
     truth = people(20_000, seed=1)
     survey = two_scales(epsilon=2)
-    found = clusters(randomized(survey, truth, 2), survey, ["stress", "sleep"], 2, runs=60, seed=3)
+    groups = clusters(randomized(survey, truth, 2), survey, ["stress", "sleep"], 2, runs=60, seed=3)
     raw = raw_centres(truth) + 1.0  # a scale's points are 1 to 5
-    assert found.centres == pytest.approx(raw, abs=0.15)
-    assert np.all((found.low <= raw + 0.02) & (raw - 0.02 <= found.high))
-    assert np.all((found.low >= 1) & (found.high <= POINTS))
-    assert found.agreement > 0.95
-    assert found.shares == pytest.approx([0.6, 0.4], abs=0.04)
-    assert np.all((found.shares_low < found.shares) & (found.shares < found.shares_high))
-    frame = found.to_frame()
-    assert frame.loc[(1, "stress"), "estimate"] == found.centres[0, 0]
-    assert json.loads(json.dumps(found.to_dict()))["names"] == ["stress", "sleep"]
+    assert groups.centres == pytest.approx(raw, abs=0.15)
+    assert np.all((groups.low <= raw + 0.02) & (raw - 0.02 <= groups.high))
+    assert np.all((groups.low >= 1) & (groups.high <= POINTS))
+    assert groups.agreement > 0.95
+    assert groups.shares == pytest.approx([0.6, 0.4], abs=0.04)
+    assert np.all((groups.shares_low < groups.shares) & (groups.shares < groups.shares_high))
+    frame = groups.to_frame()
+    assert frame.loc[(1, "stress"), "estimate"] == groups.centres[0, 0]
+    assert json.loads(json.dumps(groups.to_dict()))["names"] == ["stress", "sleep"]
 
 
 def test_a_seed_repeats_the_groups_and_counts_give_the_same() -> None:
     survey = two_scales(epsilon=2)
     reports = randomized(survey, people(3_000, seed=4), 5)
-    one, two = (clusters(reports, survey, ["stress", "sleep"], 2, runs=20, seed=6) for _ in range(2))
-    assert np.array_equal(one.low, two.low)
+    first, second = (clusters(reports, survey, ["stress", "sleep"], 2, runs=20, seed=6) for _ in range(2))
+    assert np.array_equal(first.low, second.low)
     counts = pd.crosstab(reports["stress"], reports["sleep"]).to_numpy()
     other = clusters(counts, survey, ["stress", "sleep"], 2, runs=20, seed=6)
-    assert np.array_equal(one.centres, other.centres)
+    assert np.array_equal(first.centres, other.centres)
 
 
 def test_more_groups_than_the_noise_allows_do_not_agree() -> None:
@@ -125,11 +125,11 @@ def test_three_columns_and_own_values() -> None:
     coin = mechanisms.warner(epsilon=3)
     reports["tired"] = simulate(coin, (truth[:, 0] >= 2).astype(int), 12)
     channels = {question.id: question.mechanism for question in survey.questions} | {"tired": coin}
-    found = clusters(
+    groups = clusters(
         reports, channels, ["stress", "sleep", "tired"], 2, values={"tired": [0, 10]}, runs=20, seed=13
     )
-    assert found.centres[0, 2] < 3.0
-    assert found.centres[1, 2] > 7.0
+    assert groups.centres[0, 2] < 3.0
+    assert groups.centres[1, 2] > 7.0
 
 
 @pytest.mark.long
@@ -142,9 +142,9 @@ def test_intervals_of_centres_and_shares_hold(epsilon: float) -> None:
     near, right = [], []
     for seed in range(200):
         reports = randomized(survey, people(5_000, seed=1_000 + seed), 5_000 + seed)
-        found = clusters(reports, survey, ["stress", "sleep"], 2, runs=100, starts=5, seed=seed)
-        near.append((found.low <= centres) & (centres <= found.high))
-        right.append((found.shares_low <= shares) & (shares <= found.shares_high))
+        groups = clusters(reports, survey, ["stress", "sleep"], 2, runs=100, starts=5, seed=seed)
+        near.append((groups.low <= centres) & (centres <= groups.high))
+        right.append((groups.shares_low <= shares) & (shares <= groups.shares_high))
     # A coverage of 95 % shows as 90 to 99 % in 200 samples, all four centres together as 93 to 98 %; of shares 93 % as
     # 87 % and more. The docs have the figures of 600 samples.
     assert np.mean(near, axis=0).min() >= 0.9
@@ -167,15 +167,23 @@ def test_intervals_of_centres_and_shares_hold(epsilon: float) -> None:
 def test_groups_that_cannot_be_found_say_why(change: dict[str, Any], message: str) -> None:
     survey = two_scales(epsilon=1)
     reports = randomized(survey, people(100, seed=14), 15).assign(town="A")
-    given = {"columns": ["stress", "sleep"], "k": 2, **change}
+    arguments = {"columns": ["stress", "sleep"], "k": 2, **change}
     with pytest.raises(AnalysisError, match=message):
-        clusters(reports, survey, **given)
+        clusters(reports, survey, **arguments)
 
 
 def numbers(name: str, target: str, high: int, **more: Any) -> dict[str, Any]:
     """A question for a whole number from 0 on."""
-    given = {"epsilon": 4, "target": target, **more}
-    return {"id": name, "kind": "number", "text": "?", "min": 0, "max": high, "step": 1, "mechanism": given}
+    mechanism = {"epsilon": 4, "target": target, **more}
+    return {
+        "id": name,
+        "kind": "number",
+        "text": "?",
+        "min": 0,
+        "max": high,
+        "step": 1,
+        "mechanism": mechanism,
+    }
 
 
 def two_numbers(*questions: dict[str, Any]) -> Survey:
@@ -195,13 +203,13 @@ def test_numbers_in_bins_make_groups_at_the_middle_of_their_bins() -> None:
             "w": simulate(survey.questions[1].mechanism, weeks // 6, generator),
         }
     )
-    found = clusters(frame, survey, ["h", "w"], 2, runs=40, seed=4)
+    groups = clusters(frame, survey, ["h", "w"], 2, runs=40, seed=4)
     # Bins 0 to 9, 10 to 19, ... have their middle at 4.5, 14.5, ...; of weeks at 2.5, 8.5, 14.5 and 20.5.
-    assert found.centres == pytest.approx(np.array([[9.5, 17.5], [49.5, 2.5]]), abs=1.0)
-    assert found.agreement > 0.9
-    made = synthesize(frame, survey, ["h", "w"], 2000, seed=5)
-    assert set(made.data["h_synthetic"]) <= {f"{low} to {low + 9}" for low in range(0, 60, 10)}
-    assert made.check()["difference"].max() < 0.05
+    assert groups.centres == pytest.approx(np.array([[9.5, 17.5], [49.5, 2.5]]), abs=1.0)
+    assert groups.agreement > 0.9
+    synthetic = synthesize(frame, survey, ["h", "w"], 2000, seed=5)
+    assert set(synthetic.data["h_synthetic"]) <= {f"{low} to {low + 9}" for low in range(0, 60, 10)}
+    assert synthetic.check()["difference"].max() < 0.05
 
 
 @pytest.mark.parametrize("high", [10, 1000])
@@ -240,15 +248,17 @@ def test_questions_of_a_block_make_groups_and_people_from_those_who_were_asked()
     survey = block_of_scales(2)
     truth, frame = block_reports(survey, 60_000)
     raw = raw_centres(truth) + 1.0
-    for columns, asked in ((["a", "b"], 20_000), (["a", "d"], 40_000)):
-        found = clusters(frame, survey, columns, 2, runs=40, seed=4)
-        assert found.n == pytest.approx(asked, rel=0.05)
-        assert found.centres == pytest.approx(raw, abs=0.2)
-        assert np.all((found.low - 0.1 <= raw) & (raw <= found.high + 0.1))
-        made = synthesize(frame, survey, columns, 20_000, seed=5)
-        kept = made.check()
-        assert np.all(kept["difference"] < 4 * (kept["se"] + kept["drawing"]))
-        pair = pd.crosstab(made.data[f"{columns[0]}_synthetic"], made.data[f"{columns[1]}_synthetic"])
+    for columns, respondents in ((["a", "b"], 20_000), (["a", "d"], 40_000)):
+        groups = clusters(frame, survey, columns, 2, runs=40, seed=4)
+        assert groups.n == pytest.approx(respondents, rel=0.05)
+        assert groups.centres == pytest.approx(raw, abs=0.2)
+        assert np.all((groups.low - 0.1 <= raw) & (raw <= groups.high + 0.1))
+        synthetic = synthesize(frame, survey, columns, 20_000, seed=5)
+        check = synthetic.check()
+        assert np.all(check["difference"] < 4 * (check["se"] + check["drawing"]))
+        pair = pd.crosstab(
+            synthetic.data[f"{columns[0]}_synthetic"], synthetic.data[f"{columns[1]}_synthetic"]
+        )
         assert pair.to_numpy() / 20_000 == pytest.approx(TRUTH, abs=0.03)
 
 
@@ -274,10 +284,10 @@ def test_answers_that_are_no_numbers_make_no_groups() -> None:
 def test_made_up_people_answer_as_estimated() -> None:
     survey = two_scales(epsilon=2)
     reports = randomized(survey, people(20_000, seed=16), 17)
-    made = synthesize(reports, survey, ["stress", "sleep"], 50_000, seed=18)
-    assert list(made.data.columns) == ["stress_synthetic", "sleep_synthetic"]
-    assert set(made.data["stress_synthetic"]) <= set(survey.questions[0].options)
-    table = pd.crosstab(made.data["stress_synthetic"], made.data["sleep_synthetic"], normalize=True)
+    synthetic = synthesize(reports, survey, ["stress", "sleep"], 50_000, seed=18)
+    assert list(synthetic.data.columns) == ["stress_synthetic", "sleep_synthetic"]
+    assert set(synthetic.data["stress_synthetic"]) <= set(survey.questions[0].options)
+    table = pd.crosstab(synthetic.data["stress_synthetic"], synthetic.data["sleep_synthetic"], normalize=True)
     estimate = crosstab(reports, survey, "stress", "sleep")
     assert table.to_numpy() == pytest.approx(
         np.asarray(estimate.estimate), abs=4 * float(np.max(estimate.se))
@@ -288,14 +298,14 @@ def test_made_up_people_answer_as_estimated() -> None:
 def test_the_check_tells_what_is_kept_and_how_narrow_intervals_would_be() -> None:
     survey = two_scales(epsilon=1)
     reports = randomized(survey, people(4_000, seed=19), 20)
-    made = synthesize(reports, survey, ["stress", "sleep"], 4_000, seed=21)
-    found = made.check()
-    assert list(found.index) == ["stress", "sleep", "stress x sleep"]
-    assert np.all(found["difference"] < 5 * (found["se"] + found["drawing"]))
+    synthetic = synthesize(reports, survey, ["stress", "sleep"], 4_000, seed=21)
+    check = synthetic.check()
+    assert list(check.index) == ["stress", "sleep", "stress x sleep"]
+    assert np.all(check["difference"] < 5 * (check["se"] + check["drawing"]))
     # The same number of people drawn as were asked: what is missing is the noise of randomization.
     estimate = crosstab(reports, survey, "stress", "sleep")
-    assert found.loc["stress x sleep", "se"] == pytest.approx(float(np.max(estimate.se)))
-    assert found.loc["stress", "too_narrow"] > 2
+    assert check.loc["stress x sleep", "se"] == pytest.approx(float(np.max(estimate.se)))
+    assert check.loc["stress", "too_narrow"] > 2
     planted = synthesize(reports, survey, ["stress", "sleep"], 4_000, seed=21)
     planted.data["stress_synthetic"] = planted.data["stress_synthetic"].iloc[0]
     spoilt = planted.check()
@@ -307,17 +317,17 @@ def test_the_check_tells_what_is_kept_and_how_narrow_intervals_would_be() -> Non
 def test_files_of_made_up_people_say_so(tmp_path: Path) -> None:
     survey = two_scales(epsilon=1)
     reports = randomized(survey, people(500, seed=22), 23)
-    made = synthesize(reports, survey, ["stress", "sleep"], 30, seed=24)
-    table, about = made.save(tmp_path / "out")
+    synthetic = synthesize(reports, survey, ["stress", "sleep"], 30, seed=24)
+    table, about = synthetic.save(tmp_path / "out")
     assert table.name == "synthetic.csv"
     assert all(name.endswith("_synthetic") for name in pd.read_csv(table).columns)
-    said = json.loads(about.read_text())
-    assert said["synthetic"] is True
-    assert len(said["not_kept"]) == 4
-    assert set(said["kept"]) == {"stress", "sleep", "stress x sleep"}
+    description = json.loads(about.read_text())
+    assert description["synthetic"] is True
+    assert len(description["not_kept"]) == 4
+    assert set(description["kept"]) == {"stress", "sleep", "stress x sleep"}
     (tmp_path / "file").write_text("")
     with pytest.raises(AnalysisError, match="cannot be written"):
-        made.save(tmp_path / "file")
+        synthetic.save(tmp_path / "file")
 
 
 @pytest.mark.parametrize(
@@ -332,9 +342,9 @@ def test_files_of_made_up_people_say_so(tmp_path: Path) -> None:
 def test_people_that_cannot_be_made_up(change: dict[str, Any], message: str) -> None:
     survey = two_scales(epsilon=1)
     reports = randomized(survey, people(100, seed=25), 26).assign(town="A")
-    given = {"columns": ["stress", "sleep"], "n": 10, **change}
+    arguments = {"columns": ["stress", "sleep"], "n": 10, **change}
     with pytest.raises(AnalysisError, match=message):
-        synthesize(reports, survey, **given)
+        synthesize(reports, survey, **arguments)
 
 
 def test_too_many_cells_are_refused() -> None:
@@ -348,9 +358,9 @@ def test_too_many_cells_are_refused() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_a_round_needs_the_people_of_the_formula(epsilon: float) -> None:
     planned = queries(epsilon=epsilon, tolerance=0.1, rounds=7, failure=0.05)
-    wanted = 2 * math.log(2 * 7 / 0.05) / (0.1 * math.tanh(epsilon / 2)) ** 2
-    assert planned.respondents() == pytest.approx(wanted, abs=1)
-    assert planned.respondents((0, 1)) == pytest.approx(wanted / 4, abs=1)
+    respondents = 2 * math.log(2 * 7 / 0.05) / (0.1 * math.tanh(epsilon / 2)) ** 2
+    assert planned.respondents() == pytest.approx(respondents, abs=1)
+    assert planned.respondents((0, 1)) == pytest.approx(respondents / 4, abs=1)
     if epsilon <= 1:
         assert planned.constant == pytest.approx(8 * math.log(2 * 7 / 0.05), rel=0.2)
 
@@ -362,16 +372,16 @@ def test_the_constant_of_the_proposition_by_simulation() -> None:
     1/(tanh(epsilon/2) sqrt n), which is 2/(epsilon sqrt n) for a small epsilon.
     """
     epsilon, tolerance, repetitions = 0.5, 0.1, 2_000
-    needed = round((1.96 / (math.tanh(epsilon / 2) * tolerance)) ** 2)
-    constant = needed * epsilon**2 * tolerance**2
+    required = round((1.96 / (math.tanh(epsilon / 2) * tolerance)) ** 2)
+    constant = required * epsilon**2 * tolerance**2
     assert constant == pytest.approx(4 * 1.96**2, rel=0.05)
-    asked = queries(epsilon=epsilon, tolerance=tolerance, rounds=1)
-    bits = np.random.default_rng(1).integers(0, 2, repetitions * needed)
-    reports = simulate(asked.mechanism, bits, 2).reshape(repetitions, needed).mean(axis=1)
+    rounds = queries(epsilon=epsilon, tolerance=tolerance, rounds=1)
+    bits = np.random.default_rng(1).integers(0, 2, repetitions * required)
+    reports = simulate(rounds.mechanism, bits, 2).reshape(repetitions, required).mean(axis=1)
     answers = (2 * reports - 1) / math.tanh(epsilon / 2)
     assert np.mean(np.abs(answers) <= tolerance) == pytest.approx(0.95, abs=0.02)
     # What is planned for certain (Hoeffding) is more than that, and not more than three times as much.
-    assert needed < asked.respondents() < 3 * needed
+    assert required < rounds.respondents() < 3 * required
 
 
 @pytest.mark.parametrize("rounds", [1, 4, 16])
@@ -381,13 +391,15 @@ def test_people_grow_with_rounds_over_epsilon_and_tolerance_squared(
     rounds: int, epsilon: float, tolerance: float
 ) -> None:
     """All answers of a study within the tolerance in 95 of 100: n = C T/(epsilon^2 tolerance^2), 15 < C < 42."""
-    each = stats.norm.isf((1 - 0.95 ** (1 / rounds)) / 2) / math.tanh(epsilon / 2)
-    people = math.ceil((each / tolerance) ** 2)
+    half_width = stats.norm.isf((1 - 0.95 ** (1 / rounds)) / 2) / math.tanh(epsilon / 2)
+    people = math.ceil((half_width / tolerance) ** 2)
     constant = rounds * people * epsilon**2 * tolerance**2 / rounds
     assert 15 < constant < 42
     share = mechanisms.warner(epsilon=epsilon).device.truth_weight / 2**53
-    said = np.random.default_rng(rounds).binomial(people, 0.5 * share + 0.5 * (1 - share), (20_000, rounds))
-    answers = (2 * said / people - 1) / (2 * share - 1)
+    yes_counts = np.random.default_rng(rounds).binomial(
+        people, 0.5 * share + 0.5 * (1 - share), (20_000, rounds)
+    )
+    answers = (2 * yes_counts / people - 1) / (2 * share - 1)
     held = np.mean(np.all(np.abs(answers) <= tolerance, axis=1))
     assert held == pytest.approx(0.95, abs=0.008)
     # What is planned for certain is more, and grows alike.
@@ -399,12 +411,12 @@ def test_all_answers_are_within_the_tolerance() -> None:
     values = np.random.default_rng(3).random(400_000)
     off = []
     for seed in range(40):
-        asked = queries(values, epsilon=2, tolerance=0.1, rounds=5, seed=seed)
+        series = queries(values, epsilon=2, tolerance=0.1, rounds=5, seed=seed)
         for power in range(1, 6):
-            answer = asked.ask(lambda x, power=power: x**power, (0, 1))
+            answer = series.ask(lambda x, power=power: x**power, (0, 1))
             off.append(abs(answer.estimate - 1 / (power + 1)) > 0.1)
             assert answer.low < answer.estimate < answer.high
-        assert len(asked.to_frame()) == 5
+        assert len(series.to_frame()) == 5
     assert sum(off) <= 6  # 5 % of 40 studies may have one; far fewer do
 
 
@@ -417,39 +429,39 @@ def test_nobody_is_asked_twice() -> None:
 
     planned = queries(epsilon=3, tolerance=0.3, rounds=3)
     crowd = np.arange(3 * planned.respondents())
-    asked = queries(crowd, epsilon=3, tolerance=0.3, rounds=3, seed=1)
+    series = queries(crowd, epsilon=3, tolerance=0.3, rounds=3, seed=1)
     for _ in range(3):
-        asked.ask(remembers)
+        series.ask(remembers)
     assert len(np.unique(np.concatenate(seen))) == len(crowd)
     with pytest.raises(AnalysisError, match="all 3 rounds are used up"):
-        asked.ask(remembers)
+        series.ask(remembers)
 
 
 def test_a_median_by_halving() -> None:
     values = np.random.default_rng(4).beta(2, 5, 200_000) * 100
-    asked = queries(values, epsilon=1, tolerance=0.03, rounds=8, seed=5)
-    found = asked.median(0, 100)
-    share = np.mean(values <= found.estimate)
-    assert found.found
+    series = queries(values, epsilon=1, tolerance=0.03, rounds=8, seed=5)
+    median = series.median(0, 100)
+    share = np.mean(values <= median.estimate)
+    assert median.found
     assert share == pytest.approx(0.5, abs=2 * 0.03)
-    assert len(found.to_frame()) <= 8
+    assert len(median.to_frame()) <= 8
 
 
 def test_a_search_that_runs_out_of_rounds_gives_bounds() -> None:
     values = np.random.default_rng(6).random(300_000)
-    found = queries(values, epsilon=2, tolerance=0.01, rounds=3, seed=7).quantile(0.3, 0, 1)
-    assert not found.found
-    assert found.low <= 0.3 <= found.high
-    assert found.high - found.low == pytest.approx(1 / 8)
+    quantile = queries(values, epsilon=2, tolerance=0.01, rounds=3, seed=7).quantile(0.3, 0, 1)
+    assert not quantile.found
+    assert quantile.low <= 0.3 <= quantile.high
+    assert quantile.high - quantile.low == pytest.approx(1 / 8)
 
 
 def test_the_end_of_a_range_by_halving() -> None:
     values = np.random.default_rng(8).random(400_000) * 0.7
-    asked = queries(values, epsilon=2, tolerance=0.02, rounds=8, seed=9)
-    found = asked.range_end(0, 1)
-    assert found.low <= 0.7
-    assert np.mean(values >= found.high) <= 2 * 0.02
-    assert found.high - found.low == pytest.approx(1 / 256)
+    series = queries(values, epsilon=2, tolerance=0.02, rounds=8, seed=9)
+    end = series.range_end(0, 1)
+    assert end.low <= 0.7
+    assert np.mean(values >= end.high) <= 2 * 0.02
+    assert end.high - end.low == pytest.approx(1 / 256)
 
 
 def test_real_rounds_bring_their_own_counts() -> None:
@@ -461,8 +473,8 @@ def test_real_rounds_bring_their_own_counts() -> None:
         yes = int(simulate(coin, truth, generator).sum())
         return n - yes, yes
 
-    asked = queries(survey_round, epsilon=2, tolerance=0.05, rounds=6)
-    assert asked.median(0, 1).estimate == pytest.approx(0.5, abs=0.11)
+    series = queries(survey_round, epsilon=2, tolerance=0.05, rounds=6)
+    assert series.median(0, 1).estimate == pytest.approx(0.5, abs=0.11)
 
 
 @pytest.mark.parametrize(
@@ -475,9 +487,9 @@ def test_real_rounds_bring_their_own_counts() -> None:
     ],
 )
 def test_rounds_that_cannot_be(change: dict[str, Any], message: str) -> None:
-    given = {"people": [0.5], "epsilon": 1, "tolerance": 0.1, "rounds": 2, **change}
+    arguments = {"people": [0.5], "epsilon": 1, "tolerance": 0.1, "rounds": 2, **change}
     with pytest.raises(AnalysisError, match=message):
-        queries(given.pop("people"), **given)
+        queries(arguments.pop("people"), **arguments)
 
 
 def test_queries_that_cannot_be_asked() -> None:

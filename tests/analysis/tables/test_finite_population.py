@@ -19,7 +19,7 @@ PAIRS = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
 
 
 def tables(n: int, cells: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
-    """Give all counts of n equal answers' reports that are likely, with their chances."""
+    """Return the likely counts of reports when all n answers are equal, with their probabilities."""
     spread = np.sqrt(n * cells * (1.0 - cells))
     ends = zip(n * cells[1:] - 4 * spread[1:], n * cells[1:] + 5 * spread[1:], strict=True)
     for counts in product(*(range(max(0, int(low)), int(high) + 2) for low, high in ends)):
@@ -39,7 +39,7 @@ def covered(n: int, cells: np.ndarray, holds: Callable[[np.ndarray], np.ndarray]
 
 
 def census_cells(n: int, epsilon: float) -> np.ndarray:
-    """Give the exact coverage of the four cells of a census where nobody has either trait."""
+    """Return the exact coverage of the four cells of a census without any carrier of either trait."""
     coin, lie = mechanisms.warner(epsilon=epsilon), 1.0 / (1.0 + np.exp(epsilon))
     truth = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -54,7 +54,7 @@ def census_cells(n: int, epsilon: float) -> np.ndarray:
 def simulated_cells(
     n: int, people: int, share: float, epsilon: float, open_groups: bool, samples: int
 ) -> np.ndarray:
-    """Give the coverage of the four cells by redrawing people and devices; the groups may be asked openly."""
+    """Return the coverage of the four cells by redrawing people and devices; groups may be asked openly."""
     rng = np.random.default_rng([n, people, int(100 * share), int(epsilon), open_groups])
     coin, keep = mechanisms.warner(epsilon=epsilon), 1.0 / (1.0 + np.exp(-epsilon))
     group = np.arange(people) % 2 if open_groups else (np.arange(people) < share * people).astype(int)
@@ -63,17 +63,17 @@ def simulated_cells(
     how = {"y": coin} if open_groups else {"x": coin, "y": coin}
     inside = np.zeros(4)
     for _ in range(samples):
-        drawn = rng.choice(people, n, replace=False)
+        sample = rng.choice(people, n, replace=False)
         flips = rng.random((2, n)) >= keep
-        x = group[drawn] if open_groups else group[drawn] ^ flips[0]
-        data = pd.DataFrame({"x": x, "y": trait[drawn] ^ flips[1]})
+        x = group[sample] if open_groups else group[sample] ^ flips[0]
+        data = pd.DataFrame({"x": x, "y": trait[sample] ^ flips[1]})
         got = crosstab(data, how, "x", "y", population=people)
         inside += (np.ravel(got.low) - 1e-9 <= truth) & (truth <= np.ravel(got.high) + 1e-9)
     return inside / samples
 
 
 def census_mean(n: int, epsilon: float, interval: str = "auto") -> float:
-    """Give the exact coverage of the mean of a scale of three points in a census where everybody is at the first."""
+    """Return the exact coverage of the mean of a three-point scale in a census with all people at the first point."""
     three = mechanisms.krr(options=3, epsilon=epsilon)
     keep = np.exp(epsilon) / (np.exp(epsilon) + 2.0)
 
@@ -85,7 +85,7 @@ def census_mean(n: int, epsilon: float, interval: str = "auto") -> float:
 
 
 def likelihood_coverage(n: int, people: int, share: float, epsilon: float) -> float:
-    """Give the exact coverage of the likelihood interval of a share."""
+    """Return the exact coverage of the likelihood interval of a share."""
     coin, carriers = mechanisms.warner(epsilon=epsilon), round(people * share)
     weight = chances_of_reports(n, people, carriers, 1.0 / (1.0 + np.exp(-epsilon)))
     inside = 0.0
@@ -111,9 +111,9 @@ def test_cells_of_a_census_cover_at_the_edge(n: int, epsilon: float) -> None:
     ],
 )
 def test_cells_of_a_finite_population_cover(n: int, people: int, share: float, open_groups: bool) -> None:
-    found = simulated_cells(n, people, share, 3.0, open_groups, 400)
+    coverages = simulated_cells(n, people, share, 3.0, open_groups, 400)
     # 93 % less two standard errors of 400 samples.
-    assert found.min() >= 0.905
+    assert coverages.min() >= 0.905
 
 
 @pytest.mark.parametrize(
@@ -161,15 +161,15 @@ def test_a_population_without_end_has_the_same_limits() -> None:
 
 
 def shares_in_groups(n: int, group_share: float, epsilon: float, samples: int) -> np.ndarray:
-    """Give the coverage of a trait that nobody has, within two randomized groups of a census."""
+    """Return the coverage of a trait without carriers, within two randomized groups of a census."""
     rng = np.random.default_rng(1)
     coin, keep = mechanisms.warner(epsilon=epsilon), 1.0 / (1.0 + np.exp(-epsilon))
     group, inside = (np.arange(n) < group_share * n).astype(int), np.zeros(2)
     for _ in range(samples):
         flips = rng.random((2, n)) >= keep
         data = pd.DataFrame({"x": group ^ flips[0], "y": flips[1].astype(int)})
-        found = compare(data, {"x": coin, "y": coin}, "y", "x", population=n).shares
-        inside += (found["low"].to_numpy() <= 1e-9) & (found["high"].to_numpy() >= -1e-9)
+        shares = compare(data, {"x": coin, "y": coin}, "y", "x", population=n).shares
+        inside += (shares["low"].to_numpy() <= 1e-9) & (shares["high"].to_numpy() >= -1e-9)
     return inside / samples
 
 

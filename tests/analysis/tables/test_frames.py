@@ -41,11 +41,11 @@ def draw(truth: np.ndarray, channel: Channel, rng: np.random.Generator) -> np.nd
 
 
 def test_two_by_two_agrees_with_rrreg(sample: pd.DataFrame) -> None:
-    wanted = GOLDEN["crosstab_2x2_rr_rr"]
+    expected = GOLDEN["crosstab_2x2_rr_rr"]
     got = crosstab(sample, WARNERS, "warner80_y2", "warner75")
-    assert got.counts.reshape(-1).tolist() == wanted["data"]["counts_a0b0_a1b0_a0b1_a1b1"]
-    assert got.estimate.reshape(-1) == pytest.approx(wanted["output"]["pi"], abs=1e-9)
-    assert got.se.reshape(-1) == pytest.approx(wanted["output"]["se"], abs=1e-9)
+    assert got.counts.reshape(-1).tolist() == expected["data"]["counts_a0b0_a1b0_a0b1_a1b1"]
+    assert got.estimate.reshape(-1) == pytest.approx(expected["output"]["pi"], abs=1e-9)
+    assert got.se.reshape(-1) == pytest.approx(expected["output"]["se"], abs=1e-9)
     again = crosstab(got.counts, WARNERS, "warner80_y2", "warner75")
     assert again.estimate == pytest.approx(got.estimate)
     assert again.se == pytest.approx(got.se)
@@ -61,8 +61,8 @@ def test_axis_by_axis_is_the_full_kronecker_inverse() -> None:
     }
     got = crosstab(counts, channels, "a", ["b", "c"])
     full = np.array([[1.0]])
-    for one in channels.values():
-        full = np.kron(full, np.array(one.analysis.rows) / SCALE)
+    for mechanism in channels.values():
+        full = np.kron(full, np.array(mechanism.analysis.rows) / SCALE)
     weights = np.linalg.inv(full)
     f = counts.reshape(-1) / counts.sum()
     assert got.estimate.reshape(-1) == pytest.approx(f @ weights)
@@ -76,19 +76,19 @@ def test_axis_by_axis_is_the_full_kronecker_inverse() -> None:
 def test_marginals_agree_with_estimate(sample: pd.DataFrame) -> None:
     table = crosstab(sample, WARNERS, "warner80_y2", "warner75")
     counts = np.bincount(sample["warner75"]).tolist()
-    wanted = estimate(counts, WARNERS["warner75"]).estimates[0]
+    expected = estimate(counts, WARNERS["warner75"]).estimates[0]
     got = table.marginal("warner75").loc[1]
-    assert got["estimate"] == pytest.approx(wanted.estimate)
-    assert got["se"] == pytest.approx(wanted.se)
+    assert got["estimate"] == pytest.approx(expected.estimate)
+    assert got["se"] == pytest.approx(expected.se)
 
 
 def test_an_exact_group_is_the_estimate_of_its_members(sample: pd.DataFrame) -> None:
     got = crosstab(sample, WARNERS, "x2", "warner75").conditional("warner75", given="x2")
     for group in (0, 1):
         counts = np.bincount(sample.loc[sample["x2"] == group, "warner75"]).tolist()
-        wanted = estimate(counts, WARNERS["warner75"]).estimates[0]
-        assert got.loc[(group, 1), "estimate"] == pytest.approx(wanted.estimate)
-        assert got.loc[(group, 1), "se"] == pytest.approx(wanted.se)
+        expected = estimate(counts, WARNERS["warner75"]).estimates[0]
+        assert got.loc[(group, 1), "estimate"] == pytest.approx(expected.estimate)
+        assert got.loc[(group, 1), "se"] == pytest.approx(expected.se)
     difference = compare(sample, WARNERS, "warner75", "x2").differences[0]
     assert difference.difference == pytest.approx(got.loc[(1, 1), "estimate"] - got.loc[(0, 1), "estimate"])
     assert difference.se == pytest.approx(np.hypot(got.loc[(0, 1), "se"], got.loc[(1, 1), "se"]))
@@ -131,8 +131,8 @@ def test_a_survey_gives_labels_and_reported_columns_are_found() -> None:
     assert "Habit" in table._repr_html_()
     assert json.loads(json.dumps(table.to_dict()))["names"] == ["cheated", "reason"]
     groups = compare(reports, survey, "reason", "sex", reference="f")
-    assert [one.option for one in groups.differences] == ["Time", "Fear", "Habit"]
-    assert all(one.group == "m" for one in groups.differences)
+    assert [difference.option for difference in groups.differences] == ["Time", "Fear", "Habit"]
+    assert all(difference.group == "m" for difference in groups.differences)
     assert groups.to_frame().shape[0] == 3
     assert json.loads(json.dumps(groups.to_dict()))["by"] == "sex"
     three = crosstab(reports, survey, "cheated", ["reason", "sex"])
@@ -151,32 +151,32 @@ def test_simultaneous_intervals_are_wider(sample: pd.DataFrame) -> None:
 @pytest.mark.parametrize("covariance", [0.0, 0.0001, -0.0001])
 def test_mover_of_normal_parts_is_the_normal_interval_and_fiellers(covariance: float) -> None:
     z, (a, var_a), (b, var_b) = 1.96, (0.4, 0.0004), (0.2, 0.0001)
-    one, other = (BoundedEstimate(e, e - z * v**0.5, e + z * v**0.5) for e, v in ((a, var_a), (b, var_b)))
+    minuend, other = (BoundedEstimate(e, e - z * v**0.5, e + z * v**0.5) for e, v in ((a, var_a), (b, var_b)))
     correlation = covariance / (var_a * var_b) ** 0.5
     half = z * (var_a + var_b - 2 * covariance) ** 0.5
-    assert difference_limits(one, other, correlation) == pytest.approx((0.2 - half, 0.2 + half))
-    for end in ratio_limits(one, other, correlation):
+    assert difference_limits(minuend, other, correlation) == pytest.approx((0.2 - half, 0.2 + half))
+    for end in ratio_limits(minuend, other, correlation):
         spread = var_a - 2 * end * covariance + end**2 * var_b
         assert (a - end * b) ** 2 == pytest.approx(z**2 * spread)
 
 
 def test_two_groups_with_the_same_reports_do_not_differ() -> None:
     mechanism = {"y": mechanisms.warner(epsilon=3)}
-    one = compare(np.array([[60, 0], [60, 0]]), mechanism, "y", "g").differences[0]
-    assert (one.difference, one.se, one.p_value) == (0, 0, 1)
-    assert one.low < -0.02 < 0.02 < one.high
-    assert np.isnan(one.ratio)
-    assert (one.ratio_low, one.ratio_high) == (0.0, np.inf)
-    assert "not clear of zero" in one.note
+    difference = compare(np.array([[60, 0], [60, 0]]), mechanism, "y", "g").differences[0]
+    assert (difference.difference, difference.se, difference.p_value) == (0, 0, 1)
+    assert difference.low < -0.02 < 0.02 < difference.high
+    assert np.isnan(difference.ratio)
+    assert (difference.ratio_low, difference.ratio_high) == (0.0, np.inf)
+    assert "not clear of zero" in difference.note
 
 
 def test_a_ratio_needs_a_reference_above_zero() -> None:
     mechanism = {"y": mechanisms.warner(epsilon=1)}
-    one = compare(np.array([[150, 50], [140, 60]]), mechanism, "y", "g").differences[0]
-    assert one.share_reference < 0
-    assert np.isnan(one.ratio)
-    assert (one.ratio_low, one.ratio_high) == (0.0, np.inf)
-    assert "no upper limit" in one.note
+    difference = compare(np.array([[150, 50], [140, 60]]), mechanism, "y", "g").differences[0]
+    assert difference.share_reference < 0
+    assert np.isnan(difference.ratio)
+    assert (difference.ratio_low, difference.ratio_high) == (0.0, np.inf)
+    assert "no upper limit" in difference.note
     impossible = compare(np.array([[180, 20], [140, 60]]), mechanism, "y", "g").differences[0]
     assert np.isnan([impossible.ratio, impossible.ratio_low, impossible.ratio_high]).all()
     assert "no ratio" in impossible.note
@@ -196,15 +196,15 @@ def test_a_ratio_needs_a_reference_above_zero() -> None:
 @pytest.mark.parametrize("counts", [[[60, 140], [90, 110]], [[10, 10], [19, 1]], [[3, 397], [20, 0]]])
 def test_the_p_value_is_the_level_at_which_the_interval_reaches_zero(counts: list[list[int]]) -> None:
     mechanism = {"y": mechanisms.warner(epsilon=2)}
-    one = compare(np.array(counts), mechanism, "y", "g").differences[0]
-    assert one.interval == "mover"
-    if one.p_value > 1e-12:
+    difference = compare(np.array(counts), mechanism, "y", "g").differences[0]
+    assert difference.interval == "mover"
+    if difference.p_value > 1e-12:
         # Exact limits move by steps with the level: 0 enters the interval there, but may lie inside it at once.
         for step, holds_zero in ((-1e-6, True), (1e-6, False)):
-            level = 1 - one.p_value * (1 + step)
+            level = 1 - difference.p_value * (1 + step)
             edge = compare(np.array(counts), mechanism, "y", "g", level=level).differences[0]
             assert (edge.low <= 0 <= edge.high) == holds_zero
-    assert (one.p_value < 0.05) == (not one.low <= 0 <= one.high)
+    assert (difference.p_value < 0.05) == (not difference.low <= 0 <= difference.high)
 
 
 def test_a_group_has_the_interval_of_its_own_estimate() -> None:
@@ -214,16 +214,16 @@ def test_a_group_has_the_interval_of_its_own_estimate() -> None:
     table = crosstab(counts, {"y": mechanism}, "g", "y")
     shares = compare(counts, {"y": mechanism}, "y", "g").shares
     for group, method in enumerate(("blaker", "wilson")):
-        wanted = estimate(counts[group], mechanism)["Yes"]
+        expected = estimate(counts[group], mechanism)["Yes"]
         for row in (table.conditional("y", given="g").loc[(group, 1)], shares.loc[(group, "Yes")]):
-            assert (row["low"], row["high"]) == pytest.approx((wanted.low, wanted.high))
+            assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high))
             assert (row["shown_low"], row["shown_high"]) == pytest.approx(
-                (wanted.shown.low, wanted.shown.high)
+                (expected.shown.low, expected.shown.high)
             )
-            assert row["interval"] == wanted.interval == method
+            assert row["interval"] == expected.interval == method
     assert shares.loc[(0, "Yes"), "shown_high"] > 0.01
-    whole = estimate(counts.sum(axis=0), mechanism)["Yes"]
-    assert table.marginal("y").loc[1, ["low", "high"]].to_list() == pytest.approx([whole.low, whole.high])
+    overall = estimate(counts.sum(axis=0), mechanism)["Yes"]
+    assert table.marginal("y").loc[1, ["low", "high"]].to_list() == pytest.approx([overall.low, overall.high])
     assert table.marginal("g").loc[0, "interval"] == "wilson"
 
 
@@ -232,14 +232,14 @@ def test_groups_share_the_error_of_a_counted_decoy() -> None:
     counts = np.array([[100, 120], [90, 160]])
     shares = compare(counts, {"y": decoy}, "y", "g").shares
     for group in (0, 1):
-        wanted = estimate(counts[group], decoy)["Yes"]
+        expected = estimate(counts[group], decoy)["Yes"]
         assert shares.loc[(group, "Yes"), ["low", "high"]].to_list() == pytest.approx(
-            [wanted.low, wanted.high]
+            [expected.low, expected.high]
         )
-    one = compare(counts, {"y": decoy}, "y", "g").differences[0]
+    difference = compare(counts, {"y": decoy}, "y", "g").differences[0]
     apart = np.hypot(*shares.loc[[(0, "Yes"), (1, "Yes")], "se"])
-    assert one.se < apart  # what the decoy adds is the same in both groups
-    assert one.high - one.low < 2 * 2.2 * apart
+    assert difference.se < apart  # what the decoy adds is the same in both groups
+    assert difference.high - difference.low < 2 * 2.2 * apart
 
 
 def cell_coverage(n: int, share: float, epsilon: float, repetitions: int, seed: int) -> float:
@@ -279,20 +279,20 @@ def shares_within(n: int, shares: tuple[float, float], epsilon: float, draws: in
     channel = np.array(how.analysis.rows) / SCALE
     weights = np.linalg.inv(channel)
     truth = np.array([[(1 - share) / 2, share / 2] for share in shares])
-    drawn = np.random.default_rng(seed).multinomial(n, (channel.T @ truth @ channel).reshape(-1), size=draws)
-    table = crosstab(drawn[0].reshape(2, 2), {"g": how, "y": how}, "g", "y").conditional("y", given="g")
-    found = []
+    tables = np.random.default_rng(seed).multinomial(n, (channel.T @ truth @ channel).reshape(-1), size=draws)
+    table = crosstab(tables[0].reshape(2, 2), {"g": how, "y": how}, "g", "y").conditional("y", given="g")
+    coverage = []
     for group, share in enumerate(shares):
         bottom = np.outer(weights[:, group], np.ones(2)).reshape(-1)
         top = np.outer(weights[:, group], weights[:, 1]).reshape(-1)
         low, high = ratio_score_limits(
-            *(np.tile(one, (draws, 1)) for one in (top, bottom)), drawn / n, n, 0.95
+            *(np.tile(half, (draws, 1)) for half in (top, bottom)), tables / n, n, 0.95
         )
         row = table.loc[(group, 1)]
         if row["interval"] == "score":
             assert (row["low"], row["high"]) == pytest.approx((low[0], high[0]))
-        found.append(np.mean((low <= share + 1e-9) & (share - 1e-9 <= high)))
-    return np.array(found)
+        coverage.append(np.mean((low <= share + 1e-9) & (share - 1e-9 <= high)))
+    return np.array(coverage)
 
 
 @pytest.mark.parametrize(
@@ -323,10 +323,10 @@ def test_equal_reports_leave_a_share_within_a_randomized_group_an_interval() -> 
     assert list(got.shares["interval"]) == ["score", "score"]
     assert (got.shares["low"] < 0).all()
     assert (got.shares["shown_high"] > 0.03).all()
-    one = got.differences[0]
-    assert one.interval == "mover"
-    assert one.low < -0.03 < 0.03 < one.high
-    assert one.p_value == 1
+    difference = got.differences[0]
+    assert difference.interval == "mover"
+    assert difference.low < -0.03 < 0.03 < difference.high
+    assert difference.p_value == 1
     rare = compare([[30, 0], [28, 2]], {"g": how, "y": how}, "y", "g").shares
     assert rare.loc[("No", "Yes"), "shown_high"] > 0.03
 
@@ -364,8 +364,8 @@ def test_weights_and_decoys_widen_the_share_within_a_randomized_group() -> None:
     assert ((heavy["high"] - heavy["low"]) > (plain["high"] - plain["low"])).all()
     counted = compare(counts, {"g": how, "y": decoy}, "y", "g").shares
     assert list(counted["interval"]) == ["mover", "mover"]
-    known = compare(counts, {"g": how, "y": mechanisms.or_poll(decoy_share="0.4")}, "y", "g").shares
-    assert ((counted["high"] - counted["low"]) > (known["high"] - known["low"])).all()
+    without_error = compare(counts, {"g": how, "y": mechanisms.or_poll(decoy_share="0.4")}, "y", "g").shares
+    assert ((counted["high"] - counted["low"]) > (without_error["high"] - without_error["low"])).all()
 
 
 def test_a_faint_group_is_named_not_divided_by() -> None:
@@ -385,17 +385,17 @@ def simulate_tables(repetitions: int, n: int, seed: int) -> dict[str, np.ndarray
     truth = np.array([[0.30, 0.15, 0.05], [0.10, 0.25, 0.15]])
     channels = [WARNERS["warner80_y2"].analysis, KRR.analysis]
     names = {"a": WARNERS["warner80_y2"], "b": KRR}
-    tables = [np.array(one.rows) / SCALE for one in channels]
+    tables = [np.array(mechanism.rows) / SCALE for mechanism in channels]
     dependent = tables[0].T @ truth @ tables[1]
     independent = tables[0].T @ np.outer(truth.sum(axis=1), truth.sum(axis=0)) @ tables[1]
     inside, within, p_values = np.zeros(truth.shape), 0.0, []
-    wanted = truth[1, 1] / truth[1].sum() - truth[0, 1] / truth[0].sum()
+    true_difference = truth[1, 1] / truth[1].sum() - truth[0, 1] / truth[0].sum()
     for _ in range(repetitions):
         counts = rng.multinomial(n, dependent.reshape(-1)).reshape(truth.shape)
         table = crosstab(counts, names, "a", "b")
         inside += (table.low <= truth) & (truth <= table.high)
-        one = compare(counts, names, "b", "a", option=1).differences[0]
-        within += one.low <= wanted <= one.high
+        difference = compare(counts, names, "b", "a", option=1).differences[0]
+        within += difference.low <= true_difference <= difference.high
         free = rng.multinomial(n, independent.reshape(-1)).reshape(truth.shape)
         test = crosstab(free, names, "a", "b").test
         assert test is not None
@@ -440,10 +440,10 @@ def test_the_design_corrected_test_is_calibrated() -> None:
                 "cluster": cluster,
             }
         )
-        for found, design in ((plain, {}), (corrected, {"clusters": "cluster"})):
+        for rejections, design in ((plain, {}), (corrected, {"clusters": "cluster"})):
             test = crosstab(data, {"first": nearly, "second": nearly}, "first", "second", **design).test
             assert test is not None
-            found.append(test.p_value < 0.05)
+            rejections.append(test.p_value < 0.05)
     assert np.mean(plain) > 0.2
     assert np.mean(corrected) < 0.15
 
@@ -469,8 +469,8 @@ def test_more_reports_than_answers(sample: pd.DataFrame) -> None:
     assert got.estimate.shape == (2, 2)
     assert "reported" not in got.to_frame()
     view = channel_view(KUK)
-    wanted = view.shares(got.counts.sum(axis=1) / got.n)
-    assert got.marginal("cards")["estimate"].to_numpy() == pytest.approx(wanted)
+    expected = view.shares(got.counts.sum(axis=1) / got.n)
+    assert got.marginal("cards")["estimate"].to_numpy() == pytest.approx(expected)
 
 
 DECOYS = [
@@ -481,15 +481,15 @@ DECOYS = [
 ]
 
 
-@pytest.mark.parametrize("decoy", DECOYS, ids=lambda one: f"{one.name}-{one.epsilon:.0f}")
+@pytest.mark.parametrize("decoy", DECOYS, ids=lambda decoy: f"{decoy.name}-{decoy.epsilon:.0f}")
 def test_an_estimated_decoy_is_part_of_the_standard_error(decoy: mechanisms.Mechanism) -> None:
     """The delta method, by finite differences of the whole table in the decoy's count."""
     counts = np.array([[300, 200], [250, 350]])
     names = {"tax": decoy, "warner75": WARNERS["warner75"]}
     got = crosstab(counts, names, "tax", "warner75")
     assert "estimated from 1,000 answers" in got.notes[0]
-    wanted = estimate(counts.sum(axis=1).tolist(), decoy).estimates[0]
-    assert got.marginal("tax").loc[1, "se"] == pytest.approx(wanted.se, rel=1e-9)
+    expected = estimate(counts.sum(axis=1).tolist(), decoy).estimates[0]
+    assert got.marginal("tax").loc[1, "se"] == pytest.approx(expected.se, rel=1e-9)
     yes, of = decoy.decoy_counts or (0, 0)
     build, rest = getattr(mechanisms, decoy.name), {}
     for key in ("truth", "epsilon"):
@@ -589,6 +589,6 @@ def test_ratios_of_randomized_groups_put_reports_with_equal_weights_together() -
         joint.functional([joint.matrices[0][3], row]).reshape(1, -1)
         for row in (joint.matrices[1][2], np.ones(8))
     )
-    whole = ratio_score_limits(*flat, joint.frequencies.reshape(1, -1), 900, 0.95)
+    separate = ratio_score_limits(*flat, joint.frequencies.reshape(1, -1), 900, 0.95)
     merged = ratio_score_limits(ratio.top[None], ratio.bottom[None], ratio.frequencies[None], 900, 0.95)
-    assert np.ravel(merged) == pytest.approx(np.ravel(whole), abs=1e-9)
+    assert np.ravel(merged) == pytest.approx(np.ravel(separate), abs=1e-9)

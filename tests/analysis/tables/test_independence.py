@@ -33,12 +33,12 @@ def clustered_rejections(clusters: int, surveys: int, seed: int) -> float:
     rng = np.random.default_rng(seed)
     cluster = np.repeat(np.arange(clusters), 30)
     arm = (np.arange(clusters) < clusters // 2).astype(int)[cluster]
-    kept = math.exp(2) / (1 + math.exp(2))
+    truthful = math.exp(2) / (1 + math.exp(2))
     rejected = 0
     for _ in range(surveys):
         shift = 0.8 * rng.normal(size=clusters)
         truth = rng.random(len(cluster)) < special.expit(shift[cluster])
-        reports = np.where(rng.random(len(cluster)) < kept, truth, ~truth).astype(int)
+        reports = np.where(rng.random(len(cluster)) < truthful, truth, ~truth).astype(int)
         frame = pd.DataFrame({"y": reports, "arm": arm, "cluster": cluster})
         test = crosstab(frame, {"y": COIN}, "y", "arm", clusters="cluster").test
         assert test is not None
@@ -53,8 +53,8 @@ def ratio_coverage(shares: list[float], surveys: int, seed: int) -> float:
     truth = shares[1] / (shares[0] + shares[1])
     held = 0
     for row in counts:
-        found = estimate(row, THREE, options=["a", "b", "c"]).ratio(["b"], ["a", "b"])
-        held += found.low <= truth <= found.high
+        ratio = estimate(row, THREE, options=["a", "b", "c"]).ratio(["b"], ["a", "b"])
+        held += ratio.low <= truth <= ratio.high
     return held / surveys
 
 
@@ -83,15 +83,15 @@ def test_a_column_of_clusters_uses_up_their_differences() -> None:
     assert within is not None
     assert between.df == pytest.approx((1.0, 6.0))
     assert within.df == pytest.approx((1.0, 7.0))
-    each = crosstab(frame.assign(arm=cluster), {"y": COIN}, "y", "arm", clusters="cluster")
-    assert each.test is None
-    assert "too few clusters" in each.untested
+    by_cluster = crosstab(frame.assign(arm=cluster), {"y": COIN}, "y", "arm", clusters="cluster")
+    assert by_cluster.test is None
+    assert "too few clusters" in by_cluster.untested
 
 
 def test_a_ratio_over_a_share_that_may_be_0_is_unbounded() -> None:
-    found = estimate([10, 12, 128], THREE, options=["a", "b", "c"]).ratio(["b"], ["a", "b"])
-    assert (found.low, found.high) == (-math.inf, math.inf)
-    assert (found.shown.low, found.shown.high) == (0.0, 1.0)
+    ratio = estimate([10, 12, 128], THREE, options=["a", "b", "c"]).ratio(["b"], ["a", "b"])
+    assert (ratio.low, ratio.high) == (-math.inf, math.inf)
+    assert (ratio.shown.low, ratio.shown.high) == (0.0, 1.0)
 
 
 @pytest.mark.long
@@ -115,8 +115,8 @@ def rare_people(n: int, seed: int, share: float) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     truth = rng.random(n) < special.expit(special.logit(share) + 0.6 * x)
-    kept = math.e / (1 + math.e)
-    return pd.DataFrame({"y": np.where(rng.random(n) < kept, truth, ~truth).astype(int), "x": x})
+    truthful = math.e / (1 + math.e)
+    return pd.DataFrame({"y": np.where(rng.random(n) < truthful, truth, ~truth).astype(int), "x": x})
 
 
 def test_effects_on_an_answer_that_is_hardly_clear_of_0_have_profile_limits() -> None:

@@ -66,8 +66,8 @@ TRUTH = {
 def frame() -> pd.DataFrame:
     parts = []
     for seed, (group, truth) in enumerate(TRUTH.items(), 3):
-        drawn = {f"{name}_reported": codes for name, codes in simulate_survey(SURVEY, N, truth, seed=seed)}
-        parts.append(pd.DataFrame(drawn).assign(group=group, late=float(group == "b")))
+        reports = {f"{name}_reported": codes for name, codes in simulate_survey(SURVEY, N, truth, seed=seed)}
+        parts.append(pd.DataFrame(reports).assign(group=group, late=float(group == "b")))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -76,23 +76,28 @@ def near(value: float, true: float, se: float) -> bool:
 
 
 def test_options_are_compared_one_by_one(frame: pd.DataFrame) -> None:
-    found = compare(frame, SURVEY, "used", "group", reference="a")
-    assert [one.option for one in found.differences] == ["bus", "car", "bike"]
-    for one, true in zip(found.differences, (0.4, 0.0, 0.0), strict=True):
-        assert near(one.difference, true, one.se)
-    assert found.shares.index.names == ["group", "used"]
-    assert near(found.shares.loc[("b", "bus"), "estimate"], 0.6, found.shares.loc[("b", "bus"), "se"])
+    comparison = compare(frame, SURVEY, "used", "group", reference="a")
+    assert [difference.option for difference in comparison.differences] == ["bus", "car", "bike"]
+    for difference, true in zip(comparison.differences, (0.4, 0.0, 0.0), strict=True):
+        assert near(difference.difference, true, difference.se)
+    assert comparison.shares.index.names == ["group", "used"]
+    assert near(
+        comparison.shares.loc[("b", "bus"), "estimate"], 0.6, comparison.shares.loc[("b", "bus"), "se"]
+    )
     (alone,) = compare(frame, SURVEY, "used", "group", reference="a", option="bus").differences
-    assert alone == found.differences[0]
+    assert alone == comparison.differences[0]
     together = compare(frame, SURVEY, "used", "group", reference="a", simultaneous=True).differences[0]
-    assert together.low < found.differences[0].low
+    assert together.low < comparison.differences[0].low
 
 
 def test_a_long_list_is_compared_too(frame: pd.DataFrame) -> None:
-    found = {one.option: one for one in compare(frame, SURVEY, "town", "group", reference="a").differences}
-    assert len(found) == 40
-    assert near(found["t0"].difference, -0.4, found["t0"].se)
-    assert near(found["t39"].difference, 0.0, found["t39"].se)
+    by_option = {
+        difference.option: difference
+        for difference in compare(frame, SURVEY, "town", "group", reference="a").differences
+    }
+    assert len(by_option) == 40
+    assert near(by_option["t0"].difference, -0.4, by_option["t0"].se)
+    assert near(by_option["t39"].difference, 0.0, by_option["t39"].se)
 
 
 @pytest.mark.parametrize(
@@ -103,27 +108,27 @@ def test_one_option_stands_in_a_cross_table(
 ) -> None:
     table = crosstab(frame, SURVEY, "group", option)
     assert table.labels == (("a", "b"), ("No", "Yes"))
-    for place, share in enumerate(true):
-        assert near(table.estimate[place, 1] * 2, share, table.se[place, 1] * 2 + 0.02)
+    for row, share in enumerate(true):
+        assert near(table.estimate[row, 1] * 2, share, table.se[row, 1] * 2 + 0.02)
 
 
 def test_who_was_not_asked_is_left_out(frame: pd.DataFrame) -> None:
-    asked = crosstab(frame, SURVEY, "did", "used[bus]").n
-    whole = sampler(SURVEY.questions[1].channel)
-    codes, _ = whole.read(frame["used_reported"].to_numpy())
-    assert asked == int((whole.part_codes(whole.parts[0], codes) >= 0).sum())
-    assert near(asked / len(frame), 2 / 3, math.sqrt(2 / 9 / len(frame)))
+    answered = crosstab(frame, SURVEY, "did", "used[bus]").n
+    report_sampler = sampler(SURVEY.questions[1].channel)
+    codes, _ = report_sampler.read(frame["used_reported"].to_numpy())
+    assert answered == int((report_sampler.part_codes(report_sampler.parts[0], codes) >= 0).sum())
+    assert near(answered / len(frame), 2 / 3, math.sqrt(2 / 9 / len(frame)))
 
 
 def test_reports_by_groups_have_every_kind(frame: pd.DataFrame) -> None:
     for by in ("group", "did"):
-        made = report(SURVEY, frame.drop(columns="late"), by=by)
-        tables = {table.id: table for table in made.groups}
+        results = report(SURVEY, frame.drop(columns="late"), by=by)
+        tables = {table.id: table for table in results.groups}
         assert len(tables["used"].shares) == 6
         assert len(tables["town"].shares) == 80
         assert len(tables["mood"].means) == 2
-        assert "mean" in made.to_text()
-        assert made.to_html()
+        assert "mean" in results.to_text()
+        assert results.to_html()
     gap = report(SURVEY, frame.drop(columns="late"), by="group", only="mood").groups[0].mean_differences[0]
     assert near(gap.difference, 2.0, gap.se)
 
@@ -152,27 +157,27 @@ def test_robust_errors_of_a_randomized_number_are_as_the_theory_says(frame: pd.D
 
 
 def test_a_long_list_has_a_table_of_its_largest(frame: pd.DataFrame) -> None:
-    made = report(SURVEY, frame.drop(columns=["late", "group"]))
-    part = made["town"]
-    assert [one.option for one in part.top[:2]] == ["t1", "t0"]
-    assert [one.estimate for one in part.top] == sorted((one.estimate for one in part.shares), reverse=True)[
-        :10
-    ]
-    assert made["mood"].top == ()
-    assert len(part.to_dict()["top"]) == 10
-    assert "the 10 largest" in made.to_text()
-    page = made.to_html()
+    results = report(SURVEY, frame.drop(columns=["late", "group"]))
+    town_results = results["town"]
+    assert [share.option for share in town_results.top[:2]] == ["t1", "t0"]
+    assert [share.estimate for share in town_results.top] == sorted(
+        (share.estimate for share in town_results.shares), reverse=True
+    )[:10]
+    assert results["mood"].top == ()
+    assert len(town_results.to_dict()["top"]) == 10
+    assert "the 10 largest" in results.to_text()
+    page = results.to_html()
     town = page[page.index('id="question-town"') :]
-    shown, folded = town.split("</details>")[0].split("<details", 1)
-    assert "The 10 largest shares" in shown
-    assert sum(f">{option}<" in shown for option in part.question.labels) == 10
-    assert all(f">{option}<" in folded for option in part.question.labels)
+    visible, folded = town.split("</details>")[0].split("<details", 1)
+    assert "The 10 largest shares" in visible
+    assert sum(f">{option}<" in visible for option in town_results.question.labels) == 10
+    assert all(f">{option}<" in folded for option in town_results.question.labels)
     # They are a picture, as every other share is, and what can be downloaded has the same intervals.
-    first = part.top[0].shown
+    first = town_results.top[0].shown
     limits = f"{100 * first.low:.1f} – {100 * first.high:.1f} %"
-    assert shown.count('class="dot') == 10
-    assert limits in shown
-    assert limits in picture.as_svg(made, "town").replace("</tspan>", "")
+    assert visible.count('class="dot') == 10
+    assert limits in visible
+    assert limits in picture.as_svg(results, "town").replace("</tspan>", "")
     assert "so their intervals miss more often" in page
     two_answers = Survey.from_draft(
         {
@@ -189,18 +194,18 @@ def test_a_long_list_has_a_table_of_its_largest(frame: pd.DataFrame) -> None:
 
 def test_pairs_of_options_are_estimated_where_the_design_allows(frame: pd.DataFrame) -> None:
     mine = frame[frame["group"] == "a"]
-    whole = sampler(SURVEY.questions[1].channel)
-    cells = whole.tally(whole.read(mine["used_reported"].to_numpy())[0])
-    found: Any = estimate(cells, SURVEY.questions[1].mechanism, options=["bus", "car", "bike"])
-    names = {one.option: one for one in found.pair("bus", "bike")}
+    report_sampler = sampler(SURVEY.questions[1].channel)
+    cells = report_sampler.tally(report_sampler.read(mine["used_reported"].to_numpy())[0])
+    result: Any = estimate(cells, SURVEY.questions[1].mechanism, options=["bus", "car", "bike"])
+    names = {cell.option: cell for cell in result.pair("bus", "bike")}
     assert set(names) == {"neither", "only bike", "only bus", "both"}
     for option, true in (("both", 0.16), ("only bike", 0.64), ("only bus", 0.04), ("neither", 0.16)):
         assert near(names[option].estimate, true, names[option].se)
-    assert {one.option: one.estimate for one in found.pair("bike", "bus")} == pytest.approx(
-        {option: one.estimate for option, one in names.items()}
+    assert {cell.option: cell.estimate for cell in result.pair("bike", "bus")} == pytest.approx(
+        {option: cell.estimate for option, cell in names.items()}
     )
     with pytest.raises(AnalysisError, match=r"no report speaks of .* together; name two options"):
-        found.pair("bus", "bus")
+        result.pair("bus", "bus")
     few = SURVEY.questions[2]
     alone: Any = estimate(np.full(10, 100), few.mechanism, options=list("abcdefgh"))
     with pytest.raises(AnalysisError, match="published with ask of 2 or more"):

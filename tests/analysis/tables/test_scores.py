@@ -15,7 +15,7 @@ CELLS = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
 
 
 def chances(share: float, epsilon: float, same: bool) -> np.ndarray:
-    """Give how likely the four joint reports are; people have either item, or `same` both of them or none."""
+    """Return the probabilities of the four joint reports; people have either item, or `same` both of them or none."""
     truth = 1.0 / (1.0 + np.exp(-epsilon))
     coin = np.array([[truth, 1.0 - truth], [1.0 - truth, truth]])
     joint = np.diag([1.0 - share, share]) if same else np.outer([1.0 - share, share], [1.0 - share, share])
@@ -46,7 +46,7 @@ def exact_coverage(n: int, share: float, epsilon: float, same: bool) -> float:
 def simulated_coverage(
     n: int, items: int, share: float, epsilon: float, same: bool, samples: int
 ) -> tuple[float, float]:
-    """Give the share of samples whose interval holds the truth, and the expected number of the scarcer reports."""
+    """Return the share of samples whose interval holds the truth, and the expected number of the scarcer reports."""
     rng, truth = (
         np.random.default_rng([n, items, int(1000 * share), int(10 * epsilon), same]),
         1.0 / (1.0 + np.exp(-epsilon)),

@@ -39,9 +39,9 @@ LONG = {
 }
 
 
-def _survey(own: dict[str, Any]) -> Survey:
+def _survey(mechanism: dict[str, Any]) -> Survey:
     decider = {"id": "yn", "kind": "yes_no", "text": "?", "mechanism": {"name": "warner", "epsilon": 3}}
-    after = {"id": "af", "text": "?", "after": {"question": "yn", "answers": ["Yes"]}, **own}
+    after = {"id": "af", "text": "?", "after": {"question": "yn", "answers": ["Yes"]}, **mechanism}
     return Survey.from_draft(resolve({"hushpoll": 1, "title": "t", "questions": [decider, after]}))
 
 
@@ -54,34 +54,34 @@ def _people(survey: Survey, shares: list[float], n: int = 3000) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module", params=[CHOICE, YES_NO], ids=["choice", "yes_no"])
-def asked(request: pytest.FixtureRequest) -> tuple[Survey, pd.DataFrame]:
+def skip_survey(request: pytest.FixtureRequest) -> tuple[Survey, pd.DataFrame]:
     survey = _survey(request.param)
     return survey, _people(survey, [0.5, 0.5])
 
 
-def test_tables_have_does_not_apply_as_their_last_answer(asked: tuple[Survey, pd.DataFrame]) -> None:
-    survey, people = asked
+def test_tables_have_does_not_apply_as_their_last_answer(skip_survey: tuple[Survey, pd.DataFrame]) -> None:
+    survey, people = skip_survey
     labels = (*survey.questions[1].options, LAST)
-    assert tuple(one.option for one in compare(people, survey, "af", "g").differences) == labels
+    assert tuple(difference.option for difference in compare(people, survey, "af", "g").differences) == labels
     assert crosstab(people, survey, "af", "yn").labels[0] == labels
     shares = weighted_estimate(people, survey, "af").to_frame()["estimate"]
     assert tuple(shares.index) == labels
     assert shares[LAST] == pytest.approx(0.5, abs=0.06)
-    groups = {one.group for one in compare(people, survey, "yn", "af").differences}
+    groups = {difference.group for difference in compare(people, survey, "yn", "af").differences}
     assert LAST in groups
-    made = report(survey, people.drop(columns="g"), by="af")
-    assert [share.group for share in made.groups[0].shares][-1] == LAST
+    results = report(survey, people.drop(columns="g"), by="af")
+    assert [share.group for share in results.groups[0].shares][-1] == LAST
 
 
-def test_who_was_not_asked_never_said_yes_to_what_decides(asked: tuple[Survey, pd.DataFrame]) -> None:
-    survey, people = asked
+def test_who_was_not_asked_never_said_yes_to_what_decides(skip_survey: tuple[Survey, pd.DataFrame]) -> None:
+    survey, people = skip_survey
     cells = crosstab(people, survey, "af", "yn").table()
     assert abs(cells.loc[LAST, "Yes"]) < 0.05
     assert abs(cells.loc[survey.questions[1].options[0], "No"]) < 0.05
 
 
-def test_models_take_it_as_outcome_and_as_predictor(asked: tuple[Survey, pd.DataFrame]) -> None:
-    survey, people = asked
+def test_models_take_it_as_outcome_and_as_predictor(skip_survey: tuple[Survey, pd.DataFrame]) -> None:
+    survey, people = skip_survey
     first, second = survey.questions[1].options
     fit = multinomial("af ~ g", people, survey)
     assert fit.names == (f"{second}: Intercept", f"{second}: g", f"{LAST}: Intercept", f"{LAST}: g")
@@ -92,18 +92,18 @@ def test_models_take_it_as_outcome_and_as_predictor(asked: tuple[Survey, pd.Data
     assert linear("g ~ af", people, survey).names[1:3] == (f"af[T.{second}]", f"af[T.{LAST}]")
 
 
-def test_order_and_numbers_are_refused_with_what_to_do(asked: tuple[Survey, pd.DataFrame]) -> None:
-    survey, people = asked
+def test_order_and_numbers_are_refused_with_what_to_do(skip_survey: tuple[Survey, pd.DataFrame]) -> None:
+    survey, people = skip_survey
     with pytest.raises(AnalysisError, match=r"skip rule.*no place in their order.*use multinomial"):
         ordinal("af ~ g", people, survey)
     with pytest.raises(AnalysisError, match=r"skip rule.*no place in their order.*use crosstab or compare"):
         correlate(people, survey, ["af", "g"])
 
 
-def test_made_up_people_and_groups_of_people_have_it(asked: tuple[Survey, pd.DataFrame]) -> None:
-    survey, people = asked
-    drawn = synthesize(people, survey, ["af", "yn"], 400, seed=1).to_frame()
-    assert set(drawn["af_synthetic"]) == {*survey.questions[1].options, LAST}
+def test_made_up_people_and_groups_of_people_have_it(skip_survey: tuple[Survey, pd.DataFrame]) -> None:
+    survey, people = skip_survey
+    synthetic = synthesize(people, survey, ["af", "yn"], 400, seed=1).to_frame()
+    assert set(synthetic["af_synthetic"]) == {*survey.questions[1].options, LAST}
     values = {"af": [0, 1, 2], "yn": [0, 1]}
     assert clusters(people, survey, ["af", "yn"], 2, values=values, runs=20, seed=1).n == 3000
 
@@ -112,8 +112,10 @@ def test_careless_people_are_shown_it_as_often_as_they_say_yes_before() -> None:
     survey = _survey(CHOICE)
     people = _people(survey, [0.5, 0.5])
     alone = anchored(people, survey, "af", "yn", 0.4)
-    told = anchored(people, survey, "af", "yn", 0.4, chances=[0.25, 0.25, 0.5])
-    assert [one.estimate for one in alone.shares] == pytest.approx([one.estimate for one in told.shares])
+    with_chances = anchored(people, survey, "af", "yn", 0.4, chances=[0.25, 0.25, 0.5])
+    assert [share.estimate for share in alone.shares] == pytest.approx(
+        [share.estimate for share in with_chances.shares]
+    )
     assert alone.shares[-1].option == LAST
 
 
@@ -143,5 +145,5 @@ def test_a_sum_score_is_told_what_not_applying_counts() -> None:
     people = _people(survey, [0.6, 0.4])
     with pytest.raises(AnalysisError, match=r'"af" has a skip rule.*say what it counts with values='):
         sum_score(people, survey, ["yn", "af"])
-    found = sum_score(people, survey, ["yn", "af"], values={"af": [0, 1, 0]})
-    assert found.mean == pytest.approx(0.5 + 0.5 * 0.4, abs=4 * found.se)
+    score = sum_score(people, survey, ["yn", "af"], values={"af": [0, 1, 0]})
+    assert score.mean == pytest.approx(0.5 + 0.5 * 0.4, abs=4 * score.se)

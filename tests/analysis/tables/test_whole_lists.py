@@ -48,7 +48,7 @@ SMALL = mechanisms.subset(5, 0.8, size=2)
 
 
 def expected_frame(truth: np.ndarray, times: float) -> pd.DataFrame:
-    """Everybody's reports as they are expected: a row for each pair of a group and a set, repeated so often."""
+    """Return the expected reports: rows for each pair of a group and a set, as often as expected."""
     names, table = subset_table(SMALL.device)
     rows = []
     for group, shares in zip("ab", truth, strict=True):
@@ -58,59 +58,59 @@ def expected_frame(truth: np.ndarray, times: float) -> pd.DataFrame:
 
 
 def test_a_whole_list_has_the_cells_of_the_inverted_table() -> None:
-    """Least squares on the table of all ten sets, which nobody would list for forty options, give the same cells."""
+    """Least squares on the table of all ten sets, too large to list for forty options, give the same cells."""
     truth = np.array([[0.30, 0.05, 0.05, 0.05, 0.05], [0.05, 0.10, 0.15, 0.20, 0.00]])
     data = expected_frame(truth, 40_000)
-    found = crosstab(data, {"town": SMALL}, "group", "town")
-    assert found.labels == (("a", "b"), tuple("01234"))
-    assert found.estimate == pytest.approx(truth, abs=2e-4)
+    crossed = crosstab(data, {"town": SMALL}, "group", "town")
+    assert crossed.labels == (("a", "b"), tuple("01234"))
+    assert crossed.estimate == pytest.approx(truth, abs=2e-4)
     names, table = subset_table(SMALL.device)
     counts = data.groupby(["group", "town"]).size().unstack(fill_value=0)[names].to_numpy()
     # Each set's weights: the least squares inverse, which by symmetry is the one with the least variance.
     weights = np.linalg.pinv(table)
     shares = counts / counts.sum()
-    assert found.estimate == pytest.approx(shares @ weights, abs=1e-12)
+    assert crossed.estimate == pytest.approx(shares @ weights, abs=1e-12)
     squares = shares @ weights**2
-    assert found.se**2 == pytest.approx((squares - found.estimate**2) / (found.n - 1), rel=1e-9)
-    assert found.estimate.sum(axis=1) == pytest.approx(shares.sum(axis=1))
+    assert crossed.se**2 == pytest.approx((squares - crossed.estimate**2) / (crossed.n - 1), rel=1e-9)
+    assert crossed.estimate.sum(axis=1) == pytest.approx(shares.sum(axis=1))
 
 
 def test_every_option_stands_beside_the_other_question(frame: pd.DataFrame) -> None:
     """The table of a tick list is that of `question[option]`, option by option."""
-    whole = crosstab(frame, SURVEY, "group", "used")
-    assert whole.labels == (("a", "b"), ("bus", "car", "bike"))
-    for place, option in enumerate(whole.labels[1]):
+    table = crosstab(frame, SURVEY, "group", "used")
+    assert table.labels == (("a", "b"), ("bus", "car", "bike"))
+    for column, option in enumerate(table.labels[1]):
         alone = crosstab(frame, SURVEY, "group", f"used[{option}]")
-        assert whole.estimate[:, place] == pytest.approx(alone.estimate[:, 1], abs=1e-15)
-        assert whole.low[:, place] == pytest.approx(alone.low[:, 1], abs=1e-15)
-        assert whole.tests.loc[option, "p_value"] == alone.test.p_value
+        assert table.estimate[:, column] == pytest.approx(alone.estimate[:, 1], abs=1e-15)
+        assert table.low[:, column] == pytest.approx(alone.low[:, 1], abs=1e-15)
+        assert table.tests.loc[option, "p_value"] == alone.test.p_value
         yes = alone.conditional(f"used[{option}]", "group").loc[("b", "Yes")]
-        assert whole.conditional("used", "group").loc[("b", option)].equals(yes)
+        assert table.conditional("used", "group").loc[("b", option)].equals(yes)
         for group in (0, 1):
-            true = list(TRUTH.values())[group]["used"][place] / 2
-            assert near(whole.estimate[group, place], true, whole.se[group, place])
-    assert whole.test.p_value == pytest.approx(min(1, 3 * whole.tests["p_value"].min()))
-    assert whole.table().shape == (2, 3)
-    assert whole.to_dict()["names"] == ["group", "used"]
-    assert "bus" in whole._repr_html_()
+            true = list(TRUTH.values())[group]["used"][column] / 2
+            assert near(table.estimate[group, column], true, table.se[group, column])
+    assert table.test.p_value == pytest.approx(min(1, 3 * table.tests["p_value"].min()))
+    assert table.table().shape == (2, 3)
+    assert table.to_dict()["names"] == ["group", "used"]
+    assert "bus" in table._repr_html_()
     turned = crosstab(frame, SURVEY, "used", "group")
-    assert turned.estimate == pytest.approx(whole.estimate.T)
+    assert turned.estimate == pytest.approx(table.estimate.T)
     within = turned.conditional("group", "used")
     assert near(within.loc[("bus", "b"), "estimate"], 0.75, within.loc[("bus", "b"), "se"])
     together = crosstab(frame, SURVEY, "group", "used", simultaneous=True)
-    assert np.all(together.low < whole.low)
+    assert np.all(together.low < table.low)
 
 
 def test_two_lists_stand_in_one_table(frame: pd.DataFrame) -> None:
-    whole = crosstab(frame[frame["group"] == "a"], SURVEY, "town", "used")
-    assert whole.estimate.shape == (40, 3)
+    table = crosstab(frame[frame["group"] == "a"], SURVEY, "town", "used")
+    assert table.estimate.shape == (40, 3)
     for town, used in ((0, 2), (1, 1), (9, 0)):
         truth = TRUTH["a"]
         true = truth["town"][town] * truth["used"][used]
-        assert near(whole.estimate[town, used], true, whole.se[town, used])
-    shares = whole.marginal("town")
+        assert near(table.estimate[town, used], true, table.se[town, used])
+    shares = table.marginal("town")
     assert near(shares.loc["t0", "estimate"], 0.5, shares.loc["t0", "se"])
-    both = whole.conditional("used", "town")
+    both = table.conditional("used", "town")
     assert near(both.loc[("t1", "bike"), "estimate"], 0.8, both.loc[("t1", "bike"), "se"])
 
 
@@ -123,8 +123,8 @@ def test_cells_of_a_long_list_cover(surveys: int) -> None:
         group = rng.integers(0, 2, 600)
         answers = rng.choice(5, size=600, p=truth)
         reports = simulate(SMALL, answers, seed=int(rng.integers(1 << 30)))
-        found = crosstab(pd.DataFrame({"group": group, "town": reports}), {"town": SMALL}, "group", "town")
-        inside.append((found.low <= truth / 2) & (truth / 2 <= found.high))
+        table = crosstab(pd.DataFrame({"group": group, "town": reports}), {"town": SMALL}, "group", "town")
+        inside.append((table.low <= truth / 2) & (truth / 2 <= table.high))
     coverage = np.mean(inside, axis=0)
     slack = 4 * math.sqrt(0.05 * 0.95 / surveys)
     assert coverage.min() >= 0.93 - slack
@@ -132,12 +132,16 @@ def test_cells_of_a_long_list_cover(surveys: int) -> None:
 
 
 def test_who_chose_an_option_is_compared_with_who_did_not(frame: pd.DataFrame) -> None:
-    found = compare(frame, SURVEY, "did", "used")
-    assert [one.group for one in found.differences] == ["bus", "car", "bike"]
-    assert [one.reference for one in found.differences] == ["not bus", "not car", "not bike"]
+    comparison = compare(frame, SURVEY, "did", "used")
+    assert [difference.group for difference in comparison.differences] == ["bus", "car", "bike"]
+    assert [difference.reference for difference in comparison.differences] == [
+        "not bus",
+        "not car",
+        "not bike",
+    ]
     alone = compare(frame, SURVEY, "did", "used[bus]").differences[0]
-    assert found.differences[0].difference == pytest.approx(alone.difference)
-    assert list(found.shares.index) == [("bus", "Yes"), ("car", "Yes"), ("bike", "Yes")]
+    assert comparison.differences[0].difference == pytest.approx(alone.difference)
+    assert list(comparison.shares.index) == [("bus", "Yes"), ("car", "Yes"), ("bike", "Yes")]
     both = compare(frame, SURVEY, "few", "used")
     assert len(both.differences) == 24
     with pytest.raises(AnalysisError, match="not compared with each other; leave reference= out"):
@@ -145,35 +149,35 @@ def test_who_chose_an_option_is_compared_with_who_did_not(frame: pd.DataFrame) -
 
 
 def test_weights_follow_the_people_who_were_asked(frame: pd.DataFrame) -> None:
-    """Values given beside the data are left out with the rows that were not asked about an option."""
+    """Values passed separately are left out with the rows that were not asked about an option."""
     weights = np.random.default_rng(1).uniform(1, 2, len(frame))
     named = frame.assign(w=weights)
-    whole = crosstab(named, SURVEY, "group", "used", weights="w")
+    table = crosstab(named, SURVEY, "group", "used", weights="w")
     beside = crosstab(frame, SURVEY, "group", "used", weights=weights)
-    assert beside.estimate == pytest.approx(whole.estimate)
-    one = crosstab(frame, SURVEY, "group", "used[bus]", weights=weights)
-    assert one.estimate[:, 1] == pytest.approx(whole.estimate[:, 0])
+    assert beside.estimate == pytest.approx(table.estimate)
+    single = crosstab(frame, SURVEY, "group", "used[bus]", weights=weights)
+    assert single.estimate[:, 1] == pytest.approx(table.estimate[:, 0])
     fit = logit("`used[bus]` ~ late", frame, SURVEY, weights=weights)
     assert fit.coef == pytest.approx(logit("`used[bus]` ~ late", named, SURVEY, weights="w").coef)
 
 
 def test_a_tick_list_is_fitted_option_by_option(frame: pd.DataFrame) -> None:
-    found: Any = logit("used ~ late", frame, SURVEY)
-    assert list(found) == ["bus", "car", "bike"]
-    assert len(found) == 3
-    for option in found:
+    models: Any = logit("used ~ late", frame, SURVEY)
+    assert list(models) == ["bus", "car", "bike"]
+    assert len(models) == 3
+    for option in models:
         alone = logit(f"`used[{option}]` ~ late", frame, SURVEY)
-        assert found[option].coef == pytest.approx(alone.coef)
-        assert found.to_frame().loc[(option, "late"), "se"] == pytest.approx(alone.se[1])
-    rows = found.to_frame()
+        assert models[option].coef == pytest.approx(alone.coef)
+        assert models.to_frame().loc[(option, "late"), "se"] == pytest.approx(alone.se[1])
+    rows = models.to_frame()
     assert near(rows.loc[("bus", "late"), "coef"], math.log(6), rows.loc[("bus", "late"), "se"])
     assert near(rows.loc[("car", "late"), "coef"], 0.0, rows.loc[("car", "late"), "se"])
-    assert logit("used ~ late", frame, SURVEY, event="car").coef == pytest.approx(found["car"].coef)
-    assert set(found.to_dict()["options"]) == {"bus", "car", "bike"}
-    assert found.predict(pd.DataFrame({"late": [0.0, 1.0]})).shape == (6, 4)
-    assert "used[bike]" in str(found)
+    assert logit("used ~ late", frame, SURVEY, event="car").coef == pytest.approx(models["car"].coef)
+    assert set(models.to_dict()["options"]) == {"bus", "car", "bike"}
+    assert models.predict(pd.DataFrame({"late": [0.0, 1.0]})).shape == (6, 4)
+    assert "used[bike]" in str(models)
     with pytest.raises(AnalysisError, match='"used" has no option "boat"'):
-        found["boat"]
+        models["boat"]
     with pytest.raises(AnalysisError, match='"used" has no option "boat"'):
         logit("used ~ late", frame, SURVEY, event="boat")
 
@@ -196,22 +200,24 @@ def listed() -> tuple[Channel, dict[str, int]]:
 
 def test_a_multinomial_model_of_sets_is_that_of_the_whole_table() -> None:
     data, _ = towns(3000, 4)
-    found = multinomial("town ~ x", data, {"town": SMALL})
+    model = multinomial("town ~ x", data, {"town": SMALL})
     channel, number = listed()
     same = multinomial("town ~ x", data.assign(town=data["town"].map(number)), {"town": channel})
-    assert found.coef == pytest.approx(same.coef, abs=1e-5)
-    assert found.se == pytest.approx(same.se, rel=1e-4)
-    assert found.log_likelihood == pytest.approx(same.log_likelihood, abs=1e-4)
-    assert found.posterior().to_numpy() == pytest.approx(same.posterior().to_numpy(), abs=1e-5)
+    assert model.coef == pytest.approx(same.coef, abs=1e-5)
+    assert model.se == pytest.approx(same.se, rel=1e-4)
+    assert model.log_likelihood == pytest.approx(same.log_likelihood, abs=1e-4)
+    assert model.posterior().to_numpy() == pytest.approx(same.posterior().to_numpy(), abs=1e-5)
     true = [0.5, 1.0, -0.2, -0.7, 0.3, 0.0, -0.5, 0.4]
-    assert all(near(one, value, se) for one, value, se in zip(found.coef, true, found.se, strict=True))
+    assert all(
+        near(estimate, value, se) for estimate, value, se in zip(model.coef, true, model.se, strict=True)
+    )
     finite = multinomial("town ~ x", data, {"town": SMALL}, population=6000)
     again = multinomial(
         "town ~ x", data.assign(town=data["town"].map(number)), {"town": channel}, population=6000
     )
     assert finite.se == pytest.approx(again.se, rel=1e-4)
-    one = logit("town ~ x", data, {"town": SMALL}, event="1")
-    assert one.coef == pytest.approx(logit("`town[1]` ~ x", data, {"town": SMALL}).coef)
+    logistic = logit("town ~ x", data, {"town": SMALL}, event="1")
+    assert logistic.coef == pytest.approx(logit("`town[1]` ~ x", data, {"town": SMALL}).coef)
     with pytest.raises(AnalysisError, match="several answers; name the one to model with event= "):
         logit("town ~ x", data, {"town": SMALL})
 
@@ -221,12 +227,12 @@ def test_a_list_is_a_predictor_too() -> None:
     rng = np.random.default_rng(8)
     effect = np.array([0.0, 1.0, -1.0, 0.5, 0.0])
     data["y"] = (rng.random(4000) < 1 / (1 + np.exp(-effect[answers]))).astype(int)
-    found = logit("y ~ town", data, {"town": SMALL})
+    model = logit("y ~ town", data, {"town": SMALL})
     channel, number = listed()
     same = logit("y ~ town", data.assign(town=data["town"].map(number)), {"town": channel})
-    assert found.coef == pytest.approx(same.coef, abs=1e-4)
-    assert found.log_likelihood == pytest.approx(same.log_likelihood, abs=1e-4)
-    assert near(found.to_frame().loc["town[T.1]", "coef"], 1.0, found.to_frame().loc["town[T.1]", "se"])
+    assert model.coef == pytest.approx(same.coef, abs=1e-4)
+    assert model.log_likelihood == pytest.approx(same.log_likelihood, abs=1e-4)
+    assert near(model.to_frame().loc["town[T.1]", "coef"], 1.0, model.to_frame().loc["town[T.1]", "se"])
 
 
 def test_a_scale_of_sets_is_ordered_and_a_number() -> None:
@@ -243,8 +249,8 @@ def test_a_scale_of_sets_is_ordered_and_a_number() -> None:
     )  # fmt: skip
     parts = []
     for seed, shares in enumerate(SHARES):
-        drawn = dict(simulate_survey(survey, 4000, {"mood": shares}, seed=seed))
-        parts.append(pd.DataFrame({"mood_reported": drawn["mood"], "late": float(seed)}))
+        simulated = dict(simulate_survey(survey, 4000, {"mood": shares}, seed=seed))
+        parts.append(pd.DataFrame({"mood_reported": simulated["mood"], "late": float(seed)}))
     data = pd.concat(parts, ignore_index=True)
     slope = linear("mood ~ late", data, survey).to_frame().loc["late"]
     assert near(slope["coef"], 2.0, slope["se"])
@@ -263,13 +269,13 @@ def test_a_scale_of_sets_is_ordered_and_a_number() -> None:
 
 def test_reports_by_a_whole_list_go_through_its_options(frame: pd.DataFrame) -> None:
     data = frame.drop(columns=["late", "group"])
-    made = report(SURVEY, data, by="used", only="did")
+    results = report(SURVEY, data, by="used", only="did")
     alone = report(SURVEY, data, by="used[bus]", only="did")
-    (first, *rest) = made.groups
-    assert [one.by for one in made.groups] == ["used[bus]", "used[car]", "used[bike]"]
+    (first, *rest) = results.groups
+    assert [table.by for table in results.groups] == ["used[bus]", "used[car]", "used[bike]"]
     assert first.shares == alone.groups[0].shares
     assert rest
-    for text in (made.to_text(), made.to_html(), str(made.to_dict())):
+    for text in (results.to_text(), results.to_html(), str(results.to_dict())):
         assert "used[bike]" in text
 
 
@@ -303,14 +309,14 @@ def test_what_cannot_be_says_what_can(frame: pd.DataFrame, call: Any, message: s
 def test_weighted_shares_of_a_whole_list_are_those_of_its_options(frame: pd.DataFrame, question: str) -> None:
     some = frame.iloc[::8].reset_index(drop=True)
     weighted = some.assign(w=np.random.default_rng(2).uniform(1, 2, len(some)))
-    found = weighted_estimate(weighted, SURVEY, question, weights="w")
+    result = weighted_estimate(weighted, SURVEY, question, weights="w")
     options = SURVEY.question(question).options
-    assert tuple(one.option for one in found.shares) == tuple(options)
+    assert tuple(share.option for share in result.shares) == tuple(options)
     alone = weighted_estimate(weighted, SURVEY, f"{question}[{options[1]}]", weights="w").shares[1]
-    assert (found.shares[1].estimate, found.shares[1].low) == (alone.estimate, alone.low)
-    shown = report(SURVEY, weighted.drop(columns=["late", "group"]), weights="w", questions=[question])
-    lines = {line.option: line.estimate for line in shown[question].shares}
-    assert {one.option: one.estimate for one in found.shares} == pytest.approx(lines)
+    assert (result.shares[1].estimate, result.shares[1].low) == (alone.estimate, alone.low)
+    results = report(SURVEY, weighted.drop(columns=["late", "group"]), weights="w", questions=[question])
+    lines = {line.option: line.estimate for line in results[question].shares}
+    assert {share.option: share.estimate for share in result.shares} == pytest.approx(lines)
 
 
 def test_a_whole_list_beside_a_column_with_a_design_for_each_row() -> None:
@@ -322,14 +328,18 @@ def test_a_whole_list_beside_a_column_with_a_design_for_each_row() -> None:
     )
     designs = {"first": coin, "second": coin}
     for how in ("wave", data["wave"], data["wave"].tolist()):
-        known = {"town": SMALL, "y": how}
+        mechanisms_by_name = {"town": SMALL, "y": how}
         plain = {"town": SMALL, "y": coin}
-        one, other = crosstab(data, known, "town", "y", designs=designs), crosstab(data, plain, "town", "y")
-        assert one.estimate == pytest.approx(other.estimate, abs=1e-12)
-        assert one.se == pytest.approx(other.se, rel=1e-9)
+        from_designs = crosstab(data, mechanisms_by_name, "town", "y", designs=designs)
+        other = crosstab(data, plain, "town", "y")
+        assert from_designs.estimate == pytest.approx(other.estimate, abs=1e-12)
+        assert from_designs.se == pytest.approx(other.se, rel=1e-9)
         for outcome, by in (("town", "y"), ("y", "town")):
-            some = [compare(data, known, outcome, by, designs=designs), compare(data, plain, outcome, by)]
-            shares = [[each.share for each in found.differences] for found in some]
+            some = [
+                compare(data, mechanisms_by_name, outcome, by, designs=designs),
+                compare(data, plain, outcome, by),
+            ]
+            shares = [[difference.share for difference in comparison.differences] for comparison in some]
             assert shares[0] == pytest.approx(shares[1], abs=1e-12)
     with pytest.raises(AnalysisError, match="town: 2 labels for 5 options"):
         crosstab(data, {"town": SMALL, "y": coin}, "town", "y", labels={"town": ["a", "b"]})

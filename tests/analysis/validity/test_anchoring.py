@@ -111,10 +111,12 @@ def test_the_careless_share_covers_where_a_report_is_rare(
 
 
 def test_equal_reports_leave_the_correction_an_interval() -> None:
-    told = anchored([[0, 150], [0, 50]], {"y": mechanisms.warner(epsilon=2), "a": None}, "y", "a", share=1)
-    assert (told.careless.se, told.careless.low) == (0, 0)
-    assert 0.03 < told.careless.high == told.careless.shown.high < 0.05
-    assert told.shares[0].low < told.shares[0].estimate < told.shares[0].high
+    corrected = anchored(
+        [[0, 150], [0, 50]], {"y": mechanisms.warner(epsilon=2), "a": None}, "y", "a", share=1
+    )
+    assert (corrected.careless.se, corrected.careless.low) == (0, 0)
+    assert 0.03 < corrected.careless.high == corrected.careless.shown.high < 0.05
+    assert corrected.shares[0].low < corrected.shares[0].estimate < corrected.shares[0].high
     how = mechanisms.warner(epsilon=3)
     equal = anchored([[60, 0], [0, 0]], {"y": how, "a": how}, "y", "a", share=0)
     alone = estimate([60, 0], how)["Yes"]
@@ -134,11 +136,11 @@ def test_it_is_the_bias_corrected_crosswise_estimate() -> None:
     same, same_anchor = frame["y"].mean(), frame["a"].mean()
     plain = (same + p - 1) / (2 * p - 1)
     attentive = (same_anchor - 0.5) / (0.5 - p_anchor)
-    wanted = plain - (0.5 - 0.5 / attentive) * (same - 0.5) / (p - 0.5)
+    expected = plain - (0.5 - 0.5 / attentive) * (same - 0.5) / (p - 0.5)
     got = anchored(frame, {"y": y, "a": a}, "y", "a", 0)
     assert got.shares[0].uncorrected == pytest.approx(plain, abs=1e-9)
     assert 1 - got.careless.estimate == pytest.approx(attentive, abs=1e-9)
-    assert got.shares[0].estimate == pytest.approx(wanted, abs=1e-9)
+    assert got.shares[0].estimate == pytest.approx(expected, abs=1e-9)
     assert got.shares[0].uncorrected == pytest.approx(estimate(np.bincount(frame["y"]), y)["Yes"].estimate)
 
 
@@ -146,7 +148,7 @@ def test_an_anchored_crosswise_design_with_counted_decoys() -> None:
     """Both decoys' shares come from polls of 400: the standard error is the spread over everything that was drawn."""
     rng, n, pi, rate, decoys = np.random.default_rng(7), 1500, 0.2, 0.15, (0.15, 0.1)
     table = np.array([0.5, 0.5])
-    found, inside = [], 0
+    shares_and_errors, inside = [], 0
     for _ in range(300):
         yes = np.clip(rng.binomial(400, decoys), 1, 399)
         # Truth of both questions, jointly: careless people answer both at random.
@@ -157,9 +159,9 @@ def test_an_anchored_crosswise_design_with_counted_decoys() -> None:
             name: mechanisms.crosswise(decoy_counts=(int(k), 400)) for name, k in zip("ya", yes, strict=True)
         }
         share = anchored(counts, how, "y", "a", 0).shares[0]
-        found.append((share.estimate, share.se))
+        shares_and_errors.append((share.estimate, share.se))
         inside += share.low <= pi <= share.high
-    estimates, errors = np.array(found).T
+    estimates, errors = np.array(shares_and_errors).T
     assert estimates.mean() == pytest.approx(pi, abs=0.006)
     assert np.median(errors) == pytest.approx(estimates.std(), rel=0.15)
     assert 0.92 <= inside / 300 <= 0.98
@@ -182,33 +184,33 @@ def test_fieller_ends_are_where_the_test_turns() -> None:
 
 
 def test_an_instructed_answer_needs_no_randomization() -> None:
-    """Told to choose the third of four: careless people do in one of four cases; the check is asked openly."""
+    """Asked to choose the third of four, careless people do in one of four cases; the check is asked openly."""
     rng = np.random.default_rng(2)
     n, rate = 6000, 0.2
     careless = rng.random(n) < rate
     four = mechanisms.krr(options=4, epsilon=3)
     table = np.array(four.analysis.rows) / SCALE
     truth = np.where(careless, rng.integers(0, 4, n), rng.choice(4, n, p=[0.5, 0.3, 0.15, 0.05]))
-    said = (rng.random(n)[:, None] > np.cumsum(table[truth], axis=1)).sum(axis=1).clip(max=3)
+    reported = (rng.random(n)[:, None] > np.cumsum(table[truth], axis=1)).sum(axis=1).clip(max=3)
     check = np.where(careless, rng.integers(0, 4, n), 2)
-    frame = pd.DataFrame({"why": said, "check": check})
+    frame = pd.DataFrame({"why": reported, "check": check})
     got = anchored(frame, {"why": four}, "why", "check", 1, anchor_option=2)
     assert abs(got.careless.estimate - rate) < 4 * got.careless.se
     assert got.careless.se < 0.01
-    for share, wanted in zip(got.shares, [0.5, 0.3, 0.15, 0.05], strict=True):
-        assert abs(share.estimate - wanted) < 4 * share.se
+    for share, true in zip(got.shares, [0.5, 0.3, 0.15, 0.05], strict=True):
+        assert abs(share.estimate - true) < 4 * share.se
     assert sum(share.estimate for share in got.shares) == pytest.approx(1.0)
 
 
 def test_weights_and_designs_carry_over() -> None:
     rng = np.random.default_rng(3)
     frame = draw(2000, 0.2, 0.2, rng).assign(w=rng.lognormal(0, 0.5, 2000))
-    one = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0)
-    two = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0, weights="w")
-    assert two.careless.se > one.careless.se
+    unweighted = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0)
+    weighted = anchored(frame, {"y": COIN, "a": COIN}, "y", "a", 0, weights="w")
+    assert weighted.careless.se > unweighted.careless.se
     arms = frame.assign(arm="coin")
-    three = anchored(arms, {"y": "arm", "a": COIN}, "y", "a", 0, designs={"coin": COIN})
-    assert three.shares[0].estimate == pytest.approx(one.shares[0].estimate)
+    by_design = anchored(arms, {"y": "arm", "a": COIN}, "y", "a", 0, designs={"coin": COIN})
+    assert by_design.shares[0].estimate == pytest.approx(unweighted.shares[0].estimate)
 
 
 def test_nobody_to_trust_is_said() -> None:
@@ -221,31 +223,31 @@ def test_nobody_to_trust_is_said() -> None:
 
 
 def test_the_curve_of_sensitivity() -> None:
-    found = estimate([700, 300], COIN)
-    frame = sensitivity(found, careless=[0, 0.2], protective=[0, 0.1]).to_frame()
-    p, se = found["Yes"].estimate, found["Yes"].se
+    result = estimate([700, 300], COIN)
+    frame = sensitivity(result, careless=[0, 0.2], protective=[0, 0.1]).to_frame()
+    p, se = result["Yes"].estimate, result["Yes"].se
     assert frame.loc[0, "estimate"] == pytest.approx(p)
     last = frame.iloc[-1]
     assert last["estimate"] == pytest.approx((p - 0.1) / 0.8)
     assert last["most"] == pytest.approx((p - 0.1) / 0.8 + 0.1)
     assert last["se"] == pytest.approx(se / 0.8)
-    assert last["low"] == pytest.approx((found["Yes"].low - 0.1) / 0.8)
-    assert last["high"] == pytest.approx((found["Yes"].high - 0.1) / 0.8 + 0.1)
-    assert frame.loc[0, ["low", "high"]].to_list() == [found["Yes"].low, found["Yes"].high]
-    assert json.dumps(sensitivity(found).to_dict())
-    assert "careless" in sensitivity(found)._repr_html_()
+    assert last["low"] == pytest.approx((result["Yes"].low - 0.1) / 0.8)
+    assert last["high"] == pytest.approx((result["Yes"].high - 0.1) / 0.8 + 0.1)
+    assert frame.loc[0, ["low", "high"]].to_list() == [result["Yes"].low, result["Yes"].high]
+    assert json.dumps(sensitivity(result).to_dict())
+    assert "careless" in sensitivity(result)._repr_html_()
 
 
 def test_the_curve_follows_what_chance_gives() -> None:
     """Careless people choose one of K alike, and tick each option in half of the cases."""
     four = estimate([400, 300, 200, 100], mechanisms.krr(options=4, epsilon=2))
     ticks = estimate([60, 40, 30, 70, 55, 45], mechanisms.sampled([2, 2, 2], 2, 1))
-    for found, chance in ((four, 0.25), (ticks, 0.5)):
-        entry = found.estimates[0]
-        row = sensitivity(found, entry.option, careless=[0.2], protective=[0]).to_frame().iloc[0]
+    for result, chance in ((four, 0.25), (ticks, 0.5)):
+        entry = result.estimates[0]
+        row = sensitivity(result, entry.option, careless=[0.2], protective=[0]).to_frame().iloc[0]
         assert row["estimate"] == pytest.approx((entry.estimate - 0.2 * chance) / 0.8)
-    given = sensitivity(four, "0", careless=[0.2], protective=[0], chance=0.5).to_frame().iloc[0]
-    assert given["estimate"] == pytest.approx((four["0"].estimate - 0.1) / 0.8)
+    row_at_half = sensitivity(four, "0", careless=[0.2], protective=[0], chance=0.5).to_frame().iloc[0]
+    assert row_at_half["estimate"] == pytest.approx((four["0"].estimate - 0.1) / 0.8)
 
 
 # On the results page. --------------------------------------------------------------------------------------------
@@ -292,24 +294,24 @@ def people() -> pd.DataFrame:
 def test_a_report_with_an_anchor(
     people: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = report(SURVEY, people, anchor=("moon", 0))
+    results = report(SURVEY, people, anchor=("moon", 0))
     alone = anchored(people, SURVEY, "cheated", "moon", 0)
-    assert made.validity is not None
-    assert made.validity.questions[0].shares[0].estimate == pytest.approx(alone.shares[0].estimate)
-    assert made.validity.careless.estimate == pytest.approx(alone.careless.estimate)
-    assert [one.question for one in made.validity.questions] == ["cheated", "reason"]
-    for text in (made.to_text(), made.to_html(), made._repr_html_()):
+    assert results.validity is not None
+    assert results.validity.questions[0].shares[0].estimate == pytest.approx(alone.shares[0].estimate)
+    assert results.validity.careless.estimate == pytest.approx(alone.careless.estimate)
+    assert [question.question for question in results.validity.questions] == ["cheated", "reason"]
+    for text in (results.to_text(), results.to_html(), results._repr_html_()):
         assert "Careless answers" in text
         assert "answered at random" in text
-    data = json.loads(made.to_json())
+    data = json.loads(results.to_json())
     assert data["validity"]["anchor"] == "moon"
-    assert "anchor=('moon', 0)" in made.snippet
+    assert "anchor=('moon', 0)" in results.snippet
     # Groups beside it, records read once, counts made before, the command line.
     grouped = report(SURVEY, people, anchor={"question": "moon", "share": "0"}, by="town")
     assert grouped.groups
-    assert grouped.validity == made.validity or grouped.validity.careless == made.validity.careless
+    assert grouped.validity == results.validity or grouped.validity.careless == results.validity.careless
     counted = tally(SURVEY, people, "moon")
-    assert report(SURVEY, counted, anchor="moon=0").validity.careless == made.validity.careless
+    assert report(SURVEY, counted, anchor="moon=0").validity.careless == results.validity.careless
     path, document = tmp_path / "reports.csv", tmp_path / "survey.json"
     people.to_csv(path, index=False)
     document.write_bytes(SURVEY.canonical)
@@ -326,16 +328,16 @@ def test_a_report_with_an_anchor(
 
 def test_a_report_draws_what_nobody_can_check(people: pd.DataFrame) -> None:
     """Both curves, folded with the details, in words, as a table for a terminal, and as numbers."""
-    made = report(SURVEY, people)
-    cheated, reason = made["cheated"], made["reason"]
+    results = report(SURVEY, people)
+    cheated, reason = results["cheated"], results["reason"]
     assert cheated.sensitivity is not None
     assert cheated.sensitivity.option == "Yes"
-    page = made.to_html()
+    page = results.to_html()
     assert page.count("If some had answered at random") == 3
     assert page.count("If some had said No to protect themselves") == 2, "of yes/no questions only"
-    for place in [found.start() for found in re.finditer("If some had", page)]:
-        assert page.rfind("<details", 0, place) > page.rfind("</details>", 0, place), "folded"
-    text = " ".join(made.to_text().split())
+    for position in [match.start() for match in re.finditer("If some had", page)]:
+        assert page.rfind("<details", 0, position) > page.rfind("</details>", 0, position), "folded"
+    text = " ".join(results.to_text().split())
     yes = cheated.estimate["Yes"].estimate
     assert f"would be {100 * yes:.1f} % {100 * (yes - 0.025) / 0.95:.1f} %" in text
     assert f"would be at most {100 * (yes + 0.02):.1f} %" in text
@@ -344,8 +346,8 @@ def test_a_report_draws_what_nobody_can_check(people: pd.DataFrame) -> None:
     assert reason.sensitivity.option == largest.option
     rows = reason.sensitivity.to_frame().set_index("careless")["estimate"]
     assert rows[0.3] == pytest.approx((largest.estimate - 0.1) / 0.7)
-    data = json.loads(made.to_json())["questions"]
-    assert [one["sensitivity"]["option"] for one in data] == ["Yes", largest.option, "Yes"]
+    data = json.loads(results.to_json())["questions"]
+    assert [question["sensitivity"]["option"] for question in data] == ["Yes", largest.option, "Yes"]
     assert data[0]["sensitivity"]["curve"][0]["low"] == pytest.approx(cheated.estimate["Yes"].low)
 
 
@@ -355,16 +357,16 @@ def test_a_mean_says_what_stays_open() -> None:
         {"hushpoll": 1, "title": "t", "questions": [{"id": "hours", "text": "?", **KINDS["hours"]}]}
     )
     channel = survey.questions[0].channel
-    made = report(survey, {"hours_reported": simulate(channel, np.full(3000, 2), seed=1)})["hours"]
-    mean = made.numbers.mean
-    said = next(note for note in made.remarks if "answered at random" in note)
-    assert float(said.split("would be ")[1].rstrip(".")) == pytest.approx(
+    results = report(survey, {"hours_reported": simulate(channel, np.full(3000, 2), seed=1)})["hours"]
+    mean = results.numbers.mean
+    remark = next(note for note in results.remarks if "answered at random" in note)
+    assert float(remark.split("would be ")[1].rstrip(".")) == pytest.approx(
         (mean.estimate - 0.5) / 0.9, abs=0.01
     )
 
 
 def test_an_instructed_answer_covers_with_careless_people() -> None:
-    """A question of four options of which everybody is told one, beside another of four: 20 % choose any of them."""
+    """Four options, one of which people are asked to choose, and another question of four: 20 % choose at random."""
     rng, rate, shares = np.random.default_rng(3), 0.2, np.array([0.55, 0.3, 0.15, 0.0])
     four = mechanisms.krr(options=4, epsilon=2)
     table = np.array(four.analysis.rows) / SCALE
@@ -374,7 +376,10 @@ def test_an_instructed_answer_covers_with_careless_people() -> None:
     for _ in range(400):
         counts = rng.multinomial(2000, cells.ravel()).reshape(4, 4)
         got = anchored(counts, {"y": four, "told": four}, "y", "told", 1, anchor_option=2)
-        inside += [one.low <= share <= one.high for one, share in zip(got.shares, shares, strict=True)]
+        inside += [
+            share_estimate.low <= share <= share_estimate.high
+            for share_estimate, share in zip(got.shares, shares, strict=True)
+        ]
         rates += got.careless.low <= rate <= got.careless.high
     assert min(*inside, rates) / 400 >= 0.92
     assert max(*inside, rates) / 400 <= 0.98
@@ -432,28 +437,28 @@ CARELESS_RATE = 0.2
 
 def anchored_survey(name: str) -> Survey:
     extra = [FILTER] if "after" in KINDS[name] else []
-    asked = {"id": name, "text": "?", **KINDS[name]}
+    question = {"id": name, "text": "?", **KINDS[name]}
     return read_draft(
         {
             "hushpoll": 1,
             "title": "t",
-            "questions": [MOON, *extra, asked],
+            "questions": [MOON, *extra, question],
             "anchor": {"question": "moon", "share": "0"},
         }
     )
 
 
 def random_answer(name: str, rng: np.random.Generator) -> object:
-    """Give a possible answer, all of them alike."""
+    """Return a possible answer, each with the same probability."""
     if name in ("used", "two"):
         options, most = (3, 3) if name == "used" else (6, 2)
-        sets = [one for size in range(most + 1) for one in combinations(range(options), size)]
+        sets = [members for size in range(most + 1) for members in combinations(range(options), size)]
         return sets[rng.integers(len(sets))]
     return int(rng.integers({"mood": 5, "hours": 11, "money": 901, "age": 11, "why": 3, "town": 40}[name]))
 
 
 def careful_answer(name: str) -> object:
-    """Give the answer of everybody who answers with care."""
+    """Return the answer of careful respondents."""
     return {"used": (1,), "two": (0, 3), "mood": 4, "hours": 2, "money": 100, "age": 1, "why": 1, "town": 7}[
         name
     ]
@@ -461,15 +466,19 @@ def careful_answer(name: str) -> object:
 
 def with_careless(survey: Survey, name: str, n: int, rng: np.random.Generator) -> pd.DataFrame:
     careless = rng.random(n) < CARELESS_RATE
-    truth: dict[str, list[object]] = {"moon": [int(rng.random() < 0.5) if one else 0 for one in careless]}
+    truth: dict[str, list[object]] = {
+        "moon": [int(rng.random() < 0.5) if is_careless else 0 for is_careless in careless]
+    }
     if name == "brand":  # the careful smoke, and choose q
-        truth["smokes"] = [int(rng.random() < 0.5) if one else 1 for one in careless]
+        truth["smokes"] = [int(rng.random() < 0.5) if is_careless else 1 for is_careless in careless]
         truth["brand"] = [
-            (int(rng.integers(2)) if one else 1) if smokes else 2
-            for one, smokes in zip(careless, truth["smokes"], strict=True)
+            (int(rng.integers(2)) if is_careless else 1) if smokes else 2
+            for is_careless, smokes in zip(careless, truth["smokes"], strict=True)
         ]
     else:
-        truth[name] = [random_answer(name, rng) if one else careful_answer(name) for one in careless]
+        truth[name] = [
+            random_answer(name, rng) if is_careless else careful_answer(name) for is_careless in careless
+        ]
     columns = {}
     for question in survey.questions:
         draws = np.random.default_rng(int(rng.integers(2**31)))
@@ -478,11 +487,13 @@ def with_careless(survey: Survey, name: str, n: int, rng: np.random.Generator) -
             return int(draws.integers(2**53))
 
         rows = [
-            one if question.after and one == len(question.options) else question.answers.row(one, uniform)
-            for one in truth[question.id]
+            answer
+            if question.after and answer == len(question.options)
+            else question.answers.row(answer, uniform)
+            for answer in truth[question.id]
         ]
         if question.kind.several:
-            rows = [[int(k in one) for k in range(len(question.options))] for one in rows]
+            rows = [[int(k in ticks) for k in range(len(question.options))] for ticks in rows]
         codes = simulate(question.mechanism.device, rows, seed=int(rng.integers(2**31)))
         columns[f"{question.id}_reported"] = codes
     return pd.DataFrame(columns)
@@ -494,33 +505,33 @@ def test_every_kind_is_corrected(name: str, weighted: bool) -> None:
     survey = anchored_survey(name)
     data = with_careless(survey, name, 6000, np.random.default_rng(7))
     keys = {"weights": "w"} if weighted else {}
-    made = report(survey, data.assign(w=1.0), **keys)
-    assert made.validity is not None
-    assert not made.validity.skipped
-    assert abs(made.validity.careless.estimate - CARELESS_RATE) < 4 * made.validity.careless.se
-    found = [one for one in made.validity.questions if one.question == name]
+    results = report(survey, data.assign(w=1.0), **keys)
+    assert results.validity is not None
+    assert not results.validity.skipped
+    assert abs(results.validity.careless.estimate - CARELESS_RATE) < 4 * results.validity.careless.se
+    corrections = [correction for correction in results.validity.questions if correction.question == name]
     truth = careful_answer(name) if name != "brand" else 1
-    for one in found:
-        for place, share in enumerate(one.shares):
-            if one.quantity == "mean":
-                wanted = {"mood": 5.0, "hours": 2.0, "money": 100.0}[name]
+    for correction in corrections:
+        for index, share in enumerate(correction.shares):
+            if correction.quantity == "mean":
+                true = {"mood": 5.0, "hours": 2.0, "money": 100.0}[name]
             elif name == "age":
-                wanted = float(place == 0)
+                true = float(index == 0)
             else:
-                wanted = float(place in truth if isinstance(truth, tuple) else place == truth)
-            assert abs(share.estimate - wanted) < 4 * share.se, (one.quantity, share)
+                true = float(index in truth if isinstance(truth, tuple) else index == truth)
+            assert abs(share.estimate - true) < 4 * share.se, (correction.quantity, share)
     # The same through the function, the same words in every form.
     if not weighted and name in ("used", "town", "why", "mood"):
         alone = anchored(data, survey, name, "moon", 0)
-        assert [one.estimate for one in alone.shares] == pytest.approx(
-            [one.estimate for one in found[0].shares]
+        assert [entry.estimate for entry in alone.shares] == pytest.approx(
+            [entry.estimate for entry in corrections[0].shares]
         )
-    for text in (made.to_text(), made.to_html(), made._repr_html_()):
+    for text in (results.to_text(), results.to_html(), results._repr_html_()):
         assert "Careless answers" in text
     if name == "town":
-        assert len(made.validity.rows()) == 10
-        assert "40 options" in made.to_html()
-    json.loads(made.to_json())
+        assert len(results.validity.rows()) == 10
+        assert "40 options" in results.to_html()
+    json.loads(results.to_json())
 
 
 def test_a_block_is_corrected_and_all_anchor_reports_count() -> None:
@@ -547,37 +558,37 @@ def test_a_block_is_corrected_and_all_anchor_reports_count() -> None:
         }
     )
     for keys in ({}, {"weights": "w"}):
-        made = report(survey, data, **keys)
-        assert made.validity is not None
-        assert [one.question for one in made.validity.questions] == ["a", "b", "c"]
-        for one, wanted in zip(made.validity.questions, (1.0, 0.0, 0.0), strict=True):
-            assert abs(one.shares[0].estimate - wanted) < 4 * one.shares[0].se
+        results = report(survey, data, **keys)
+        assert results.validity is not None
+        assert [question.question for question in results.validity.questions] == ["a", "b", "c"]
+        for question, true in zip(results.validity.questions, (1.0, 0.0, 0.0), strict=True):
+            assert abs(question.shares[0].estimate - true) < 4 * question.shares[0].se
             # Two of three are asked: each question's own correction knows less than the page's sentence.
-            assert one.careless.se > 1.15 * made.validity.careless.se
-        whole = estimate(np.bincount(data["moon_reported"], minlength=2), survey.questions[0].mechanism)[
-            "Yes"
-        ]
-        assert made.validity.careless.estimate == pytest.approx(2 * whole.estimate)
-        assert made.validity.careless.se == pytest.approx(2 * whole.se, rel=1e-3)
+            assert question.careless.se > 1.15 * results.validity.careless.se
+        moon_estimate = estimate(
+            np.bincount(data["moon_reported"], minlength=2), survey.questions[0].mechanism
+        )["Yes"]
+        assert results.validity.careless.estimate == pytest.approx(2 * moon_estimate.estimate)
+        assert results.validity.careless.se == pytest.approx(2 * moon_estimate.se, rel=1e-3)
 
 
 def test_what_cannot_be_corrected_is_named() -> None:
     """A mean-only channel does not tell what a finite population would need; the rest of the report stands."""
     survey = anchored_survey("hours")
     data = with_careless(survey, "hours", 500, np.random.default_rng(1)).assign(w=1.0)
-    made = report(survey, data, weights="w", population=5000)
-    assert made.validity is not None
-    assert made.validity.questions == ()
-    assert any("hours" in note and "not corrected" in note for note in made.validity.notes)
-    assert "not corrected" in made.to_text()
-    assert "not corrected" in made.to_html()
-    assert made["hours"].numbers is not None
+    results = report(survey, data, weights="w", population=5000)
+    assert results.validity is not None
+    assert results.validity.questions == ()
+    assert any("hours" in note and "not corrected" in note for note in results.validity.notes)
+    assert "not corrected" in results.to_text()
+    assert "not corrected" in results.to_html()
+    assert results["hours"].numbers is not None
     alone = read_draft(
         {"hushpoll": 1, "title": "t", "questions": [MOON], "anchor": {"question": "moon", "share": "0"}}
     )
-    said = report(alone, data[["moon_reported"]]).validity
-    assert said is not None
-    assert "figures below" not in said.sentence
+    validity = report(alone, data[["moon_reported"]]).validity
+    assert validity is not None
+    assert "figures below" not in validity.sentence
 
 
 @pytest.mark.parametrize("name", ["used", "hours"])
@@ -585,21 +596,21 @@ def test_corrected_means_and_ticks_cover(name: str) -> None:
     survey = anchored_survey(name)
     rng, inside, tried = np.random.default_rng(8), 0, 0
     for _ in range(60):
-        found = report(survey, with_careless(survey, name, 400, rng)).validity
-        assert found is not None
+        validity = report(survey, with_careless(survey, name, 400, rng)).validity
+        assert validity is not None
         truth = {"used": (0.0, 1.0, 0.0), "hours": (2.0,)}[name]
-        for share, wanted in zip(found.questions[0].shares, truth, strict=True):
-            inside += share.low <= wanted <= share.high
+        for share, true in zip(validity.questions[0].shares, truth, strict=True):
+            inside += share.low <= true <= share.high
             tried += 1
     assert inside / tried > 0.88  # three standard errors below .95
 
 
 def test_every_yes_no_question_says_what_stays_open(people: pd.DataFrame) -> None:
-    made = report(SURVEY, people)
-    assert made.validity is None
-    remark = next(note for note in made["cheated"].remarks if "answered at random" in note)
+    results = report(SURVEY, people)
+    assert results.validity is None
+    remark = next(note for note in results["cheated"].remarks if "answered at random" in note)
     assert "protect themselves" in remark
-    assert not any("answered at random" in note for note in made["reason"].remarks)
+    assert not any("answered at random" in note for note in results["reason"].remarks)
 
 
 @pytest.mark.parametrize(
@@ -640,8 +651,8 @@ class Block(bytearray):
 
     alive = most = 0
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         Block.alive += 1
         Block.most = max(Block.most, Block.alive)
 
@@ -659,14 +670,14 @@ def test_records_with_an_anchor_are_read_once_and_not_kept(by: str | None) -> No
     survey = Survey.from_draft({"hushpoll": 1, "title": "T", "questions": questions})
     codes = np.random.default_rng(2).integers(0, 2, (2_000, 3))
     form = RecordFormat.of(survey)
-    told: list[int] = []
+    progress: list[int] = []
     blocks = (
         Block(b"".join(form.pack(row) for row in codes[at : at + 50].tolist())) for at in range(0, 2_000, 50)
     )
     Block.most = 0
-    found = report(survey, blocks, by, anchor=("a", 0.0), progress=told.append)
+    results = report(survey, blocks, by, anchor=("a", 0.0), progress=progress.append)
     frame = pd.DataFrame(codes, columns=["y_reported", "a_reported", "z_reported"])
-    assert found.to_json() == report(survey, frame, by, anchor=("a", 0.0)).to_json()
-    assert found.validity is not None
+    assert results.to_json() == report(survey, frame, by, anchor=("a", 0.0)).to_json()
+    assert results.validity is not None
     assert Block.most < 5
-    assert sum(told) == 2_000
+    assert sum(progress) == 2_000

@@ -30,15 +30,15 @@ def groups_of(case: dict[str, Any]) -> list[tuple[int, int]]:
 
 def test_unrelated_question_with_unknown_share() -> None:
     case = GOLDEN["uqtunknown_1"]
-    found = unrelated_two_groups(groups_of(case), truth=case["p"])
+    result = unrelated_two_groups(groups_of(case), truth=case["p"])
     output = case["output"]
-    assert found["share"].estimate == pytest.approx(output["pi"], abs=TOLERANCE)
-    assert found["share"].se == pytest.approx(output["piSE"], abs=TOLERANCE)
-    assert found["decoy"].estimate == pytest.approx(output["piUQ"], abs=TOLERANCE)
-    assert found["decoy"].se == pytest.approx(output["piUQSE"], abs=TOLERANCE)
-    limits = [found["share"].low, found["share"].high]
+    assert result["share"].estimate == pytest.approx(output["pi"], abs=TOLERANCE)
+    assert result["share"].se == pytest.approx(output["piSE"], abs=TOLERANCE)
+    assert result["decoy"].estimate == pytest.approx(output["piUQ"], abs=TOLERANCE)
+    assert result["decoy"].se == pytest.approx(output["piUQSE"], abs=TOLERANCE)
+    limits = [result["share"].low, result["share"].high]
     assert limits == pytest.approx(output["wald95_from_piSE"][0], abs=TOLERANCE)
-    assert found.log_likelihood == pytest.approx(case["correct_logLik_saturated"], abs=TOLERANCE)
+    assert result.log_likelihood == pytest.approx(case["correct_logLik_saturated"], abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", ["cdm_1", "cdmsym_1"])
@@ -46,16 +46,18 @@ def test_cheating_detection(name: str) -> None:
     case = GOLDEN[name]
     p, output = case["p"], case["output"]
     if name == "cdm_1":
-        found = cheating_detection(groups_of(case), forced_yes=p)
+        result = cheating_detection(groups_of(case), forced_yes=p)
     else:
         # The peer warns that p[2] must differ from p[4]; the design is identified without that.
-        found = cheating_detection_symmetric(groups_of(case), forced_yes=(p[0], p[2]), forced_no=(p[1], p[3]))
+        result = cheating_detection_symmetric(
+            groups_of(case), forced_yes=(p[0], p[2]), forced_no=(p[1], p[3])
+        )
     for ours, theirs in [("share", "pi"), ("honest_no", "beta"), ("cheating", "gamma")]:
-        assert found[ours].estimate == pytest.approx(output[theirs], abs=TOLERANCE)
-        assert found[ours].constrained == pytest.approx(output[theirs], abs=1e-5)
+        assert result[ours].estimate == pytest.approx(output[theirs], abs=TOLERANCE)
+        assert result[ours].constrained == pytest.approx(output[theirs], abs=1e-5)
         if output[f"{theirs}SE"] != "NA":
-            assert found[ours].se == pytest.approx(output[f"{theirs}SE"], abs=TOLERANCE)
-    assert found.log_likelihood == pytest.approx(case["correct_logLik_saturated"], abs=TOLERANCE)
+            assert result[ours].se == pytest.approx(output[f"{theirs}SE"], abs=TOLERANCE)
+    assert result.log_likelihood == pytest.approx(case["correct_logLik_saturated"], abs=TOLERANCE)
 
 
 def test_standard_error_that_the_peer_does_not_give() -> None:
@@ -63,21 +65,21 @@ def test_standard_error_that_the_peer_does_not_give() -> None:
     case = GOLDEN["cdmsym_1"]
     (u1, v1, u2, v2), groups = case["p"], groups_of(case)
     assert case["output"]["betaSE"] == "NA"
-    found = cheating_detection_symmetric(groups, forced_yes=(u1, u2), forced_no=(v1, v2))
+    result = cheating_detection_symmetric(groups, forced_yes=(u1, u2), forced_no=(v1, v2))
     z = [yes / (no + yes) for no, yes in groups]
     variances = [z[i] * (1 - z[i]) / (sum(groups[i]) - 1) for i in (0, 1)]
     scale = u1 * (1 - v2) - u2 * (1 - v1)
     expected = np.sqrt(variances[0] * (1 - v2) ** 2 + variances[1] * (1 - v1) ** 2) / abs(scale)
-    assert found["honest_no"].se == pytest.approx(expected, abs=1e-12)
+    assert result["honest_no"].se == pytest.approx(expected, abs=1e-12)
 
 
 def test_lie_detection_recovers_what_made_the_counts() -> None:
     share, admitting, phi, n = 0.3, 0.6, (0.5, 0.8), 1000
     yes = [round(n * (share * admitting + (1 - share) * (1 - p))) for p in phi]
-    found = lie_detection([(n - count, count) for count in yes], truth=phi)
-    assert found["share"].estimate == pytest.approx(share)
-    assert found["admitting"].estimate == pytest.approx(admitting)
-    assert found["share"].constrained == pytest.approx(share, abs=1e-5)
+    result = lie_detection([(n - count, count) for count in yes], truth=phi)
+    assert result["share"].estimate == pytest.approx(share)
+    assert result["admitting"].estimate == pytest.approx(admitting)
+    assert result["share"].constrained == pytest.approx(share, abs=1e-5)
 
 
 SHARE, DECOY, HONEST, ADMITTING = 0.3, 0.5, 0.5, 0.6
@@ -108,29 +110,29 @@ def test_standard_errors_are_what_simulation_says(name: str) -> None:
     yes = [rng.binomial(n, chance, size=repetitions) for chance in chances]
     results = [design([(n - a, a), (n - b, b)]) for a, b in zip(*yes, strict=True)]
     for parameter, truth in names.items():
-        values = np.array([found[parameter].estimate for found in results])
-        typical = np.median([found[parameter].se for found in results])
+        values = np.array([result[parameter].estimate for result in results])
+        typical = np.median([result[parameter].se for result in results])
         assert values.mean() == pytest.approx(truth, abs=5 * typical / np.sqrt(repetitions))
         assert np.std(values) / typical == pytest.approx(1, abs=0.15)
 
 
 def test_standard_error_at_the_boundary_belongs_to_the_unclipped_estimate() -> None:
-    found = cheating_detection([(495, 5), (110, 390)], forced_yes=(0.25, 0.75))
-    share = found["share"]
-    assert not found.possible
+    result = cheating_detection([(495, 5), (110, 390)], forced_yes=(0.25, 0.75))
+    share = result["share"]
+    assert not result.possible
     assert share.estimate == pytest.approx((0.75 * 0.01 - 0.25 * 0.78) / 0.5)
     assert share.se > 0.01
     assert share.shown.estimate == 0
     assert share.constrained == pytest.approx(0, abs=1e-6)
     # The Wald interval lies below 0: the profile likelihood inside the possible values is shown instead.
     assert share.high < 0 == share.shown.low < share.shown.high < 0.02
-    assert any("constrained" in note for note in found.notes)
+    assert any("constrained" in note for note in result.notes)
 
 
 def test_profile_interval_falls_by_the_chi_square() -> None:
     """On the line through the constrained share's limit the best fit is 3.84/2 below the top."""
     groups = [(300, 200), (110, 390)]
-    found = cheating_detection(groups, forced_yes=(0.25, 0.75), interval="likelihood")
+    result = cheating_detection(groups, forced_yes=(0.25, 0.75), interval="likelihood")
 
     def best_on(share: float) -> float:
         honest = np.linspace(0, 1 - share, 200_001)
@@ -139,18 +141,18 @@ def test_profile_interval_falls_by_the_chi_square() -> None:
             max(sum(no * np.log(1 - p) + yes * np.log(p) for (no, yes), p in zip(groups, z, strict=True)))
         )
 
-    top = best_on(found["share"].estimate)
-    for limit in (found["share"].low, found["share"].high):
+    top = best_on(result["share"].estimate)
+    for limit in (result["share"].low, result["share"].high):
         assert 2 * (top - best_on(limit)) == pytest.approx(chi2.ppf(0.95, 1), abs=1e-3)
 
 
 def test_equal_reports_leave_an_interval() -> None:
     """The normal interval has no width there: 20 No of 20 in both groups gave a share of exactly 0."""
-    found = unrelated_two_groups([(20, 0), (20, 0)], truth=(0.7, 0.3))
-    assert found["share"].se == 0
-    assert (found.interval, found["share"].low) == ("likelihood", 0)
-    assert 0.05 < found["share"].high == found["share"].shown.high < 0.3
-    assert "fewer than 15 times" in found.notes[0]
+    result = unrelated_two_groups([(20, 0), (20, 0)], truth=(0.7, 0.3))
+    assert result["share"].se == 0
+    assert (result.interval, result["share"].low) == ("likelihood", 0)
+    assert 0.05 < result["share"].high == result["share"].shown.high < 0.3
+    assert "fewer than 15 times" in result.notes[0]
     often = unrelated_two_groups([(340, 160), (285, 215)], truth=(0.7, 0.3))
     assert (often.interval, often.notes) == ("wald", ())
 
@@ -162,8 +164,8 @@ def test_the_default_interval_covers_where_a_report_is_rare() -> None:
     joint = np.outer(*chances)
     covered = 0.0
     for a, b in np.argwhere(joint > 1e-4):
-        shown = unrelated_two_groups([(n - a, a), (n - b, b)], truth=theta)["share"].shown
-        covered += float(joint[a, b]) * (shown.low <= share <= shown.high)
+        displayed = unrelated_two_groups([(n - a, a), (n - b, b)], truth=theta)["share"].shown
+        covered += float(joint[a, b]) * (displayed.low <= share <= displayed.high)
     assert covered / joint[joint > 1e-4].sum() > 0.93
 
 
@@ -187,9 +189,9 @@ def test_the_unclipped_limits_hold_a_share_of_zero(n: int, decoy: float, theta: 
 
 
 def test_each_parameter_names_the_method_of_its_limits() -> None:
-    found = unrelated_two_groups([(50, 0), (46, 4)], truth=(0.7, 0.3))["share"]
-    assert (found.interval, found.low) == ("likelihood", 0)
-    assert found.high > 0.03
+    rare = unrelated_two_groups([(50, 0), (46, 4)], truth=(0.7, 0.3))["share"]
+    assert (rare.interval, rare.low) == ("likelihood", 0)
+    assert rare.high > 0.03
     beyond = unrelated_two_groups([(50, 0), (0, 50)], truth=(0.7, 0.3))
     share = beyond["share"]
     assert (share.interval, share.se) == ("mover", 0)
@@ -199,16 +201,16 @@ def test_each_parameter_names_the_method_of_its_limits() -> None:
     assert any("MOVER" in note and "share" in note for note in beyond.notes)
     assert beyond.to_dict()["estimates"][0]["interval"] == "mover"
     often = unrelated_two_groups([(340, 160), (285, 215)], truth=(0.7, 0.3))
-    assert [one.interval for one in often.parameters] == ["wald", "wald"]
+    assert [parameter.interval for parameter in often.parameters] == ["wald", "wald"]
 
 
 def test_results_show_themselves() -> None:
-    found = unrelated_two_groups([(340, 160), (285, 215)], truth=("7/10", "3/10"))
-    assert list(found.to_frame().index) == ["share", "decoy"]
-    assert "<table" in found._repr_html_()
-    assert json.loads(json.dumps(found.to_dict()))["groups"] == [[340, 160], [285, 215]]
+    result = unrelated_two_groups([(340, 160), (285, 215)], truth=("7/10", "3/10"))
+    assert list(result.to_frame().index) == ["share", "decoy"]
+    assert "<table" in result._repr_html_()
+    assert json.loads(json.dumps(result.to_dict()))["groups"] == [[340, 160], [285, 215]]
     with pytest.raises(KeyError):
-        found["cheating"]
+        result["cheating"]
 
 
 @pytest.mark.parametrize(
@@ -240,17 +242,17 @@ def test_bad_input_says_what_and_where(call: Any, message: str) -> None:
 
 
 def test_a_share_of_exactly_zero_is_given_and_what_hangs_on_it_is_not() -> None:
-    found = lie_detection([(40, 160), (160, 40)], truth=(0.2, 0.8))
-    assert found["share"].estimate == pytest.approx(0, abs=1e-12)
-    assert found["share"].se > 0
-    assert found["share"].low < 0 < found["share"].high
-    assert math.isnan(found["admitting"].estimate)
-    assert (found["admitting"].shown.low, found["admitting"].shown.high) == (0, 1)
-    assert any("'admitting' is not determined" in note for note in found.notes)
-    assert found.possible
-    entry = json.loads(json.dumps(found.to_dict(), allow_nan=False))["estimates"][1]
+    result = lie_detection([(40, 160), (160, 40)], truth=(0.2, 0.8))
+    assert result["share"].estimate == pytest.approx(0, abs=1e-12)
+    assert result["share"].se > 0
+    assert result["share"].low < 0 < result["share"].high
+    assert math.isnan(result["admitting"].estimate)
+    assert (result["admitting"].shown.low, result["admitting"].shown.high) == (0, 1)
+    assert any("'admitting' is not determined" in note for note in result.notes)
+    assert result.possible
+    entry = json.loads(json.dumps(result.to_dict(), allow_nan=False))["estimates"][1]
     assert entry["estimate"] is None
-    assert found.to_frame().shape[0] == 2
+    assert result.to_frame().shape[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -277,5 +279,5 @@ def test_counts_with_keys_are_taken_by_their_keys(function: Any, keys: dict[str,
 
 @pytest.mark.parametrize("groups", [[(5, 5), (20, 5)], [(20, 0), (0, 20)], [(900, 100), (400, 600)]])
 def test_what_is_shown_lies_within_its_limits(groups: list[tuple[int, int]]) -> None:
-    for one in cheating_detection(groups, (0, 0.8)).parameters:
-        assert one.shown.low <= one.shown.estimate <= one.shown.high
+    for parameter in cheating_detection(groups, (0, 0.8)).parameters:
+        assert parameter.shown.low <= parameter.shown.estimate <= parameter.shown.high

@@ -116,18 +116,18 @@ def test_every_module_that_words_messages_is_read() -> None:
     assert users - locations == set()
 
 
-def unknown(text: str, known: Catalog) -> Iterator[str]:
-    """The parts of a text that nobody could translate: sentences that were not collected, at any depth."""
+def unknown(text: str, translations: Catalog) -> Iterator[str]:
+    """The parts of a text without a translation: sentences that were not collected, at any depth."""
     if not isinstance(text, Message):
-        if text and known.get(text) is None:
+        if text and translations.get(text) is None:
             yield text
         return
     words = re.sub(r"\{[^}]*\}", "", text.template)
-    if any(map(str.isalpha, words)) and known.get(text.template) is None:
+    if any(map(str.isalpha, words)) and translations.get(text.template) is None:
         yield text.template
     for value in text.values.values():
         if isinstance(value, Message):
-            yield from unknown(value, known)
+            yield from unknown(value, translations)
 
 
 def parts(error: HushpollError) -> Iterator[str]:
@@ -137,12 +137,12 @@ def parts(error: HushpollError) -> Iterator[str]:
 
 
 def test_whatever_a_hostile_document_is_refused_with_can_be_translated() -> None:
-    known, checked = catalogue("de"), 0
+    translations, checked = catalogue("de"), 0
     for document in corpus("hostile.json"):
         with pytest.raises(SurveyError) as refused:
             Survey.from_published(assemble(document["parts"]), document["hash"], document["cap"])
-        for part in parts(refused.value):
-            assert not list(unknown(part, known)), (document["fault"], part)
+        for sentence_part in parts(refused.value):
+            assert not list(unknown(sentence_part, translations)), (document["fault"], sentence_part)
             checked += 1
     assert checked > 500
 
@@ -155,39 +155,50 @@ def test_whatever_a_hostile_document_is_refused_with_can_be_translated() -> None
     ],
 )
 def test_whatever_broken_json_is_refused_with_can_be_translated(text: str) -> None:
-    known = catalogue("de")
+    translations = catalogue("de")
     with pytest.raises(DocumentError) as refused:
         strict_json.loads(text)
-    for part in (refused.value.problem, refused.value.remedy):
-        assert not list(unknown(part, known))
-        assert all(value in known for value in getattr(part, "values", {}).values() if isinstance(value, str))
+    for sentence_part in (refused.value.problem, refused.value.remedy):
+        assert not list(unknown(sentence_part, translations))
+        assert all(
+            value in translations
+            for value in getattr(sentence_part, "values", {}).values()
+            if isinstance(value, str)
+        )
 
 
 def test_what_the_planner_and_the_editor_say_can_be_translated() -> None:
-    known = catalogue("de")
-    asked = {**one_question()["questions"][0], "mechanism": {"epsilon": 1.0}}
+    translations = catalogue("de")
+    question = {**one_question()["questions"][0], "mechanism": {"epsilon": 1.0}}
     for margin, n in ((0.05, 1000), (0.01, 300), (0.2, 5000)):
-        made = budget(Survey.from_draft({**one_question(), "questions": [asked]}), n, margin=margin)
-        assert made.advice
-        for text in (*made.advice, *made.problems):
+        planned = budget(Survey.from_draft({**one_question(), "questions": [question]}), n, margin=margin)
+        assert planned.advice
+        for text in (*planned.advice, *planned.problems):
             assert isinstance(text, Message)
-            assert not list(unknown(text, known))
+            assert not list(unknown(text, translations))
     for kind, options in (("yes_no", 2), ("choice", 9), ("choice", 200), ("scale", 5), ("multiple", 8)):
-        found = recommend(kind, options)
-        for text in (found.reason, found.criterion, found.proof, *(one.label for one in found.candidates)):
-            assert not list(unknown(text, known)), text
+        recommendation = recommend(kind, options)
+        for text in (
+            recommendation.reason,
+            recommendation.criterion,
+            recommendation.proof,
+            *(candidate.label for candidate in recommendation.candidates),
+        ):
+            assert not list(unknown(text, translations)), text
     with pytest.raises(AnalysisError) as refused:
         recommend("essay")
-    assert not list(unknown(refused.value.problem, known))
+    assert not list(unknown(refused.value.problem, translations))
 
 
 def test_what_mechanisms_kinds_and_parameters_declare_is_collected() -> None:
-    found = {text for _, text in sentences()}
-    for one in (*MECHANISMS.values(), *KINDS.values()):
-        assert one.label in found
-        assert one.help in found
-    for parameter in (one for mechanism in MECHANISMS.values() for one in mechanism.declared_parameters):
-        assert parameter.help in found
+    collected = {text for _, text in sentences()}
+    for entry in (*MECHANISMS.values(), *KINDS.values()):
+        assert entry.label in collected
+        assert entry.help in collected
+    for parameter in (
+        parameter for mechanism in MECHANISMS.values() for parameter in mechanism.declared_parameters
+    ):
+        assert parameter.help in collected
 
 
 @pytest.fixture(scope="module")
@@ -201,12 +212,12 @@ def results() -> SurveyResults:
     listed[2]["mechanism"] = {"name": "sampled", "ask": 2, "epsilon": "2"}
     survey = Survey.from_draft({"hushpoll": 1, "title": "Said", "questions": listed})
     truth = {"a": [0.9, 0.1], "b": [0.25] * 4, "c": [0.3, 0.5, 0.2]}
-    drawn = {column_of(name): reports for name, reports in simulate_survey(survey, 900, truth, seed=1)}
-    return report(survey, drawn, by="a", anchor=("a", 0.1))
+    simulated = {column_of(name): reports for name, reports in simulate_survey(survey, 900, truth, seed=1)}
+    return report(survey, simulated, by="a", anchor=("a", 0.1))
 
 
 @pytest.mark.parametrize(
-    ("asked", "details", "there", "absent"),
+    ("language", "details", "there", "absent"),
     [
         (
             "de",
@@ -219,22 +230,22 @@ def results() -> SurveyResults:
     ],
 )
 def test_the_details_of_results_are_in_the_readers_language_where_it_is_the_workspaces(
-    results: SurveyResults, asked: str, details: str, there: list[str], absent: list[str]
+    results: SurveyResults, language: str, details: str, there: list[str], absent: list[str]
 ) -> None:
     app = Flask("hushpoll_server")
     translation.init_app(app)
-    with app.test_request_context("/", headers={"Accept-Language": asked}), force_locale(asked):
-        page = as_body(results, language=asked, speech=speech())
+    with app.test_request_context("/", headers={"Accept-Language": language}), force_locale(language):
+        page = as_body(results, language=language, speech=speech())
     assert f'<details class="report-details" lang="{details}" dir="ltr">' in page
     assert all(words in page for words in there)
     assert not any(words in page for words in absent)
-    assert page == as_body(results, language=asked) or details != "en"
+    assert page == as_body(results, language=language) or details != "en"
 
 
 def test_a_sentence_of_its_own_begins_with_a_capital_in_both_languages() -> None:
     app = Flask("hushpoll_server")
     translation.init_app(app)
-    told = sentence(
+    translated = sentence(
         msg("{payer} costs most: epsilon {epsilon}", payer=msg("question {number}", number=2), epsilon="1")
     )
     for language, words in (
@@ -242,7 +253,7 @@ def test_a_sentence_of_its_own_begins_with_a_capital_in_both_languages() -> None
         ("de", "Frage 2 kostet am meisten: Epsilon 1."),
     ):
         with app.test_request_context("/", headers={"Accept-Language": language}):
-            assert translation.translate(told) == words
+            assert translation.translate(translated) == words
 
 
 def test_a_german_sentence_has_german_numbers() -> None:

@@ -52,17 +52,17 @@ def speaking(tmp_path: Path) -> Flask:
 
 
 def test_a_sentence_is_filled_in_anew_with_numbers_as_the_language_writes_them(speaking: Flask) -> None:
-    told = msg("{n:,} reports, {share:.1%}, {x:.2f} in all", n=12345, share=0.125, x=1.5)
+    message = msg("{n:,} reports, {share:.1%}, {x:.2f} in all", n=12345, share=0.125, x=1.5)
     with speaking.test_request_context("/"):
-        assert translate(told) == str(told) == "12,345 reports, 12.5%, 1.50 in all"
+        assert translate(message) == str(message) == "12,345 reports, 12.5%, 1.50 in all"
     with speaking.test_request_context("/", headers={"Accept-Language": "de"}):
-        assert translate(told) == "12.345 Meldungen, 12,5\xa0%, zusammen 1,50"
+        assert translate(message) == "12.345 Meldungen, 12,5\xa0%, zusammen 1,50"
 
 
 def test_sentences_inside_a_sentence_are_said_too_and_texts_stay_as_they_are(speaking: Flask) -> None:
-    told = msg("in {place}: {told}", place="1.5 {x}", told=msg("at most {most} options", most=9))
+    message = msg("in {place}: {told}", place="1.5 {x}", told=msg("at most {most} options", most=9))
     with speaking.test_request_context("/", headers={"Accept-Language": "de"}):
-        assert translate(told) == "höchstens 9 Optionen (1.5 {x})"
+        assert translate(message) == "höchstens 9 Optionen (1.5 {x})"
         assert translate("plain") == "schlicht"
         assert translate("100% of {nothing}") == "100% of {nothing}"
         assert translate("") == ""

@@ -38,8 +38,10 @@ _WIDE = {ord(sign): ord(sign) + 0xFEE0 for sign in string.ascii_letters + string
 def wide(text: str) -> str:
     """Write a sentence in wide letters, with its places and its marks of HTML as they are."""
     parts = _KEPT.split(text)
-    kept = [*_KEPT.findall(text), ""]
-    return "".join(part.translate(_WIDE) + mark for part, mark in zip(parts, kept, strict=True))
+    placeholders = [*_KEPT.findall(text), ""]
+    return "".join(
+        text_part.translate(_WIDE) + mark for text_part, mark in zip(parts, placeholders, strict=True)
+    )
 
 
 def write_brackets(source: Path, target: Path) -> Path:
@@ -49,8 +51,8 @@ def write_brackets(source: Path, target: Path) -> Path:
         if not message.id:
             continue
         words = message.id if isinstance(message.id, tuple) else (message.id,)
-        said = tuple(f"{OPEN}{wide(text)}{CLOSE}" for text in words)
-        catalog.add(message.id, said if len(said) > 1 else said[0], context=message.context)
+        bracketed = tuple(f"{OPEN}{wide(text)}{CLOSE}" for text in words)
+        catalog.add(message.id, bracketed if len(bracketed) > 1 else bracketed[0], context=message.context)
     folder = target / "de" / "LC_MESSAGES"
     folder.mkdir(parents=True)
     with (folder / "messages.mo").open("wb") as file:
@@ -80,16 +82,20 @@ class _Reader(HTMLParser):
         return any(skip for _, skip in self.stack)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        other = given.get("lang", "de") != "de" and tag != "html"
-        skip = tag in _UNREAD or other or bool(set(given.get("class", "").split()) & set(_OTHERS))
+        attributes = {name: value or "" for name, value in attrs}
+        other = attributes.get("lang", "de") != "de" and tag != "html"
+        skip = tag in _UNREAD or other or bool(set(attributes.get("class", "").split()) & set(_OTHERS))
         if not self.skipped and not skip:
             for name in _SPOKEN:
-                self._look(given.get(name, ""))
-            if tag == "input" and given.get("type", "text") == "text" and is_english(given.get("value", "")):
-                self.found.append(f"{given.get('name')}: {given['value']}")
-            if tag == "option" and "value" in given and "label" in given:
-                self._look(given["label"])
+                self._look(attributes.get(name, ""))
+            if (
+                tag == "input"
+                and attributes.get("type", "text") == "text"
+                and is_english(attributes.get("value", ""))
+            ):
+                self.found.append(f"{attributes.get('name')}: {attributes['value']}")
+            if tag == "option" and "value" in attributes and "label" in attributes:
+                self._look(attributes["label"])
         if tag not in _EMPTY:
             self.stack.append((tag, skip))
 

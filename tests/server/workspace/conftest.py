@@ -55,8 +55,8 @@ def site_with_mail(
 @pytest.fixture(scope="module")
 def bracketed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, Store]]:
     """A server whose German is brackets around wide letters."""
-    with bracketed_site(tmp_path_factory.mktemp("bracketed")) as made:
-        yield made
+    with bracketed_site(tmp_path_factory.mktemp("bracketed")) as site:
+        yield site
 
 
 @pytest.fixture

@@ -103,8 +103,8 @@ def test_other_margins_are_several_points(owner: FlaskClient) -> None:
 
 def test_the_slider_stands_near_the_epsilons_that_questions_have(owner: FlaskClient, store: Store) -> None:
     """It stayed at 1 while each question had its own."""
-    own = [{**QUESTION, "mechanism": {"epsilon": "4"}}, {**FACULTY, "mechanism": {"epsilon": "3"}}]
-    for questions, stop in ((own, "4"), ([QUESTION, FACULTY], "1")):
+    with_epsilons = [{**QUESTION, "mechanism": {"epsilon": "4"}}, {**FACULTY, "mechanism": {"epsilon": "3"}}]
+    for questions, stop in ((with_epsilons, "4"), ([QUESTION, FACULTY], "1")):
         draft = make_draft(store, "owner", *questions)
         page = owner.get(f"/drafts/{draft.id}/privacy").text
         assert re.search(r'data-middle="([^"]+)"', page)[1] == stop  # type: ignore[index]
@@ -150,7 +150,9 @@ def test_what_many_questions_need_reads_well(owner: FlaskClient, store: Store) -
 def test_no_sentence_says_that_waiting_answers_cannot_be_told(owner: FlaskClient, language: str) -> None:
     """“Nobody can tell which answers were yours” contradicted “your invitation code waits with your answers”."""
     with owner.application.test_request_context(), force_locale(language):
-        said = {key: str(text) for group in ("why", "presentation") for key, text in GROUPS[group].items()}
-    assert said["withdraw"] == said["stop_any_time"]
-    assert (said["withdraw"].startswith("You can stop")) == (language == "en")
-    assert not re.search("nobody|niemand|nadie|personne|لأحد", said["withdraw"])
+        sentences = {
+            key: str(text) for group in ("why", "presentation") for key, text in GROUPS[group].items()
+        }
+    assert sentences["withdraw"] == sentences["stop_any_time"]
+    assert (sentences["withdraw"].startswith("You can stop")) == (language == "en")
+    assert not re.search("nobody|niemand|nadie|personne|لأحد", sentences["withdraw"])

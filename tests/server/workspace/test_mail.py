@@ -50,7 +50,7 @@ def nobody(site: tuple[Flask, Store]) -> FlaskClient:
 def test_a_letter_is_dated_and_its_id_tells_nothing(store: Store, letterbox: Letterbox) -> None:
     """Letters without a date are taken for spam; ids held the time and the number of the process."""
     letters = [Letter(f"{name}@example.org", "Hello", "Text") for name in ("ada", "bob")]
-    assert all(taken for _, taken in send(store.config, letters))
+    assert all(accepted for _, accepted in send(store.config, letters))
     ids = [letter["Message-ID"] for letter in letterbox.letters]
     assert len(set(ids)) == 2
     for letter in letterbox.letters:
@@ -64,7 +64,7 @@ def test_a_letter_arrives_as_it_was_written(store: Store, letterbox: Letterbox) 
         Letter("ada@example.org", "Bonjour à tous\nBcc: eve@example.org", "Voilà.\n", "ines@example.org"),
         Letter("nobody@example.org", "Hello", "There"),
     ]
-    assert [taken for _, taken in send(store.config, letters)] == [True, False]
+    assert [accepted for _, accepted in send(store.config, letters)] == [True, False]
     (letter,) = letterbox.letters
     assert letter["To"] == "ada@example.org"
     assert letter["From"] == "Surveys <surveys@example.org>"
@@ -80,9 +80,9 @@ ENCODED = "=?utf-8?q?Hi=0d=0aFrom=3A_rector=40example.org=0d=0aBcc=3A_eve=40exam
 @pytest.mark.parametrize("subject", [ENCODED, f"News: {ENCODED}", f"={ENCODED}?", "Hi\0\x7f" + ENCODED])
 def test_a_subject_is_never_decoded(store: Store, letterbox: Letterbox, subject: str) -> None:
     """An encoded word added headers and a text to the letter."""
-    assert [taken for _, taken in send(store.config, [Letter("ada@example.org", subject, "Voilà.\n")])] == [
-        True
-    ]
+    assert [
+        accepted for _, accepted in send(store.config, [Letter("ada@example.org", subject, "Voilà.\n")])
+    ] == [True]
     (letter,) = letterbox.letters
     assert letter.get_all("From") == ["Surveys <surveys@example.org>"]
     assert letter["Bcc"] is None
@@ -96,9 +96,9 @@ def test_an_address_is_never_decoded(store: Store, letterbox: Letterbox, field: 
     letter = Letter("ada@example.org", "Hello", "There")._replace(
         **{field: "=?utf-8?q?x=0d=0ay?=@example.org"}
     )
-    others = [Letter("bob@example.org", "Hello", "There")]
-    assert [taken for _, taken in send(store.config, [letter, *others])] == [False, True]
-    assert [one["To"] for one in letterbox.letters] == ["bob@example.org"]
+    further_letters = [Letter("bob@example.org", "Hello", "There")]
+    assert [accepted for _, accepted in send(store.config, [letter, *further_letters])] == [False, True]
+    assert [letter["To"] for letter in letterbox.letters] == ["bob@example.org"]
 
 
 @pytest.mark.parametrize("fault", [MessageError, UnicodeError, ValueError])
@@ -115,7 +115,7 @@ def test_a_letter_that_cannot_be_written_keeps_no_other_back(
 
     monkeypatch.setattr(SMTP, "send_message", written)
     letters = [Letter(f"{name}@example.org", "Hello", "There") for name in ("ada", "bob")]
-    assert [taken for _, taken in send(store.config, letters)] == [False, True]
+    assert [accepted for _, accepted in send(store.config, letters)] == [False, True]
 
 
 def test_a_server_that_cannot_be_reached_is_an_error_with_a_remedy(store: Store) -> None:
@@ -146,7 +146,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "message"),
     [
         ({"SMTP_URL": "http://mail.example.org", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
         ({"SMTP_URL": "smtp://:hunter2@", "MAIL_FROM": "a@b.org"}, "SMTP_URL"),
@@ -160,9 +160,9 @@ def test_what_is_no_address_is_refused(text: str) -> None:
     ],
 )
 def test_settings_that_cannot_be_are_refused_without_repeating_a_password(
-    environment: dict[str, str], said: str
+    environment: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(HushpollError, match=said) as caught:
+    with pytest.raises(HushpollError, match=message) as caught:
         Config.from_environment(environment)
     assert "hunter2" not in str(caught.value)
     good = {"SMTP_URL": "smtp://ada:hunter2@mail.example.org", "MAIL_FROM": "a@b.org"}
@@ -180,12 +180,12 @@ def link_in(letter: Message) -> str:
     return match[1]
 
 
-def asked(store: Store, given: str) -> bool:
+def link_was_sent(store: Store, name_or_address: str) -> bool:
     """Ask for a link, and see whether a letter was written."""
     before = len(audit_entries(store))
-    password_reset.request_link(store, given, lambda token: f"http://here/sign-in/reset/{token}").join(
-        LONGEST
-    )
+    password_reset.request_link(
+        store, name_or_address, lambda token: f"http://here/sign-in/reset/{token}"
+    ).join(LONGEST)
     return len(audit_entries(store)) > before
 
 
@@ -234,7 +234,9 @@ def test_the_request_itself_looks_for_no_account(
 ) -> None:
     """Its duration showed whether there is one (24.5 ms against 12.0)."""
     looked: list[str] = []
-    monkeypatch.setattr(password_reset, "_look_and_send", lambda store, given, *_: looked.append(given))
+    monkeypatch.setattr(
+        password_reset, "_look_and_send", lambda store, name_or_address, *_: looked.append(name_or_address)
+    )
     monkeypatch.setattr(password_reset, "users", None)
     for name in ("owner", "nobody-of-that-name"):
         assert submit(nobody, "/sign-in/forgotten", name=name).status_code == 302
@@ -265,10 +267,10 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_that_works_once(
     nobody: FlaskClient, store: Store, letterbox: Letterbox
 ) -> None:
     accounts.add_user(store, "mia", "designer", PASSWORD)
-    assert not asked(store, "mia"), "no address, no letter"
+    assert not link_was_sent(store, "mia"), "no address, no letter"
     password_reset.set_email(store, "mia", " Mia@Example.org ", actor="test")
     assert "Forgotten your password?" in nobody.get("/sign-in").text
-    assert asked(store, "mia@example.ORG")
+    assert link_was_sent(store, "mia@example.ORG")
     (letter,) = letterbox.letters
     link = link_in(letter)
     assert submit(nobody, link, password="short", again="short").status_code == 422
@@ -290,7 +292,7 @@ def test_a_link_ends_when_the_address_changes(
     name = f"kim{len(changed)}"
     accounts.add_user(store, name, "designer", PASSWORD)
     password_reset.set_email(store, name, "old@example.org", actor="test")
-    assert asked(store, name)
+    assert link_was_sent(store, name)
     link = link_in(letterbox.letters[0])
     assert nobody.get(link).status_code == 200
     password_reset.set_email(store, name, changed, actor="test")
@@ -302,7 +304,7 @@ def test_a_link_that_ends_while_a_password_is_chosen_sets_none_and_says_so(
 ) -> None:
     accounts.add_user(store, "ron", "designer", PASSWORD)
     password_reset.set_email(store, "ron", "ron@example.org", actor="test")
-    assert asked(store, "ron")
+    assert link_was_sent(store, "ron")
     link, good_for = link_in(letterbox.letters[0]), password_reset.good_for
 
     def good_until_now(store: Store, token: str) -> str | None:
@@ -338,13 +340,13 @@ def test_other_spellings_of_an_address_give_no_more_letters(store: Store) -> Non
     password_reset.set_email(store, "owner", "abc@example.org", actor="test")
     spellings = ["".join(signs) + "@example.org" for signs in product("aA", "bB", "cC")]
 
-    def sent(given: str) -> bool:
+    def sent(spelling: str) -> bool:
         try:
-            return asked(store, given)
+            return link_was_sent(store, spelling)
         except AccountError:
             return False
 
-    spelled = sum(sent(one) for one in spellings)
+    spelled = sum(sent(spelling) for spelling in spellings)
     password_reset._limits.clear()
     password_reset.set_email(store, "owner", "xyz@example.org", actor="test")
     assert spelled == sum(sent("xyz@example.org") for _ in spellings) < 8
@@ -393,10 +395,10 @@ def test_addresses_of_accounts_are_set_by_their_owners_and_by_admins(
     assert password_reset.email_of(store, "stranger") == ""
     refused = submit(admin, "/accounts", name="lea", role="designer", email="nonsense")
     assert refused.status_code == 422
-    assert "lea" not in [one.name for one in accounts.all_users(store)]
+    assert "lea" not in [account.name for account in accounts.all_users(store)]
     response = submit(admin, "/accounts", name="lea", role="analyst", email="lea@example.org")
     assert "The password of" in response.text
     assert password_reset.email_of(store, "lea") == "lea@example.org"
-    assert ("lea", "analyst") in [(one.name, one.role) for one in accounts.all_users(store)]
-    log = " ".join(f"{one.detail}" for one in audit_entries(store))
+    assert ("lea", "analyst") in [(account.name, account.role) for account in accounts.all_users(store)]
+    log = " ".join(f"{entry.detail}" for entry in audit_entries(store))
     assert "@example.org" not in log

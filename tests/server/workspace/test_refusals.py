@@ -131,8 +131,8 @@ def test_all_mistakes_around_the_questions_are_told_at_once(owner: FlaskClient, 
     )
     assert refused.status_code == 422
     summary = text_of(refused.text.split("error-summary", 1)[1].split("</ul>", 1)[0])
-    for told in ("Accent", "address", "characters"):
-        assert told in summary, summary
+    for word in ("Accent", "address", "characters"):
+        assert word in summary, summary
 
 
 def test_a_closed_survey_projects_no_margin(owner: FlaskClient, store: Store) -> None:

@@ -135,13 +135,13 @@ def test_a_lock_is_typed_in_either_language_and_kept_in_one(owner: FlaskClient, 
     owner.set_cookie(LANGUAGE_COOKIE, "de")
     draft = make_draft(store)
     locks = [("3-fach", "3-fold", "3-fach"), ("2,5-fold", "2.5-fold", "2,5-fach"), ("0,5", "0.5", "0,5")]
-    for typed, kept, shown in locks:
+    for typed, stored, displayed in locks:
         plan = {"expected_n": "500", "margin": "5", "epsilon": "1", "lock_0": typed}
         assert submit(owner, f"/drafts/{draft.id}/privacy", **plan).status_code == 302
         saved = storage.find(store, draft.id)
         assert saved is not None
-        assert saved.locks == {"q1": kept}
-        assert f'value="{shown}"' in owner.get(f"/drafts/{draft.id}/privacy").text
+        assert saved.locks == {"q1": stored}
+        assert f'value="{displayed}"' in owner.get(f"/drafts/{draft.id}/privacy").text
 
 
 def test_three_decimals_are_read_back_as_they_were_written(owner: FlaskClient, store: Store) -> None:
@@ -152,9 +152,9 @@ def test_three_decimals_are_read_back_as_they_were_written(owner: FlaskClient, s
     assert submit(owner, f"/drafts/{draft.id}/privacy", **unclear).status_code == 422
     owner.set_cookie(LANGUAGE_COOKIE, "de")
     page = owner.get(f"/drafts/{draft.id}/privacy").text
-    shown = {"margin": "2,125", "lock_0": "3,125-fach"}
-    assert all(f'value="{one}"' in page for one in shown.values())
-    assert submit(owner, f"/drafts/{draft.id}/privacy", **{**typed, **shown}).status_code == 302
+    expected_values = {"margin": "2,125", "lock_0": "3,125-fach"}
+    assert all(f'value="{value}"' in page for value in expected_values.values())
+    assert submit(owner, f"/drafts/{draft.id}/privacy", **{**typed, **expected_values}).status_code == 302
     saved = storage.find(store, draft.id)
     assert saved is not None
     assert (saved.margin, saved.locks) == (0.02125, {"q1": "3.125-fold"})
@@ -189,13 +189,13 @@ def test_the_log_is_read_whatever_a_designer_calls_a_draft(
 
 def test_every_action_that_is_logged_is_known_to_the_catalogue() -> None:
     with pytest.MonkeyPatch.context():
-        known = {action._args[0] for action in audit_text.ACTIONS}
-    said = set()
+        translated_actions = {action._args[0] for action in audit_text.ACTIONS}
+    logged_actions = set()
     for file in PACKAGE.rglob("*.py"):
-        said |= set(
+        logged_actions |= set(
             re.findall(r'\b(?:audit|note|record)\(\s*(?:[\w.()]+, )*"([a-z -]+)"', file.read_text("utf-8"))
         )
-    assert said - known == set()
+    assert logged_actions - translated_actions == set()
 
 
 def test_who_has_no_account_is_named_in_german_too(site: tuple[Flask, Store], store: Store) -> None:
@@ -300,7 +300,7 @@ def test_drafts_are_all_said(walk: Walk) -> None:
         "/paper",
     ]
     steps += ["/delete", "/blocks/new", "/questions/new", "/questions/q1/delete", "/questions/q2/delete"]
-    steps += [f"/questions/{one['id']}" for one in questions_of_every_kind()] + [
+    steps += [f"/questions/{question['id']}" for question in questions_of_every_kind()] + [
         f"/questions/new?kind={kind}" for kind in KINDS
     ]
     for step in steps:
@@ -318,9 +318,9 @@ def test_drafts_are_all_said(walk: Walk) -> None:
         walk.look(f"/drafts/{block.id}{step}")
     weak = numbered(walk.store, {**questions_of_every_kind()[0], "mechanism": {"epsilon": "9"}})
     open_one = numbered(walk.store, questions_of_every_kind()[7])
-    for one in (weak, open_one):
-        walk.look(f"/drafts/{one.id}/publish")
-        walk.send(f"/drafts/{one.id}/publish", frozen="y")
+    for unsafe_draft in (weak, open_one):
+        walk.look(f"/drafts/{unsafe_draft.id}/publish")
+        walk.send(f"/drafts/{unsafe_draft.id}/publish", frozen="y")
     walk.send(f"/drafts/{block.id}/blocks/0", questions=["b0", "b1"], epsilon="1", ask="1", cross_tables="y")
     walk.check()
 
@@ -451,8 +451,10 @@ def test_what_scripts_are_told_is_all_said(walk: Walk) -> None:
     draft = numbered(walk.store, *questions_of_every_kind())
     owner, at = walk.people["owner"], f"/drafts/{draft.id}"
     query = {"expected_n": 900, "margin": 5, "epsilon": "1"}
-    told = [owner.get(f"{at}/plan.json", query_string=query).get_json()["texts"]]
-    told.append(owner.get(f"{at}/plan.json", query_string={**query, "expected_n": "no"}).get_json()["errors"])
+    answers = [owner.get(f"{at}/plan.json", query_string=query).get_json()["texts"]]
+    answers.append(
+        owner.get(f"{at}/plan.json", query_string={**query, "expected_n": "no"}).get_json()["errors"]
+    )
     form = {
         "csrf_token": token_of(owner, f"{at}/questions/q1"),
         "revision": draft.revision,
@@ -463,11 +465,12 @@ def test_what_scripts_are_told_is_all_said(walk: Walk) -> None:
         {"kind": "choice", "text": ""},
     ):
         answer = owner.post(f"{at}/live.json", data={**form, **typed}).get_json()
-        told.append({key: answer[key] for key in ("margin", "errors", "rows")})
+        answers.append({key: answer[key] for key in ("margin", "errors", "rows")})
     page = "".join(
-        f"<p>{text}</p>" for text in re.findall(r'"((?:[^"\\]|\\.)*)"', json.dumps(told, ensure_ascii=False))
+        f"<p>{text}</p>"
+        for text in re.findall(r'"((?:[^"\\]|\\.)*)"', json.dumps(answers, ensure_ascii=False))
     )
-    keys = {key for part in told for key in part} | {"text", *MECHANISMS}
+    keys = {key for texts in answers for key in texts} | {"text", *MECHANISMS}
     assert [text for text in left_over(page) if text not in keys] == []
 
 

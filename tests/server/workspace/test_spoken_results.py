@@ -46,16 +46,16 @@ MORE = [
 
 def truth_of(survey: Survey) -> dict[str, Any]:
     """Shares of each answer, whatever the kind."""
-    made: dict[str, Any] = {}
+    truths: dict[str, Any] = {}
     for question in survey.questions:
         options = len(question.options)
         if question.kind.name == "number":
-            made[question.id] = {"values": [1, 30, 60], "shares": [0.3, 0.4, 0.3]}
+            truths[question.id] = {"values": [1, 30, 60], "shares": [0.3, 0.4, 0.3]}
         elif question.kind.several:
-            made[question.id] = {"sets": [["§1"], ["§2", "§3"], []], "shares": [0.4, 0.3, 0.3]}
+            truths[question.id] = {"sets": [["§1"], ["§2", "§3"], []], "shares": [0.4, 0.3, 0.3]}
         else:
-            made[question.id] = [1 / options] * options
-    return made
+            truths[question.id] = [1 / options] * options
+    return truths
 
 
 def made_of(document: dict[str, Any]) -> Survey:

@@ -44,8 +44,8 @@ def bracketed_site(folder: Path) -> Iterator[tuple[Flask, Store]]:
         patch.setattr(translation, "_CATALOGUES", str(write_brackets(path_of("de"), folder / "brackets")))
         for name, phrase in wording("en").phrases.items():
             patch.setitem(wording("de").phrases, name, f"{OPEN}{wide(phrase)}{CLOSE}")
-        with open_site(folder / "walk") as made:
-            yield made
+        with open_site(folder / "walk") as site:
+            yield site
 
 
 # What is nobody's sentence: names, marks, identifiers, signs of formulas, and the language that a link leads to, in its
@@ -73,28 +73,30 @@ _PLACE = re.compile(r"\{\w+\}")
 def _forms_words() -> list[str]:
     """What the library of forms says in German by itself, the longest first."""
     catalogue = Path(wtforms.__file__).parent / "locale/de/LC_MESSAGES/wtforms.mo"
-    said = {str(message.string) for message in read_mo(io.BytesIO(catalogue.read_bytes())) if message.id}
-    return sorted(said | {text.rstrip(".") for text in said}, key=len, reverse=True)
+    translations = {
+        str(message.string) for message in read_mo(io.BytesIO(catalogue.read_bytes())) if message.id
+    }
+    return sorted(translations | {text.rstrip(".") for text in translations}, key=len, reverse=True)
 
 
 @cache
 def _format_labels() -> list[str]:
     """The labels of links to files of results, which each format has in every language."""
-    return [known.label("de") for known in RESULTS_FORMATS]
+    return [file_format.label("de") for file_format in RESULTS_FORMATS]
 
 
 def left_over(page: str) -> list[str]:
     """Return the texts of a page that do not come from the catalogues."""
-    found = []
+    leftovers = []
     for text in unsaid(page):
         rest = text
-        for known in (*_forms_words(), *_format_labels(), __version__):
-            rest = rest.replace(known, "")
+        for external_text in (*_forms_words(), *_format_labels(), __version__):
+            rest = rest.replace(external_text, "")
         for nobodys in (_PLACE, _DAY, _HASH, _NAMES):
             rest = nobodys.sub("", rest)
         if letters(rest):
-            found.append(text)
-    return found
+            leftovers.append(text)
+    return leftovers
 
 
 def questions_of_every_kind() -> list[dict[str, Any]]:
@@ -178,25 +180,25 @@ class Walk:
     ) -> Any:
         """Send a form, and note what the page that comes back does not say."""
         client = self.people[who]
-        shown = client.get(page or path, headers={"Accept": "text/html"}).text
-        hidden = dict(re.findall(r'name="(csrf_token|revision)"[^>]* value="([^"]*)"', shown))
+        page_text = client.get(page or path, headers={"Accept": "text/html"}).text
+        hidden = dict(re.findall(r'name="(csrf_token|revision)"[^>]* value="([^"]*)"', page_text))
         answer = client.post(
             path, data={**hidden, **fields}, headers={"Accept": "text/html"}, follow_redirects=status == 200
         )
         self._note(f"POST {path}", answer, status)
         return answer
 
-    def _note(self, place: str, answer: Any, status: int) -> None:
-        assert answer.status_code == status, f"{place}: {answer.status_code} {answer.text[:400]}"
-        assert '<html lang="de"' in answer.text, place
-        found = left_over(answer.text)
-        if found:
-            self.found[place] = found
+    def _note(self, address: str, answer: Any, status: int) -> None:
+        assert answer.status_code == status, f"{address}: {answer.status_code} {answer.text[:400]}"
+        assert '<html lang="de"' in answer.text, address
+        leftovers = left_over(answer.text)
+        if leftovers:
+            self.found[address] = leftovers
 
     def check(self) -> None:
         """Fail where something was left over."""
-        told = "\n".join(f"{place}: {sorted(set(texts))}" for place, texts in self.found.items())
-        assert not self.found, told
+        summary = "\n".join(f"{address}: {sorted(set(texts))}" for address, texts in self.found.items())
+        assert not self.found, summary
 
 
 def numbered(store: Store, *questions: dict[str, Any], **more: Any) -> Draft:

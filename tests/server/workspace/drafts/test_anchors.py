@@ -40,10 +40,10 @@ def test_a_designer_names_the_anchor_and_its_share(owner: FlaskClient, store: St
     survey = saved.survey()
     assert survey.anchor is not None
     assert Survey.from_published(survey.canonical, survey.hash).anchor == survey.anchor
-    for share, said in (("1/2", "tells nothing"), ("x", "must be a number"), ("2", "between 0 and 1")):
+    for share, problem in (("1/2", "tells nothing"), ("x", "must be a number"), ("2", "between 0 and 1")):
         refused = submit(owner, page, **{**fields, "anchor_share": share})
         assert refused.status_code == 422
-        assert said in refused.text
+        assert problem in refused.text
     assert "anchor" not in saved.without_question("moon").document
     assert submit(owner, page, **{**fields, "anchor_question": ""}).status_code == 302
     saved = storage.find(store, draft.id)

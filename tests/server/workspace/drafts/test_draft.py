@@ -83,9 +83,13 @@ def names(draft: Draft, question_id: str) -> list[str]:
     return [
         entry.name
         for entry in fields(draft)
-        if isinstance(part := getattr(draft, entry.name), QuestionReferences)
+        if isinstance(references := getattr(draft, entry.name), QuestionReferences)
         and mark
-        in repr(dict(part) if entry.name in ("margins", "locks", "cross_tables", "translations") else part)
+        in repr(
+            dict(references)
+            if entry.name in ("margins", "locks", "cross_tables", "translations")
+            else references
+        )
     ]
 
 

@@ -139,7 +139,7 @@ def import_file(owner: FlaskClient, document: bytes) -> Any:
     return owner.post("/drafts/import", data=data)
 
 
-def made(store: Store, answer: Any) -> Draft:
+def draft_from(store: Store, answer: Any) -> Draft:
     assert answer.status_code == 302, answer.text
     saved = storage.find(store, answer.location.rsplit("/", 1)[1])
     assert saved is not None
@@ -150,7 +150,7 @@ def test_exporting_and_importing_keeps_the_plan(owner: FlaskClient, store: Store
     draft = planned(store)
     file = owner.get(f"/drafts/{draft.id}/definition.json").data
     assert parse_survey(file).hash == draft.compiled().hash, "the plan is not part of the survey"
-    saved = made(store, import_file(owner, file))
+    saved = draft_from(store, import_file(owner, file))
     assert {**saved.plan, "linked": ()} == {**draft.plan, "linked": ()}
 
 
@@ -160,7 +160,7 @@ def test_copying_a_survey_and_running_it_again_keeps_the_plan(owner: FlaskClient
     storage.publish(store, draft, survey, "owner")
     for action in ("copy", "again"):
         answer = submit(owner, f"/surveys/{survey.hash}/{action}", f"/surveys/{survey.hash}")
-        assert {**made(store, answer).plan, "linked": ()} == {**draft.plan, "linked": ()}
+        assert {**draft_from(store, answer).plan, "linked": ()} == {**draft.plan, "linked": ()}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_bad_plan_is_refused_with_its_place(owner: FlaskClient, store: Store, 
 
 
 @pytest.mark.parametrize(
-    ("typed", "read"),
+    ("typed", "expected"),
     [
         ("0,25", "0.25"),
         (",5", "0.5"),
@@ -210,8 +210,8 @@ def test_a_bad_plan_is_refused_with_its_place(owner: FlaskClient, store: Store, 
         ("a,b", "a,b"),
     ],
 )
-def test_a_decimal_comma_is_read(typed: str, read: str) -> None:
-    assert decimal(typed) == read
+def test_a_decimal_comma_is_read(typed: str, expected: str) -> None:
+    assert decimal(typed) == expected
 
 
 UNCLEAR = {
@@ -232,10 +232,10 @@ UNCLEAR = {
 def test_what_could_be_thousands_is_refused_in_every_language(app: Flask, language: str) -> None:
     """Ten thousand in English is ten in German, and the other way round: neither is guessed."""
     with app.test_request_context("/surveys", headers={"Accept-Language": language}):
-        for typed, told in UNCLEAR[language].items():
+        for typed, message in UNCLEAR[language].items():
             with pytest.raises(SurveyError) as refused:
                 decimal(typed, ("max",))
-            assert both(refused.value) == told
+            assert both(refused.value) == message
             assert refused.value.path == ("max",)
         # The other language's thousands are decimals here, and so is what no thousands look like.
         other = "10.000" if language == "en" else "10,000"
@@ -249,20 +249,20 @@ def test_what_could_be_thousands_is_refused_in_every_language(app: Flask, langua
 
 @pytest.mark.parametrize("language", UNCLEAR)
 def test_thousands_are_refused_beside_every_field(owner: FlaskClient, store: Store, language: str) -> None:
-    typed, told = next(iter(UNCLEAR[language].items()))
+    typed, message = next(iter(UNCLEAR[language].items()))
     owner.set_cookie("hushpoll_language", language)
     draft = make_draft(store, "owner", QUESTION, {**QUESTION, "id": "q2"})
     page = f"/drafts/{draft.id}"
     question_entry = {"id": "q3", "text": "Did you?", "mechanism": ""}
     number = {**question_entry, "kind": "number", "min": "0", "max": "80", "step": "1"}
-    own = {**question_entry, "kind": "yes_no", "mechanism": "warner", "epsilon": typed}
+    yes_no_question = {**question_entry, "kind": "yes_no", "mechanism": "warner", "epsilon": typed}
     plan = {"expected_n": "1000", "margin": "5", "epsilon": "1"}
     block = {"questions": ["q1", "q2"], "ask": "1", "epsilon": typed}
     details = {"title": "A", "anchor_question": "q1", "anchor_share": typed}
     forms = [
         ("/questions/new", {**number, "max": typed}, "max"),
         ("/questions/new", {**number, "step": typed}, "step"),
-        ("/questions/new", own, "epsilon"),
+        ("/questions/new", yes_no_question, "epsilon"),
         ("/privacy", {**plan, "margin": typed}, "margin"),
         ("/privacy", {**plan, "margin_0": typed}, "margin_0"),
         ("/privacy", {**plan, "lock_0": typed}, "lock_0"),
@@ -277,7 +277,7 @@ def test_thousands_are_refused_beside_every_field(owner: FlaskClient, store: Sto
             rf'id="{field}-error"[^>]*><span[^>]*>[^<]*</span>(.*?)</p>', answer.text, re.DOTALL
         )
         assert match, (path, field)
-        assert html.unescape(match[1]).startswith(f"{told}."), (path, field)
+        assert html.unescape(match[1]).startswith(f"{message}."), (path, field)
     assert again(store, draft) == before, "nothing was saved"
     # What only another kind uses is not looked at.
     assert (
@@ -333,9 +333,9 @@ def test_shares_of_the_rehearsal_balance_themselves(owner: FlaskClient, store: S
     typed |= {"truth_1_0": "100", "truth_1_1": "60", "truth_1_2": "40"}
     answer = submit(owner, page, **typed)
     assert answer.status_code == 200
-    shown = dict(re.findall(r'name="(truth_\d_\d)"[^>]*value="([^"]*)"', answer.text))
-    assert [shown[f"truth_0_{index}"] for index in range(3)] == ["40", "10", "50"]
-    assert [shown[f"truth_1_{index}"] for index in range(3)] == ["50", "30", "20"], "one may be ticked"
+    displayed = dict(re.findall(r'name="(truth_\d_\d)"[^>]*value="([^"]*)"', answer.text))
+    assert [displayed[f"truth_0_{index}"] for index in range(3)] == ["40", "10", "50"]
+    assert [displayed[f"truth_1_{index}"] for index in range(3)] == ["50", "30", "20"], "one may be ticked"
     nothing = submit(owner, page, **{**typed, "truth_0_0": "0", "truth_0_1": "0", "truth_0_2": "0"})
     assert nothing.status_code == 422
     assert "are all 0" in nothing.text

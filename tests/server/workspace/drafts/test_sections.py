@@ -20,7 +20,9 @@ from tests.vectors.surveys import about_draft
 def around(store: Store, *leave_out: str, **more: Any) -> Draft:
     """A draft that has everything: sections before a and c, translations into French and Arabic."""
     document = {**documents.blank(), **about_draft(), **more}
-    return storage.create(store, "owner", {key: one for key, one in document.items() if key not in leave_out})
+    return storage.create(
+        store, "owner", {key: name for key, name in document.items() if key not in leave_out}
+    )
 
 
 def sections(draft: Draft) -> list[tuple[str, str]]:
@@ -81,7 +83,7 @@ def test_a_section_goes_with_its_last_question_in_every_language(owner: FlaskCli
 
 
 @pytest.mark.parametrize(
-    ("name", "direction", "places", "order", "left"),
+    ("name", "direction", "steps", "order", "left"),
     [
         ("b", "down", 1, "acbd", ["a", "c"]),
         ("c", "up", 1, "acbd", ["a", "d"]),
@@ -93,11 +95,11 @@ def test_a_section_goes_with_its_last_question_in_every_language(owner: FlaskCli
     ],
 )
 def test_only_the_question_that_moves_changes_its_section(
-    owner: FlaskClient, store: Store, name: str, direction: str, places: int, order: str, left: list[str]
+    owner: FlaskClient, store: Store, name: str, direction: str, steps: int, order: str, left: list[str]
 ) -> None:
     draft = around(store)
     page = f"/drafts/{draft.id}"
-    submit(owner, f"{page}/questions/{name}/move", page, direction=direction, places=str(places))
+    submit(owner, f"{page}/questions/{name}/move", page, direction=direction, places=str(steps))
     saved = again(store, draft)
     assert "".join(question["id"] for question in saved.questions) == order
     assert [before for before, _ in sections(saved)] == left
@@ -181,8 +183,8 @@ def test_translated_answers_follow_their_originals(store: Store) -> None:
 
     def options(*now: str) -> list[str]:
         changed = draft.with_edited("b", {**question_entry, "options": list(now)}, rule=None)
-        found: list[str] = changed.translations["fr"]["questions"]["b"]["options"]
-        return found
+        labels: list[str] = changed.translations["fr"]["questions"]["b"]["options"]
+        return labels
 
     assert options("Prefer not to say", "x") == ["y fr", "x fr"], "another order"
     assert options("X", "Prefer not to say") == ["x fr", "y fr"], "other words in the same place"
@@ -204,8 +206,14 @@ def test_a_draft_with_open_languages_travels_in_a_file(owner: FlaskClient, store
     texts = copied.document["translations"]["fr"]
     assert texts["questions"]["b"] == saved.document["translations"]["fr"]["questions"]["b"]
     wrong = json.loads(file)
-    for kept in ({"ar": {}}, {"en": {}}, ["fr"], {"Klingon!": {}}, {f"a{one}": {} for one in "bcdefghijklm"}):
-        wrong["plan"]["unfinished"] = kept
+    for unfinished in (
+        {"ar": {}},
+        {"en": {}},
+        ["fr"],
+        {"Klingon!": {}},
+        {f"a{letter}": {} for letter in "bcdefghijklm"},
+    ):
+        wrong["plan"]["unfinished"] = unfinished
         fields["file"] = (io.BytesIO(json.dumps(wrong).encode()), "draft.json")
         refused = owner.post("/drafts/import", data=fields)
         assert refused.status_code == 422

@@ -34,11 +34,11 @@ def workbook(path: Path, sheets: dict[str, list[list[str]]], inline: bool = Fals
 def with_part(path: Path, name: str, content: bytes) -> None:
     """Put another part in place of one of a workbook."""
     with zipfile.ZipFile(path) as archive:
-        parts = {one: archive.read(one) for one in archive.namelist()}
+        parts = {member: archive.read(member) for member in archive.namelist()}
     parts[name] = content
     with zipfile.ZipFile(path, "w") as archive:
-        for one, data in parts.items():
-            archive.writestr(one, data)
+        for member, data in parts.items():
+            archive.writestr(member, data)
 
 
 def sheet_with(cell: str) -> bytes:
@@ -136,7 +136,7 @@ DOCTYPE = '<!DOCTYPE a [<!ENTITY b "c">]><worksheet>&b;</worksheet>'
 
 
 @pytest.mark.parametrize(
-    ("part", "content"),
+    ("member", "content"),
     [
         (SHEET, DOCTYPE.encode()),
         (SHEET, DOCTYPE.encode("utf-16")),
@@ -153,11 +153,11 @@ DOCTYPE = '<!DOCTYPE a [<!ENTITY b "c">]><worksheet>&b;</worksheet>'
     ids=range(11),
 )
 def test_a_broken_workbook_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str, content: bytes
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], member: str, content: bytes
 ) -> None:
     path = tmp_path / "broken.xlsx"
     workbook(path, FORM)
-    with_part(path, part, content)
+    with_part(path, member, content)
     status, out, err = run_command(capsys, "survey", "import", path)
     assert (status, out, len(err.splitlines())) == (2, "", 1), err
 
@@ -200,8 +200,8 @@ def test_an_xlsform_becomes_a_draft(tmp_path: Path, shared: bool) -> None:
     assert got.document["questions"][1]["options"] == ["Time", "Fear", "Habit"]
     assert all(question["mechanism"] == {"epsilon": 1.5} for question in got.document["questions"])
     lost = "\n".join(got.left_out)
-    for part in ("start", "(name)", "(age)", "smallest and largest"):
-        assert part in lost
+    for remark in ("start", "(name)", "(age)", "smallest and largest"):
+        assert remark in lost
     assert "skip rule" not in lost
 
 
@@ -255,8 +255,8 @@ def test_a_limesurvey_structure_becomes_a_draft(tmp_path: Path, capsys: pytest.C
     assert got.document["questions"][3]["points"] == 5
     lost = "\n".join(got.left_out)
     assert got.document["questions"][1]["after"] == {"question": "cheated", "answers": ["Yes"]}
-    for part in ("de", "Other", "help text", "type T", "group First"):
-        assert part in lost
+    for remark in ("de", "Other", "help text", "type T", "group First"):
+        assert remark in lost
     out = tmp_path / "draft.json"
     with pytest.raises(SystemExit) as ended:
         main(["survey", "import", str(path), "--out", str(out), "--epsilon", "2"])
@@ -350,7 +350,7 @@ def test_numbers_scales_and_rules_of_an_xlsform(tmp_path: Path, capsys: pytest.C
     assert by["voted"]["after"] == {"question": "party", "answers": ["Left", "Middle"]}
     assert by["why"]["after"] == {"question": "voted", "answers": ["Yes"]}
     lost = "\n".join(got.left_out)
-    for part in (
+    for remark in (
         "(kids): the skip rule",
         "a number question is always asked",
         "(lost): range",
@@ -362,7 +362,7 @@ def test_numbers_scales_and_rules_of_an_xlsform(tmp_path: Path, capsys: pytest.C
         "rounded to tenths",
         "Ja, Nein become Yes and No",
     ):
-        assert part in lost, part
+        assert remark in lost, remark
     assert "after" not in by["last"]
     out = tmp_path / "draft.json"
     out.write_text(json.dumps(got.document))
@@ -402,14 +402,14 @@ def test_numbers_and_arrays_of_limesurvey(tmp_path: Path) -> None:
     assert by["sex"]["after"] == {"question": "trust_t1", "answers": ["Hardly"]}
     assert "after" not in by["last"]
     lost = "\n".join(got.left_out)
-    for part in ("question pay", "2 rows become", "used_a is not an earlier choice"):
-        assert part in lost, part
+    for remark in ("question pay", "2 rows become", "used_a is not an earlier choice"):
+        assert remark in lost, remark
 
 
-def planted(left_out: tuple[str, ...], wanted: dict[str, str]) -> None:
+def planted(left_out: tuple[str, ...], expected: dict[str, str]) -> None:
     """Check that each planted cell is named in a line that begins with its place."""
-    for text, place in wanted.items():
-        assert any(text in line and line.startswith(place) for line in left_out), (text, left_out)
+    for text, origin in expected.items():
+        assert any(text in line and line.startswith(origin) for line in left_out), (text, left_out)
 
 
 def test_every_cell_of_an_xlsform_that_is_lost_is_listed(tmp_path: Path) -> None:
@@ -637,12 +637,12 @@ def test_a_file_without_a_usable_question_says_why_of_each(
         main(["survey", "import", str(path)])
     assert ended.value.code == 2
     output = capsys.readouterr().err
-    for part in (
+    for phrase in (
         "question story: LimeSurvey's type T",
         "question pay: a number needs",
         "no question of this file",
     ):
-        assert part in output, part
+        assert phrase in output, phrase
 
 
 def test_groups_that_do_not_close_are_listed(tmp_path: Path) -> None:

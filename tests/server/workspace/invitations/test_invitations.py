@@ -139,8 +139,13 @@ def test_a_list_that_cannot_be_used_makes_no_invitation(
 
 def send(owner: FlaskClient, store: Store, survey: Survey, **fields: str) -> Any:
     """Send as the page does, and wait until all letters are on their way."""
-    given = {"addresses": "", "subject": "Hello", "text": "Your link: {link} ({fingerprint})", **fields}
-    answer = submit(owner, f"/surveys/{survey.hash}/letters", f"/surveys/{survey.hash}", **given)
+    fields_of_letter = {
+        "addresses": "",
+        "subject": "Hello",
+        "text": "Your link: {link} ({fingerprint})",
+        **fields,
+    }
+    answer = submit(owner, f"/surveys/{survey.hash}/letters", f"/surveys/{survey.hash}", **fields_of_letter)
     end = time.monotonic() + LONGEST
     while mailing.read(store, survey.hash).busy:
         assert time.monotonic() < end, "the letters are still not on their way"
@@ -161,7 +166,7 @@ def test_invitations_go_out_once_and_reminders_to_unused_codes_only(
     assert sorted(links(letterbox)) == everybody
     sent = links(letterbox)
     assert len({Link.parse(link).invitation for link in sent.values()}) == 3
-    assert all(survey.hash[:8] in one.get_content() for one in letterbox.letters)  # type: ignore[attr-defined]
+    assert all(survey.hash[:8] in letter.get_content() for letter in letterbox.letters)  # type: ignore[attr-defined]
     page = owner.get(f"/surveys/{survey.hash}").text
     assert "E-mails sent to 3 of 3 people" in page
     assert "example.org" not in page.replace("surveys@example.org", ""), "nobody is listed"
@@ -175,9 +180,9 @@ def test_invitations_go_out_once_and_reminders_to_unused_codes_only(
     assert send(owner, store, survey, remind="yes").status_code == 302
     assert sorted(links(letterbox)) == ["ada@example.org", "cyd@example.org", "dan@example.org"]
     assert links(letterbox)["ada@example.org"] == sent["ada@example.org"], "the same link, not a second vote"
-    log = [one for one in audit_entries(store) if one.subject == survey.hash]
-    assert {"invitations sent", "reminders sent"} <= {one.action for one in log}
-    assert all("@" not in one.detail for one in log)
+    log = [entry for entry in audit_entries(store) if entry.subject == survey.hash]
+    assert {"invitations sent", "reminders sent"} <= {entry.action for entry in log}
+    assert all("@" not in entry.detail for entry in log)
 
 
 def test_a_copy_of_the_database_names_neither_addresses_nor_codes(
@@ -188,16 +193,16 @@ def test_a_copy_of_the_database_names_neither_addresses_nor_codes(
     codes = [Link.parse(link).invitation or "" for link in links(letterbox).values()]
     store.database.truncate_wal()
     path = store.config.data / "hushpoll.sqlite3"
-    whole = b"".join(file.read_bytes() for file in path.parent.glob("hushpoll.sqlite3*"))
+    content = b"".join(file.read_bytes() for file in path.parent.glob("hushpoll.sqlite3*"))
     assert len(codes) == 30
     for secret in ["person7@example.org", "person12", *codes]:
-        assert secret.encode() not in whole
+        assert secret.encode() not in content
     with sqlite3.connect(path) as copy:
         columns = [row[1] for row in copy.execute("PRAGMA table_info(mailings)")]
     assert columns == ["hash", "box", "busy_until"], "one value per survey: no row for a person"
-    before = [one.to for one in mailing.read(store, survey.hash).people]
+    before = [person.to for person in mailing.read(store, survey.hash).people]
     mailing._update(store, survey.hash, lambda stored: stored)
-    assert [one.to for one in mailing.read(store, survey.hash).people] != before, (
+    assert [person.to for person in mailing.read(store, survey.hash).people] != before, (
         "in no order that says anything"
     )
     # Closing forgets the addresses.
@@ -207,7 +212,7 @@ def test_a_copy_of_the_database_names_neither_addresses_nor_codes(
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"addresses": "ada"}, "is not an e-mail address"),
         ({"addresses": ""}, "There is no address yet"),
@@ -218,12 +223,12 @@ def test_a_copy_of_the_database_names_neither_addresses_nor_codes(
     ],
 )
 def test_a_letter_that_cannot_be_sent_is_said_beside_its_field(
-    owner: FlaskClient, store: Store, letterbox: Letterbox, fields: dict[str, str], said: str
+    owner: FlaskClient, store: Store, letterbox: Letterbox, fields: dict[str, str], message: str
 ) -> None:
     survey = make_published(store, invitation=True)
     answer = send(owner, store, survey, **fields)
     assert answer.status_code == 422
-    assert said in answer.text
+    assert message in answer.text
     assert letterbox.letters == []
 
 
@@ -382,9 +387,9 @@ def test_the_audit_log_names_surveys_by_their_titles(site: tuple[Flask, Store], 
 def test_a_letter_is_written_in_a_language_of_the_survey(
     app: Flask, tags: list[str], begins: str, title: str
 ) -> None:
-    own = f"A {tags[0] if tags else ''}"
+    survey_title = f"A {tags[0] if tags else ''}"
     texts = {tag: {"title": f"A {tag}", "questions": {"q1": {"text": "?"}}} for tag in tags[1:]}
-    document = {**documents.blank(own), "questions": [QUESTION]}
+    document = {**documents.blank(survey_title), "questions": [QUESTION]}
     document |= {"language": tags[0]} if tags else {}
     document |= {"translations": texts} if texts else {}
     with app.test_request_context("/surveys", headers={"Accept-Language": "de"}):

@@ -127,8 +127,8 @@ def test_a_tag_that_cannot_be_is_refused(
     draft = make_draft(store)
     refused = submit(owner, f"/drafts/{draft.id}/languages", language=language, tag=tag)
     assert refused.status_code == 422
-    said = refused.text.partition(f'id="{where}-error"')[2].partition("</p>")[0]
-    assert what in said
+    message = refused.text.partition(f'id="{where}-error"')[2].partition("</p>")[0]
+    assert what in message
     assert again(store, draft).document == draft.document
 
 
@@ -151,9 +151,9 @@ def test_a_language_travels_in_a_file(owner: FlaskClient, store: Store) -> None:
     file = owner.get(f"{page}/fr/texts.json")
     assert file.headers["Content-Disposition"].endswith(f"{draft.id}-fr.json")
     beside = json.loads(file.data)
-    own, french = draft.document, draft.document["translations"]["fr"]
-    assert beside["fr"]["title"] == {"original": own["title"], "translation": french["title"]}
-    assert beside["fr"]["questions"]["b"]["options"][0]["original"] == own["questions"][1]["options"][0]
+    document, french = draft.document, draft.document["translations"]["fr"]
+    assert beside["fr"]["title"] == {"original": document["title"], "translation": french["title"]}
+    assert beside["fr"]["questions"]["b"]["options"][0]["original"] == document["questions"][1]["options"][0]
     submit(owner, f"{page}/fr/remove", page)
     assert set(again(store, draft).document["translations"]) == {"ar"}
     assert upload(owner, again(store, draft), beside).status_code == 302
@@ -182,12 +182,12 @@ def _faulty(name: str) -> Any:
     if name == "script":
         texts["help"] = [{"label": "x", "url": "javascript:alert(1)"}]
     if name == "many":
-        return {f"{one}{two}": texts for one in "abcdefgh" for two in "vwxyz"}
+        return {f"{first}{two}": texts for first in "abcdefgh" for two in "vwxyz"}
     return {"fr": texts}
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "problem"),
     [
         ("missing", "translations.fr.questions.a: is missing"),
         ("extra", "unknown key"),
@@ -198,14 +198,14 @@ def _faulty(name: str) -> Any:
     ],
 )
 def test_a_file_with_missing_or_unknown_keys_or_forty_languages_is_refused(
-    owner: FlaskClient, store: Store, name: str, said: str
+    owner: FlaskClient, store: Store, name: str, problem: str
 ) -> None:
     draft = around(store)
     refused = upload(owner, draft, _faulty(name))
     assert refused.status_code == 422
-    shown = refused.text.partition('id="file-error"')[2].partition("</p>")[0]
-    assert "This file was refused and nothing was saved: " in shown
-    assert said in shown.replace("&#34;", '"')
+    message = refused.text.partition('id="file-error"')[2].partition("</p>")[0]
+    assert "This file was refused and nothing was saved: " in message
+    assert problem in message.replace("&#34;", '"')
     assert again(store, draft).document == draft.document
 
 
@@ -228,8 +228,8 @@ def test_a_translation_whose_original_changes_may_be_out_of_date(owner: FlaskCli
     assert submit(owner, f"{at}/questions/q1", **{**edited, "text": "Have you?"}).status_code == 302
     assert "out of date" not in owner.get(f"{page}/fr").text, "a new name is no new text"
     assert submit(owner, f"{at}/questions/other", **edited).status_code == 302
-    for shown in (at, page, f"{page}/fr"):
-        assert "may be out of date" in owner.get(shown).text
+    for address in (at, page, f"{page}/fr"):
+        assert "may be out of date" in owner.get(address).text
     assert "fr 2 of 2 (1 may be out of date)" in owner.get(at).text
     # It blocks nothing, is in no document, and stays through what is saved beside it.
     assert submit(owner, f"{page}/fr", t_0="Autre titre", t_1="Avez-vous ?").status_code == 302

@@ -28,18 +28,18 @@ DIE = {**CHOICE, "mechanism": {"name": "forced", "forced": ["1/6", "1/6", "1/6"]
 
 @pytest.mark.parametrize("options", range(2, 15))
 def test_every_point_is_made_exactly_by_coins_or_dice_and_protects(options: int) -> None:
-    found = [
-        one.compile(options, given) for one in MECHANISMS.values() for given in one.points_by_hand(options)
+    by_hand = [
+        kind.compile(options, point) for kind in MECHANISMS.values() for point in kind.points_by_hand(options)
     ]
-    assert bool(found) == (options <= 12)
-    for mechanism in found:
+    assert bool(by_hand) == (options <= 12)
+    for mechanism in by_hand:
         how = mechanism.by_hand()
         assert how is not None
         assert not how.again, "nothing is rolled again"
         assert how.coins or how.rolls
         assert mechanism.device.ratio is not None
         assert mechanism.device.ratio <= Fraction(10), "none of them is weak"
-    epsilons = [mechanism.epsilon for mechanism in found]
+    epsilons = [mechanism.epsilon for mechanism in by_hand]
     assert epsilons == sorted(epsilons), "the most private first"
 
 
@@ -112,8 +112,8 @@ def test_slips_have_a_qr_and_the_fingerprint_and_codes_where_they_are_asked_for(
     path = f"/surveys/{invited.hash}/slips"
     assert 'class="slip"' not in owner.get(f"{path}?n=3").text, "looking makes no codes"
     assert invitations.counts(store, invited.hash) == (0, 0)
-    made = submit(owner, path, n="3").text
-    codes = re.findall(r'Code: <strong class="fingerprint" dir="ltr">([^<]+)', made)
+    slips = submit(owner, path, n="3").text
+    codes = re.findall(r'Code: <strong class="fingerprint" dir="ltr">([^<]+)', slips)
     assert len(set(codes)) == 3
     assert invitations.counts(store, invited.hash) == (3, 0)
     for n in ("0", "501", "many", ""):
@@ -149,8 +149,8 @@ def test_sheets_are_stored_through_the_writer_one_after_the_other(owner: FlaskCl
     assert "<strong>1</strong> sheet entered" in owner.get(first.location).text
     same = {"id": "ab" * 16, "q0": "1", "q1": "1", "done": "1"}
     assert sheet(owner, survey, **same).location.endswith("done=2")
-    told = owner.get(sheet(owner, survey, **same).location).text
-    assert "counts once" in told
+    notice = owner.get(sheet(owner, survey, **same).location).text
+    assert "counts once" in notice
     other = sheet(owner, survey, **{**same, "q0": "2"})
     assert "Nothing was changed" in owner.get(other.location).text
     assert store.count(survey.hash) == 2

@@ -81,9 +81,9 @@ def test_everything_is_written_shown_again_and_published(owner: FlaskClient, sto
     assert 'value="University of Somewhere"' in first
     assert "consent to tick, thanks, 2 help addresses, 2 sections, one question at a time" in first
     # Sent again as it stands, nothing changes; emptied, every key is gone.
-    kept = {**EVERYTHING, "before_0": "q1", "title_0": "First", "text_0": ""}
-    kept |= {"before_1": "q3", "title_1": "Last", "text_1": "One more."}
-    submit(owner, page, **kept)
+    fields = {**EVERYTHING, "before_0": "q1", "title_0": "First", "text_0": ""}
+    fields |= {"before_1": "q3", "title_1": "Last", "text_1": "One more."}
+    submit(owner, page, **fields)
     assert again(store, draft).document == document
     submit(owner, page, layout="page")
     assert again(store, draft).document == draft.document
@@ -133,8 +133,8 @@ def test_what_is_wrong_is_said_beside_its_field_and_nothing_is_kept(
     refused = submit(owner, page, **fields)
     assert refused.status_code == 422
     assert f'<a href="#{where}">' in refused.text
-    said = refused.text.partition(f'id="{where}-error"')[2].partition("</p>")[0]
-    assert what in said
+    message = refused.text.partition(f'id="{where}-error"')[2].partition("</p>")[0]
+    assert what in message
     assert again(store, draft).document == draft.document
     response = submit(owner, page, autosave="yes", **fields).get_json()
     assert set(response["errors"]) == {where}
@@ -160,8 +160,8 @@ def test_the_page_saves_by_itself_and_all_of_it_is_undone_in_one_step(
 def test_translated_sections_follow_when_sections_change(owner: FlaskClient, store: Store) -> None:
     draft = storage.create(store, "owner", {**documents.blank(), **about_draft()})
     page = f"/drafts/{draft.id}/presentation"
-    kept = {"before_0": "d", "title_0": "You", "before_1": "c", "title_1": "Often", "text_1": "A text."}
-    submit(owner, page, asked_by="We", **kept, before_2="b", title_2="New")
+    sections = {"before_0": "d", "title_0": "You", "before_1": "c", "title_1": "Often", "text_1": "A text."}
+    submit(owner, page, asked_by="We", **sections, before_2="b", title_2="New")
     saved = again(store, draft).document
     assert [section["title"] for section in saved["sections"]] == ["New", "Often", "You"]
     assert saved["translations"]["fr"]["sections"] == [
@@ -210,7 +210,7 @@ def test_a_logo_is_kept_named_by_its_hash_shown_and_removed(owner: FlaskClient, 
 
 
 @pytest.mark.parametrize(
-    ("body", "name", "said"),
+    ("body", "name", "message"),
     [
         (b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "x.svg", "SVG can hold"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>", "x.png", "is not a PNG"),
@@ -222,12 +222,12 @@ def test_a_logo_is_kept_named_by_its_hash_shown_and_removed(owner: FlaskClient, 
     ],
 )
 def test_hostile_logos_are_refused_beside_the_field(
-    owner: FlaskClient, store: Store, body: bytes, name: str, said: str
+    owner: FlaskClient, store: Store, body: bytes, name: str, message: str
 ) -> None:
     draft = three(store)
     refused = upload(owner, draft, body, name)
     assert refused.status_code == 422
-    assert said in refused.text.partition('id="logo-error"')[2].partition("</p>")[0]
+    assert message in refused.text.partition('id="logo-error"')[2].partition("</p>")[0]
     assert '<a href="#logo">Logo</a>' in refused.text
     assert again(store, draft).document == draft.document
 

@@ -27,7 +27,7 @@ FACULTY = {
 SETTINGS = {"epsilon_cap": "20"}
 
 
-def read(store: Store, draft: Draft) -> Draft:
+def stored(store: Store, draft: Draft) -> Draft:
     saved = storage.find(store, draft.id)
     assert saved is not None
     return saved
@@ -41,7 +41,7 @@ def test_a_harmless_question_no_longer_pushes_the_sensitive_one(owner: FlaskClie
     draft = make_draft(store, "owner", QUESTION, FACULTY)
     page = f"/drafts/{draft.id}/privacy"
     submit(owner, page, expected_n="500", margin="8", epsilon="1", lock_0="1", solve="yes")
-    saved = read(store, draft)
+    saved = stored(store, draft)
     assert epsilons(saved)[0] == "1", "one slider gave it 2.8, and 94 of 100 were recorded as chosen"
     assert 2.5 < float(epsilons(saved)[1]) < 2.8
     assert dict(saved.locks) == {"q1": "1"}
@@ -58,7 +58,7 @@ def test_margins_and_locks_stay_with_the_draft_and_out_of_the_survey(
     before = draft.compiled().hash
     page = f"/drafts/{draft.id}/privacy"
     submit(owner, page, expected_n="500", margin="5", epsilon="1", margin_1="12", lock_0="3-fold")
-    saved = read(store, draft)
+    saved = stored(store, draft)
     assert (dict(saved.margins), dict(saved.locks)) == ({"faculty": 0.12}, {"q1": "3-fold"})
     assert epsilons(saved) == ["1.0986", "1"], "a lock holds at once"
     assert "margins" not in saved.document
@@ -66,23 +66,23 @@ def test_margins_and_locks_stay_with_the_draft_and_out_of_the_survey(
     assert re.search(r'name="margin_1"[^>]*value="12', page_text)
     assert re.search(r'name="lock_0"[^>]*value="3-fold"', page_text)
     submit(owner, page, expected_n="500", margin="5", epsilon="1", margin_1="", lock_0="")
-    assert read(store, draft).locks == {}
-    assert read(store, draft).compiled().hash == before
+    assert stored(store, draft).locks == {}
+    assert stored(store, draft).compiled().hash == before
 
 
 def test_the_slider_moves_what_is_not_locked(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", QUESTION, FACULTY)
     page = f"/drafts/{draft.id}/privacy"
     submit(owner, page, expected_n="500", margin="5", epsilon="2", lock_0="0.7")
-    assert epsilons(read(store, draft)) == ["0.7", "2"]
+    assert epsilons(stored(store, draft)) == ["0.7", "2"]
     submit(owner, page, expected_n="500", margin="8", epsilon="2", lock_0="", solve="yes")
-    own = epsilons(read(store, draft))
-    assert own[0] != own[1]
+    balanced = epsilons(stored(store, draft))
+    assert balanced[0] != balanced[1]
     assert re.search(r'<option selected value="own">', owner.get(page).text)
     submit(owner, page, expected_n="500", margin="8", epsilon="own")
-    assert epsilons(read(store, draft)) == own, "saving keeps what was found"
+    assert epsilons(stored(store, draft)) == balanced, "saving keeps what was found"
     submit(owner, page, expected_n="500", margin="8", epsilon="1.4")
-    assert epsilons(read(store, draft)) == ["1.4", "1.4"]
+    assert epsilons(stored(store, draft)) == ["1.4", "1.4"]
 
 
 def test_nothing_is_green_while_the_total_is_in_the_red(owner: FlaskClient, store: Store) -> None:
@@ -100,7 +100,7 @@ def test_nothing_is_green_while_the_total_is_in_the_red(owner: FlaskClient, stor
     assert "as precise as you need." not in page_text
     assert "Precise enough, but one person's total is too high." in page_text
     assert "notice-done" not in page_text
-    accuracy = [mark for mark, said in checklist_of(owner, read(store, draft)) if "margin of" in said]
+    accuracy = [mark for mark, text in checklist_of(owner, stored(store, draft)) if "margin of" in text]
     assert accuracy == ["ok"], "the total is warned of in a line of its own"
     live = owner.get(
         f"/drafts/{draft.id}/plan.json", query_string={"expected_n": 500, "margin": 8, "epsilon": "own"}
@@ -112,10 +112,10 @@ def test_saving_is_not_green_while_the_total_is_in_the_red(owner: FlaskClient, s
     many = [{**FACULTY, "id": f"f{number}"} for number in range(3)]
     draft = make_draft(store, "owner", *many)
     page = f"/drafts/{draft.id}/privacy"
-    for epsilon, shown in (("2.8", "notice-plain"), ("1", "notice-done")):
+    for epsilon, notice in (("2.8", "notice-plain"), ("1", "notice-done")):
         submit(owner, page, expected_n="500", margin="8", epsilon=epsilon)
         page_text = owner.get(page).text
-        assert f'class="notice {shown}" role="status">Saved.' in page_text
+        assert f'class="notice {notice}" role="status">Saved.' in page_text
         assert ("notice-done" in page_text) == (epsilon == "1")
 
 
@@ -131,7 +131,7 @@ def test_a_lock_that_misses_the_common_margin_is_said_and_not_green(owner: Flask
     assert "notice-done" not in page_text
 
 
-ASKED = [{"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?"} for one in range(1, 6)]
+ASKED = [{"id": f"q{number}", "kind": "yes_no", "text": f"Number {number}?"} for number in range(1, 6)]
 
 
 def block_draft(store: Store, epsilon: str = "4") -> Draft:
@@ -150,7 +150,7 @@ def test_a_block_gets_the_privacy_that_fits_as_one(owner: FlaskClient, store: St
         assert f'name="lock_{index}"' in page_text
     assert "the strictest lock among them applies to all" in page_text
     submit(owner, page, expected_n="4000", margin="8", epsilon="1", margin_0="6", solve="yes")
-    saved = read(store, draft)
+    saved = stored(store, draft)
     (block,) = saved.document["blocks"]
     assert block["ask"] == 2
     survey = saved.compiled()
@@ -158,26 +158,26 @@ def test_a_block_gets_the_privacy_that_fits_as_one(owner: FlaskClient, store: St
     assert float(block["epsilon"]) < 2
     less = {**saved.document, "blocks": [{**block, "epsilon": f"{0.99 * float(block['epsilon']):.5f}"}]}
     assert margin_at(documents.compiled(less).questions[0], 4000) > 0.06, "not the smallest"
-    shown = html.unescape(owner.get(page).text)
-    assert "for the block of questions 1 to 5" in shown
-    assert "in the block" in shown
+    displayed = html.unescape(owner.get(page).text)
+    assert "for the block of questions 1 to 5" in displayed
+    assert "in the block" in displayed
 
 
 def test_a_lock_of_a_member_caps_its_block_and_the_slider_leaves_it(owner: FlaskClient, store: Store) -> None:
     draft = block_draft(store)
     page = f"/drafts/{draft.id}/privacy"
     submit(owner, page, expected_n="4000", margin="8", epsilon="2", lock_2="3-fold")
-    saved = read(store, draft)
+    saved = stored(store, draft)
     assert saved.document["blocks"][0]["epsilon"] == "1.0986", "a lock holds at once"
     assert saved.question("faculty")["mechanism"]["epsilon"] == "2"  # type: ignore[index]
     assert dict(saved.locks) == {"q3": "3-fold"}
     submit(owner, page, expected_n="4000", margin="3", epsilon="own", lock_2="3-fold", solve="yes")
-    assert read(store, draft).document["blocks"][0]["epsilon"] == "1.0986"
+    assert stored(store, draft).document["blocks"][0]["epsilon"] == "1.0986"
     page_text = html.unescape(owner.get(page).text)
     assert "The block of questions 1 to 5 is locked at epsilon 1.0986, which gives question 1 ±" in page_text
     assert "notice-done" not in page_text
     submit(owner, page, expected_n="4000", margin="20", epsilon="own", lock_2="3-fold", solve="yes")
-    assert float(read(store, draft).document["blocks"][0]["epsilon"]) < 1, "a cap, not a wish to spend it"
+    assert float(stored(store, draft).document["blocks"][0]["epsilon"]) < 1, "a cap, not a wish to spend it"
 
 
 def checklist_of(owner: FlaskClient, draft: Draft) -> list[tuple[str, str]]:
@@ -194,11 +194,11 @@ def test_a_lock_that_makes_the_margin_unreachable_is_said_once(owner: FlaskClien
         "Question 1 is locked at epsilon 1, which gives ±9.5 points with 500 answers, not the ±5 points"
         in page_text
     )
-    assert epsilons(read(store, draft))[0] == "1"
+    assert epsilons(stored(store, draft))[0] == "1"
 
 
 @pytest.mark.parametrize(
-    ("field", "typed", "said"),
+    ("field", "typed", "message"),
     [
         ("lock_0", "much", "is not a level of protection"),
         ("lock_0", "1-fold", "is not a level of protection"),
@@ -206,15 +206,15 @@ def test_a_lock_that_makes_the_margin_unreachable_is_said_once(owner: FlaskClien
     ],
 )
 def test_bad_margins_and_locks_are_refused_beside_their_field(
-    owner: FlaskClient, store: Store, field: str, typed: str, said: str
+    owner: FlaskClient, store: Store, field: str, typed: str, message: str
 ) -> None:
     draft = make_draft(store, "owner", QUESTION, FACULTY)
-    given = {"expected_n": "500", "margin": "5", "epsilon": "1", field: typed}
-    answer = submit(owner, f"/drafts/{draft.id}/privacy", **given)
+    fields = {"expected_n": "500", "margin": "5", "epsilon": "1", field: typed}
+    answer = submit(owner, f"/drafts/{draft.id}/privacy", **fields)
     assert answer.status_code == 422
     assert f'id="{field}-error"' in answer.text
-    assert said in answer.text
-    live = owner.get(f"/drafts/{draft.id}/plan.json", query_string=given)
+    assert message in answer.text
+    live = owner.get(f"/drafts/{draft.id}/plan.json", query_string=fields)
     assert (live.status_code, list(live.json["errors"])) == (422, [field])
 
 
@@ -226,11 +226,11 @@ def test_a_question_keeps_its_epsilon_and_its_plan_when_it_is_edited(
     submit(owner, f"{page}/privacy", expected_n="500", margin="8", epsilon="1", lock_0="0.5", margin_0="9")
     edited = {"id": "renamed", "text": "Have you ever?", "kind": "yes_no", "mechanism": ""}
     assert submit(owner, f"{page}/questions/q1", **edited).status_code == 302
-    saved = read(store, draft)
+    saved = stored(store, draft)
     assert epsilons(saved) == ["0.5", "1"]
     assert (dict(saved.locks), dict(saved.margins)) == ({"renamed": "0.5"}, {"renamed": 0.09})
     submit(owner, f"{page}/questions/renamed/delete")
-    assert read(store, draft).locks == {}, "a plan for a question that is gone is gone"
+    assert stored(store, draft).locks == {}, "a plan for a question that is gone is gone"
 
 
 def test_what_is_no_number_is_told_by_the_sentence_of_its_range(owner: FlaskClient, store: Store) -> None:
@@ -238,13 +238,13 @@ def test_what_is_no_number_is_told_by_the_sentence_of_its_range(owner: FlaskClie
     page = f"/drafts/{make_draft(store, 'owner', QUESTION, FACULTY).id}/privacy"
     typed = {"expected_n": "many", "margin": "wide", "epsilon": "1", "margin_0": "x", "margin_1": "1,000"}
     page_text = html.unescape(submit(owner, page, follow_redirects=True, **typed).text)
-    for told in (
+    for sentence in (
         "Type a whole number from 1 to 100,000,000.",
         "Type a number from 0.1 to 50.",
         "Type a number from 0.1 to 50, or nothing.",
         "“1,000” can be read in two ways; write 1000, or 1.000.",
     ):
-        assert told in page_text
+        assert sentence in page_text
     assert "Not a valid" not in page_text
     summary = [line for line in page_text.splitlines() if "margin_1" in line and "or nothing" in line]
     assert not summary, "one thing was said twice of a field"

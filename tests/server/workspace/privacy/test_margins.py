@@ -95,12 +95,12 @@ def test_margins_are_the_planner_s_in_the_question_s_own_unit(
         assert number, (key, texts[key])
         digits = 0.06 if scale == 100 else 0.06 * scale * value
         assert float(number[1]) == pytest.approx(scale * value, abs=digits), key
-    needed = plan(question_entry.mechanism, margin=0.05, target=question_entry.answers.optimum[0]).n
-    assert texts["needed_5"] == f"{needed:,}"
-    wanted = {"points": "± 5 points", "on the scale": "± 0.2 on the scale", "hours": "± 4 hours"}[unit]
-    assert texts["needed_5_for"] == f"Answers for {wanted}"
+    respondents = plan(question_entry.mechanism, margin=0.05, target=question_entry.answers.optimum[0]).n
+    assert texts["needed_5"] == f"{respondents:,}"
+    margin_text = {"points": "± 5 points", "on the scale": "± 0.2 on the scale", "hours": "± 4 hours"}[unit]
+    assert texts["needed_5_for"] == f"Answers for {margin_text}"
     page = html.unescape(owner.get(f"/drafts/{draft.id}/privacy").text)
-    assert wanted in page
+    assert margin_text in page
 
 
 def test_without_privacy_an_average_s_margin_is_that_of_half_its_range(
@@ -113,7 +113,7 @@ def test_without_privacy_an_average_s_margin_is_that_of_half_its_range(
     assert texts["margin_curator"] == f"±{1.96 * math.sqrt(40**2 / 1000 + noise):.3g} hours"
 
 
-@pytest.mark.parametrize("question", [SCALE, NUMBER, TICKS, LONG], ids=lambda one: one["id"])
+@pytest.mark.parametrize("question", [SCALE, NUMBER, TICKS, LONG], ids=lambda question: question["id"])
 def test_reports_that_are_no_answers_are_said_to_be_none(
     owner: FlaskClient, store: Store, question: dict[str, Any]
 ) -> None:
@@ -126,7 +126,7 @@ def test_reports_that_are_no_answers_are_said_to_be_none(
     )
 
 
-@pytest.mark.parametrize("question", EVERY, ids=lambda one: one["id"])
+@pytest.mark.parametrize("question", EVERY, ids=lambda question: question["id"])
 def test_margins_fall_along_the_slider_and_the_curve_shows_them(
     owner: FlaskClient, store: Store, question: dict[str, Any]
 ) -> None:
@@ -136,9 +136,9 @@ def test_margins_fall_along_the_slider_and_the_curve_shows_them(
         moved = draft.with_slider_at(stop).compiled().questions[0]
         margins.append(margin_at(moved, 1000))
     assert margins == sorted(margins, reverse=True)
-    drawn = figures(owner, draft, expected_n=1000, margin=5, epsilon="1")["curve"]
-    assert drawn["line"].count("L") >= 4
-    assert drawn["y_label"].startswith("margin, ± ")
+    curve = figures(owner, draft, expected_n=1000, margin=5, epsilon="1")["curve"]
+    assert curve["line"].count("L") >= 4
+    assert curve["y_label"].startswith("margin, ± ")
 
 
 def test_the_privacy_that_fits_is_each_kind_s_own_and_no_more_than_it_needs(
@@ -155,7 +155,7 @@ def test_the_privacy_that_fits_is_each_kind_s_own_and_no_more_than_it_needs(
         # Where channels have to be computed those at hand are taken: the next lower one would not do.
         lower = stops[stops.index(epsilon) - 1] if epsilon in stops[1:] else f"{0.98 * float(epsilon):.6f}"
         less = draft.with_epsilons({question.id: lower}).compiled()
-        (same,) = (one for one in less.questions if one.id == question.id)
+        (same,) = (planned for planned in less.questions if planned.id == question.id)
         assert margin_at(same, 20000) > 0.04 or epsilon == stops[0], question.id
     assert not saved.has_one_epsilon
 
@@ -185,6 +185,6 @@ def test_the_slider_searches_no_design_at_a_stop_that_was_seen_before(
 def test_a_total_names_every_question_by_what_it_reports(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", *EVERY)
     page = html.unescape(owner.get(f"/drafts/{draft.id}/privacy").text)
-    for said in ("the average", "the distribution, in 20 bins", "the share of people who tick each option"):
-        assert said in page
+    for phrase in ("the average", "the distribution, in 20 bins", "the share of people who tick each option"):
+        assert phrase in page
     assert "designed" not in page.lower()

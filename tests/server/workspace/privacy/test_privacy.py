@@ -76,17 +76,17 @@ def test_bounds_on_the_screen_are_rounded_up_and_promises_down(owner: FlaskClien
 
 def test_the_reference_values_of_the_design_are_shown(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", QUESTION)
-    found = {
+    texts_by_epsilon = {
         epsilon: figures(owner, draft, expected_n=1000, margin=5, epsilon=epsilon)["texts"]
         for epsilon in ("0.5", "1", "2", "4")
     }
-    assert [texts["margin"] for texts in found.values()] == [
+    assert [texts["margin"] for texts in texts_by_epsilon.values()] == [
         "±12.7 points",
         "±6.7 points",
         "±4.1 points",
         "±3.2 points",
     ]
-    assert [texts["needed_5"] for texts in found.values()] == ["6,405", "1,799", "663", "414"]
+    assert [texts["needed_5"] for texts in texts_by_epsilon.values()] == ["6,405", "1,799", "663", "414"]
 
 
 def test_expected_answers_and_needed_margin_in_epsilon_out(owner: FlaskClient, store: Store) -> None:
@@ -184,11 +184,11 @@ def test_figures_that_cannot_be_are_refused_beside_their_field(
 
 def test_the_curve_falls_and_carries_its_point() -> None:
     question = Survey.from_draft({**documents.blank("T"), "questions": [QUESTION]}).questions[0]
-    one = QuestionPlan(question, 1, True, plan(question.mechanism, n=1000), 1.0, (1799, 4996))
-    curve = margin_curve(one, 1000, 0.05)
+    planned = QuestionPlan(question, 1, True, plan(question.mechanism, n=1000), 1.0, (1799, 4996))
+    curve = margin_curve(planned, 1000, 0.05)
     assert curve is not None
     assert curve.point is not None
-    spots = [tuple(map(float, part.split())) for part in curve.line.removeprefix("M").split(" L")]
+    spots = [tuple(map(float, point.split())) for point in curve.line.removeprefix("M").split(" L")]
     assert all(x < y for (x, _), (y, _) in itertools.pairwise(spots))
     assert all(x < y for (_, x), (_, y) in itertools.pairwise(spots)), "downward on the screen"
     near = min(spots, key=lambda spot: abs(spot[0] - curve.point[0]))  # type: ignore[index]
@@ -204,10 +204,10 @@ def test_the_rehearsal_shows_estimates_around_the_truth_that_was_set(
     choice = {"id": "c", "kind": "choice", "text": "C?", "options": ["x", "y"], "mechanism": {"epsilon": "4"}}
     draft = make_draft(store, "owner", {**QUESTION, "mechanism": {"epsilon": "4"}}, choice)
     page = f"/drafts/{draft.id}/rehearsal"
-    shown = submit(owner, page, n="50000", truth_0_1="30", truth_1_0="90", truth_1_1="10").text
-    shown, _, whole = shown.partition("The report as it will look")
-    matches = [float(text) for text in re.findall(r"<strong>([\d.]+) %</strong>", shown)]
-    assert re.findall(r"<strong>([\d.]+) %</strong>", whole), "the report itself stands below"
+    displayed = submit(owner, page, n="50000", truth_0_1="30", truth_1_0="90", truth_1_1="10").text
+    displayed, _, report_page = displayed.partition("The report as it will look")
+    matches = [float(text) for text in re.findall(r"<strong>([\d.]+) %</strong>", displayed)]
+    assert re.findall(r"<strong>([\d.]+) %</strong>", report_page), "the report itself stands below"
     # Five standard errors at 50,000 answers and epsilon 4 are below 1.5 points.
     assert matches == pytest.approx([30, 90, 10], abs=1.5)
 
@@ -246,9 +246,9 @@ def test_hushpoll_user_adds_lists_changes_and_resets(tmp_path: Any) -> None:
     changed = run("change", "olu", "--lock", "--json", **data)
     assert (changed.exception, json.loads(changed.output)["active"]) == (None, False)
     assert "(locked)" in run("list", **data).output
-    fresh = json.loads(run("password", "ines", "--json", **data).output)["password"]
-    assert fresh != password
-    for arguments, said in (
+    generated = json.loads(run("password", "ines", "--json", **data).output)["password"]
+    assert generated != password
+    for arguments, message in (
         (("add", "ines", "--role", "admin"), "already"),
         (("password", "nobody", "--generate"), "no account named"),
         (("change", "ines", "--role", "analyst"), "last active admin"),
@@ -257,4 +257,4 @@ def test_hushpoll_user_adds_lists_changes_and_resets(tmp_path: Any) -> None:
     ):
         error = run(*arguments, **data).exception
         assert error is not None
-        assert said in str(getattr(error, "message", error)), arguments
+        assert message in str(getattr(error, "message", error)), arguments

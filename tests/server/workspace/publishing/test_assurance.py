@@ -31,15 +31,15 @@ PAPER = {
 }
 
 
-def asked(*mechanisms: dict[str, Any]) -> list[dict[str, Any]]:
+def yes_no_questions(*mechanisms: dict[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"id": f"q{place}", "kind": "yes_no", "text": f"Did you {place}?", "mechanism": mechanism}
-        for place, mechanism in enumerate(mechanisms)
+        {"id": f"q{index}", "kind": "yes_no", "text": f"Did you {index}?", "mechanism": mechanism}
+        for index, mechanism in enumerate(mechanisms)
     ]
 
 
 def at(*epsilons: str) -> list[dict[str, Any]]:
-    return asked(*({"name": "warner", "epsilon": epsilon} for epsilon in epsilons))
+    return yes_no_questions(*({"name": "warner", "epsilon": epsilon} for epsilon in epsilons))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_poster_is_as_strong_as_the_odds_allow(
     survey = Survey.from_draft({"hushpoll": 1, "title": f"At {epsilons}", "questions": at(*epsilons)})
     store.publish(survey, owner="owner")
     poster = owner.get(f"/surveys/{survey.hash}/poster").text
-    assert [name for name, said in POSTER.items() if said in poster] == [tier]
+    assert [name for name, promise in POSTER.items() if promise in poster] == [tier]
     page = owner.get(f"/surveys/{survey.hash}").text
     assert ("protects little" in page) == (tier == "weak")
 
@@ -75,11 +75,15 @@ def test_the_poster_is_as_strong_as_the_odds_allow(
 )
 def test_so_is_paper(owner: FlaskClient, store: Store, truth: str, tier: str) -> None:
     survey = Survey.from_draft(
-        {"hushpoll": 1, "title": f"Paper {truth}", "questions": asked({"name": "warner", "truth": truth})}
+        {
+            "hushpoll": 1,
+            "title": f"Paper {truth}",
+            "questions": yes_no_questions({"name": "warner", "truth": truth}),
+        }
     )
     store.publish(survey, owner="owner")
     page = owner.get(f"/s/{survey.hash}/paper").text
-    assert [name for name, said in PAPER.items() if said in page] == [tier]
+    assert [name for name, promise in PAPER.items() if promise in page] == [tier]
 
 
 def test_a_weak_survey_among_one_sided_ones_is_called_weak(owner: FlaskClient, store: Store) -> None:
@@ -132,12 +136,12 @@ def test_the_command_line_warns_of_what_protects_little_and_publishes_all_the_sa
     make_ready(Config(data=tmp_path / "data"))
     weak = CliRunner().invoke(hushpoll, ["survey", "publish", _written(tmp_path, "2.4"), "--json"])
     assert weak.exit_code == 0
-    said = (
+    warning = (
         "Question 1 changes the odds up to 11.1-fold: in at least 91 of 100 cases what is sent is the answer."
     )
-    assert said in weak.stderr
+    assert warning in weak.stderr
     assert weak.stderr.startswith("warning: This survey protects its respondents little")
-    assert said in json.loads(weak.stdout)["warning"]
+    assert warning in json.loads(weak.stdout)["warning"]
     fair = CliRunner().invoke(hushpoll, ["survey", "publish", _written(tmp_path, "2"), "--json"])
     assert (fair.exit_code, fair.stderr) == (0, "")
     assert "warning" not in json.loads(fair.stdout)
@@ -171,6 +175,6 @@ def test_several_questions_are_named_in_a_sentence_about_several(
     owner.set_cookie("hushpoll_language", language)
     low = make_draft(store, "owner", *at("6", "6"))
     assert weak in owner.get(f"/drafts/{low.id}/publish").text
-    known = {"name": "or_poll", "decoy": "Tea?", "decoy_share": "0.4"}
-    unbounded = make_draft(store, "owner", *asked(known, known))
+    poll = {"name": "or_poll", "decoy": "Tea?", "decoy_share": "0.4"}
+    unbounded = make_draft(store, "owner", *yes_no_questions(poll, poll))
     assert open_ones in owner.get(f"/drafts/{unbounded.id}/privacy").text

@@ -187,12 +187,19 @@ def test_a_survey_with_invitations_offers_no_link_that_nobody_can_use(
 
 
 def test_after_publishing_the_page_names_what_there_is_to_hand_out(owner: FlaskClient, store: Store) -> None:
-    for invited, told in (False, "Below is the link to hand out."), (True, "Below you can make invitations."):
-        document = {**documents.blank(told), "questions": [QUESTION], "settings": {"invitation": invited}}
+    for invited, next_step in (
+        (False, "Below is the link to hand out."),
+        (True, "Below you can make invitations."),
+    ):
+        document = {
+            **documents.blank(next_step),
+            "questions": [QUESTION],
+            "settings": {"invitation": invited},
+        }
         draft = storage.create(store, "owner", document)
         path = f"/drafts/{draft.id}/publish"
         done = owner.post(path, data={"frozen": "y", **_hidden(owner, path)})
-        assert f"Published. {told}" in owner.get(done.location).text
+        assert f"Published. {next_step}" in owner.get(done.location).text
 
 
 def test_the_page_says_from_how_many_reports_on_there_are_estimates(
@@ -201,12 +208,12 @@ def test_the_page_says_from_how_many_reports_on_there_are_estimates(
     """An open survey counts its reports when twice the minimum wait; 50 alone show nothing."""
     survey = make_published(store)
     page = f"/surveys/{survey.hash}"
-    told = "Estimates appear when 100 reports have arrived, or when you close the survey with 50 or more."
-    assert told in owner.get(page).text
+    notice = "Estimates appear when 100 reports have arrived, or when you close the survey with 50 or more."
+    assert notice in owner.get(page).text
     lines = b"\n".join(Report.new(survey, [1]).to_bytes() for _ in range(60))
     assert post_batch(site[0].test_client(), survey, lines).status_code == 201
     after = owner.get(page).text
-    assert told in after
+    assert notice in after
     assert after.index("So far") < after.index("Hand it out"), "once somebody has answered"
 
 
@@ -237,10 +244,14 @@ def test_sharing_lets_an_analyst_read_and_ends_again(
     assert survey.title in analyst.get("/surveys").text
     assert analyst.get(page).status_code == 200
     assert "Hand it out" not in analyst.get(page).text
-    for name, said in (("nobody", "no active account"), ("owner", "owns this survey"), ("", "Type the name")):
+    for name, problem in (
+        ("nobody", "no active account"),
+        ("owner", "owns this survey"),
+        ("", "Type the name"),
+    ):
         refused = submit(owner, f"{page}/share", page, name=name)
         assert refused.status_code == 422
-        assert said in refused.text
+        assert problem in refused.text
     submit(owner, f"{page}/unshare", page, name="analyst")
     assert analyst.get(page).status_code == 404
 

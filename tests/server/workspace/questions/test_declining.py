@@ -49,8 +49,8 @@ def test_one_tick_offers_it_everywhere_it_can_be_and_one_undo_takes_it_back(
     assert after["choice"] == after["after"] == ("x", "y", PREFER_NOT)
     for name in ("scale", "coins", "moon", "o", "b1", "b2"):
         assert after[name] == before[name], name
-    told = owner.get(answer.location).text
-    assert "Question 5 is unchanged" in told
+    notice = owner.get(answer.location).text
+    assert "Question 5 is unchanged" in notice
     saved = storage.find(store, draft.id)
     assert saved is not None
     compiled = {question.id: question for question in saved.compiled().questions}

@@ -46,7 +46,9 @@ def test_there_are_templates_for_the_promised_topics() -> None:
     assert any("after" in question for question in TEMPLATES["alcohol"].document["questions"])
 
 
-@pytest.mark.parametrize("intro", [*(one.document["intro"] for one in TEMPLATES.values()), DEMO["intro"]])
+@pytest.mark.parametrize(
+    "intro", [*(template.document["intro"] for template in TEMPLATES.values()), DEMO["intro"]]
+)
 def test_no_introduction_of_ours_promises_what_the_odds_decide(intro: str) -> None:
     """The page says what is protected, by the odds; a change of epsilon does not change the introduction."""
     assert not re.search(
@@ -321,8 +323,8 @@ def test_every_parameter_has_its_field_with_what_it_means(owner: FlaskClient, st
             assert f">{parameter.label}</label>" in page
         for parameter in mechanism.declared_parameters:
             if parameter.name in mechanisms.PARAMETERS:
-                said = html.escape(parameter.help, quote=False).replace("'", "&#39;")
-                assert f'data-mechanisms="{name}">{said}</p>' in page
+                help_text = html.escape(parameter.help, quote=False).replace("'", "&#39;")
+                assert f'data-mechanisms="{name}">{help_text}</p>' in page
 
 
 def test_whole_numbers_and_shares_are_written_as_the_document_wants_them() -> None:
@@ -491,9 +493,9 @@ def test_deleting_a_draft_asks_first(owner: FlaskClient, store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "kept"), [("25%", "0.25"), ("12.5 %", "0.125"), ("1/4", "1/4"), ("a%", "a%")]
+    ("typed", "stored"), [("25%", "0.25"), ("12.5 %", "0.125"), ("1/4", "1/4"), ("a%", "a%")]
 )
-def test_a_percentage_is_read_as_the_share_it_means(typed: str, kept: str) -> None:
+def test_a_percentage_is_read_as_the_share_it_means(typed: str, stored: str) -> None:
     fields = {
         "id": "q",
         "text": "T?",
@@ -502,9 +504,9 @@ def test_a_percentage_is_read_as_the_share_it_means(typed: str, kept: str) -> No
         "decoy": "D?",
         "decoy_share": typed,
     }
-    assert mechanisms.write_question(fields, "1")["mechanism"]["decoy_share"] == kept
+    assert mechanisms.write_question(fields, "1")["mechanism"]["decoy_share"] == stored
     forced = fields | {"mechanism": "forced", "forced": f"{typed}, 0.1"}
-    assert mechanisms.write_question(forced, "1")["mechanism"]["forced"] == [kept, "0.1"]
+    assert mechanisms.write_question(forced, "1")["mechanism"]["forced"] == [stored, "0.1"]
 
 
 def test_a_draft_that_is_older_than_the_rule_on_turned_text_loses_it(

@@ -173,14 +173,14 @@ INCOMPLETE = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "shown"), INCOMPLETE)
+@pytest.mark.parametrize(("fields", "previewed_values"), INCOMPLETE)
 def test_an_incomplete_question_is_previewed_as_far_as_it_is_typed(
-    owner: FlaskClient, store: Store, fields: dict[str, str], shown: dict[str, Any]
+    owner: FlaskClient, store: Store, fields: dict[str, str], previewed_values: dict[str, Any]
 ) -> None:
     draft = make_draft(store, "owner", FIRST)
     page = submit(owner, f"/drafts/{draft.id}/preview", f"/drafts/{draft.id}/questions/new", **fields)
     question = previewed(page)
-    assert {key: question[key] for key in shown} == shown
+    assert {key: question[key] for key in previewed_values} == previewed_values
     assert again(store, draft).questions == draft.questions, "nothing is saved"
 
 
@@ -237,11 +237,11 @@ def test_kinds_come_first_and_names_of_mechanisms_only_under_a_fold(owner: Flask
         assert before.index('name="kind"') < before.index('name="text"')
         assert "randomized response" not in before
         assert "randomized response" in fold
-        for other, one in EDITORS.items():
-            asked = f'<div data-kinds="{other}"' + ("" if other == name else " hidden") + ">"
-            assert asked in before, (name, other)
-            words = "What will you report?" if one.reports else one.always_reported
-            assert words in before.partition(asked)[2].partition("data-kinds")[0], (name, other)
+        for other, other_editor in EDITORS.items():
+            fieldset = f'<div data-kinds="{other}"' + ("" if other == name else " hidden") + ">"
+            assert fieldset in before, (name, other)
+            words = "What will you report?" if other_editor.reports else other_editor.always_reported
+            assert words in before.partition(fieldset)[2].partition("data-kinds")[0], (name, other)
 
 
 def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
@@ -515,8 +515,8 @@ def test_a_draft_with_pairs_comes_back_from_a_file(store: Store) -> None:
              "mechanism": {"epsilon": "0.5", "pairs": True}}
         ]
     }  # fmt: skip
-    found, epsilon = documents.imported(documents.compiled(document))
-    assert found["questions"][0]["mechanism"] == {"epsilon": "0.5", "pairs": True}
+    imported, epsilon = documents.imported(documents.compiled(document))
+    assert imported["questions"][0]["mechanism"] == {"epsilon": "0.5", "pairs": True}
     assert epsilon == "0.5"
 
 

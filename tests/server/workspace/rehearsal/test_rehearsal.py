@@ -89,15 +89,15 @@ def test_the_report_s_figures_stand_beside_the_truth(
     within: float,
 ) -> None:
     draft = make_draft(store, "owner", question)
-    fields = {f"truth_0_{part}": text for part, text in typed.items()}
+    fields = {f"truth_0_{index}": text for index, text in typed.items()}
     answer = submit(owner, f"/drafts/{draft.id}/rehearsal", n="50000", **fields)
     assert answer.status_code == 200, answer.text
     table_rows = rows(answer.text)
-    for label, wanted in truth.items():
+    for label, expected in truth.items():
         true, estimate, low, high = table_rows[label]
-        assert true == pytest.approx(wanted, abs=0.3)
+        assert true == pytest.approx(expected, abs=0.3)
         # Five standard errors and more at 50,000 answers and epsilon 4.
-        assert estimate == pytest.approx(wanted, abs=within), label
+        assert estimate == pytest.approx(expected, abs=within), label
         assert low <= estimate <= high
     body = answer.text.partition("The report as it will look")[2]
     assert 'class="report-card' in body, "the results page's own pieces"
@@ -106,7 +106,9 @@ def test_the_report_s_figures_stand_beside_the_truth(
 def test_every_kind_is_rehearsed_at_first_with_its_own_defaults(owner: FlaskClient, store: Store) -> None:
     every = [YES, WHY, SCALE, MEAN, NUMBER, BINS, TICKS, LIMITED]
     draft = make_draft(
-        store, "owner", *[{**one, "mechanism": {**one["mechanism"], "epsilon": "1"}} for one in every]
+        store,
+        "owner",
+        *[{**question, "mechanism": {**question["mechanism"], "epsilon": "1"}} for question in every],
     )  # type: ignore[dict-item]
     page = owner.get(f"/drafts/{draft.id}/rehearsal")
     assert page.status_code == 200
@@ -127,8 +129,8 @@ def test_a_question_asked_of_some_shows_the_shares_of_everybody(owner: FlaskClie
     for label in ("x", "y", "does not apply"):
         assert table_rows[label][1] == pytest.approx(table_rows[label][0], abs=2)
     assert "Among those who are asked." in page
-    asked, _, everybody = page.partition("Of everybody")
-    among = rows(asked.partition("Among those asked this question")[2])
+    page_of_asked, _, everybody = page.partition("Of everybody")
+    among = rows(page_of_asked.partition("Among those asked this question")[2])
     assert [among[label][0] for label in ("x", "y")] == [25, 75], "the share among those asked comes first"
     assert among["x"][1] == pytest.approx(25, abs=5)
     assert list(rows(everybody))[:3] == ["x", "y", "does not apply"]

@@ -113,8 +113,10 @@ def test_change_is_shown_with_its_interval_across_two_epsilons(owner: FlaskClien
 
 def test_a_question_that_too_few_were_asked_in_one_wave_says_so(owner: FlaskClient, store: Store) -> None:
     """A block asks each person one of five: 120 reports are enough, and 24 answers to a question are not."""
-    questions = [{"id": f"q{one}", "kind": "yes_no", "text": f"Number {one}?"} for one in range(1, 6)]
-    block = {"questions": [one["id"] for one in questions], "ask": 1, "epsilon": "2"}
+    questions = [
+        {"id": f"q{number}", "kind": "yes_no", "text": f"Number {number}?"} for number in range(1, 6)
+    ]
+    block = {"questions": [question["id"] for question in questions], "ask": 1, "epsilon": "2"}
     first = Survey.from_draft({"hushpoll": 1, "title": "Five", "questions": questions, "blocks": [block]})
     assert store.publish(first, "owner")
     publish(owner, again(owner, store, first.hash))
