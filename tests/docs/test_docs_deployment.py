@@ -15,9 +15,10 @@ OPERATORS = ROOT / "docs" / "operators.md"
 MOST_COMMANDS = 15
 
 
-def test_the_operators_page_shows_or_names_the_deployed_files() -> None:
+def test_the_operators_page_shows_the_deployed_files() -> None:
     shown = {block.title: block.text for block in read_blocks(OPERATORS) if block.title}
-    assert sorted(shown) == ["install.sh", "postgresql.sh"]
+    units = ["hushpoll-backup.service", "hushpoll-backup.timer", "hushpoll.service"]
+    assert sorted(shown) == [*units, "hushpoll.toml", "install.sh", "nginx.conf", "postgresql.sh"]
     assert {name: (DEPLOY / name).read_text("utf-8") for name in shown} == shown
     page = OPERATORS.read_text("utf-8")
     assert [path.name for path in DEPLOY.iterdir() if f"`{path.name}`" not in page] == []
