@@ -31,7 +31,7 @@ OPERATORS = ROOT / "docs" / "operators.md"
 SUITE = "bookworm"
 MOST_COMMANDS = 15
 LONGEST = 900
-_ENTER = 'mount -t proc proc "$1/proc" && exec chroot "$1" /bin/sh -c "cd /root/release && $2"'
+_ENTER = 'mount -t proc proc "$1/proc" && exec chroot "$1" /bin/sh -c "cd /srv/release && $2"'
 
 SYSTEMCTL = r"""#!/usr/bin/python3
 import os, shlex, subprocess, sys, time, urllib.request
@@ -136,7 +136,7 @@ def answered_over_https(machine: Machine) -> int:
     survey = demo_survey()
     answers = {question.id: question.options[0] for question in survey.questions}
     answers["copied"] = {"answer": "No", "decoy": "No"}
-    (machine.root / "root" / "release" / "answers.json").write_text(json.dumps(answers))
+    (machine.root / "srv" / "release" / "answers.json").write_text(json.dumps(answers))
     trusted = f"/etc/letsencrypt/live/{NAME}/fullchain.pem"
     link = f"https://{NAME}/s/{survey.hash}#{survey.hash}"
     sent = machine.run(f"hushpoll answer --json --answers answers.json '{link}'", SSL_CERT_FILE=trusted)
@@ -174,7 +174,7 @@ def prove(size: float, cluster: Postgres, tell: Callable[[str], None]) -> str:
         fetch_packages(release, release / "wheels")
         shutil.move(release / "wheels", root / "wheels")
         shutil.copytree(ROOT / "deploy", release / "deploy")
-        shutil.copytree(release, root / "root" / "release")
+        shutil.copytree(release, root / "srv" / "release")
         machine = Machine(root)
         try:
             for program, text in {

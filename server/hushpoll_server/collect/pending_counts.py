@@ -18,7 +18,7 @@ from hushpoll_server.store.schema import surveys
 from hushpoll_server.store.surveys import Store
 
 MAX_PENDING = 16
-"""Tables that wait at a time; further ones are counted again when somebody asks."""
+"""Tables that wait at a time; further ones are counted again when they are read."""
 
 
 @dataclass(frozen=True)
