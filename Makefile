@@ -6,7 +6,8 @@ VENV   ?= .venv
 PORT   ?= 8000
 HOST   ?= 127.0.0.1
 DATA   ?= data
-TEST_WORKERS ?= 2
+# Two for each of two cores: a test often waits, for a page, a server or a database.
+TEST_WORKERS ?= 4
 export PORT HOST DATA
 ifdef DATABASE_URL
 export DATABASE_URL
@@ -31,7 +32,7 @@ run: $(VENV)/.run $(COMPILED)  ## Start the server with a demo survey (PORT=, HO
 demo: $(VENV)/.run $(COMPILED)  ## Run a study in a minute: 2,000 made-up respondents, estimates beside the hidden truth
 	@$(BIN)/hushpoll demo
 
-# Every worker has a core to itself: linear algebra in as many threads as there are cores would only get into its way.
+# The workers use all cores: linear algebra in as many threads as there are cores would only get into their way.
 test quick coverage test-long prove prove-analysis prove-mutants: export OPENBLAS_NUM_THREADS := 1
 # Tests start our programs many times: each module is compiled once.
 unexport PYTHONDONTWRITEBYTECODE

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -18,6 +19,18 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
 CLIENT_ID, CLIENT_SECRET = "hushpoll", "a secret of the client"
+
+
+@cache
+def signing_key(number: int) -> RSAKey:
+    """Return the key that a provider signs with after so many others; making one takes a quarter of a second."""
+    return RSAKey.generate_key(2048, {"kid": secrets.token_hex(4), "use": "sig"})
+
+
+@cache
+def foreign_key(kid: str) -> RSAKey:
+    """Return a key with the name of another one, as a forger has it."""
+    return RSAKey.generate_key(2048, {"kid": kid})
 
 
 class Provider:
@@ -51,7 +64,7 @@ class Provider:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.issuer = f"http://{host}:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def settings(self) -> dict[str, str]:
         """The settings of a server that knows this provider."""
@@ -64,7 +77,7 @@ class Provider:
 
     def new_key(self) -> None:
         """Sign with another key, as providers do now and then."""
-        key = RSAKey.generate_key(2048, {"kid": secrets.token_hex(4), "use": "sig"})
+        key = signing_key(len(self.keys))
         self.key = self.keys[key.kid] = key
 
     def answer(self, handler: BaseHTTPRequestHandler, body: str) -> None:
@@ -148,7 +161,7 @@ class Provider:
         elif self.algorithm == "ES256":
             key = self.keys.setdefault("curve", ECKey.generate_key("P-256", {"kid": "curve"}))
         elif self.algorithm == "stranger":
-            key = RSAKey.generate_key(2048, {"kid": self.key.kid})
+            key = foreign_key(self.key.kid)
         header = {"alg": "RS256" if self.algorithm == "stranger" else self.algorithm, "kid": key.kid or "x"}
         return jwt.encode(header, claims, key, algorithms=["RS256", "HS256", "ES256"])
 

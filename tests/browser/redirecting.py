@@ -45,7 +45,7 @@ class Redirecting:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 
     def __enter__(self) -> str:
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def __exit__(

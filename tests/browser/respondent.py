@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, Request, expect
 
 from tests.browser.accessibility import violations
 from tests.client.documents import question
-from tests.serving import LiveServer, Postgres, running_server, waiting_records
+from tests.serving import ON_ONE_DATABASE, LiveServer, Postgres, running_server, waiting_records
 from tests.vectors.surveys import two_valued
 
 TOWN_NAMES = (
@@ -117,11 +117,11 @@ def page_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer
         yield server
 
 
-@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="session", params=ON_ONE_DATABASE)
 def either_server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveServer]:
-    """The same on each kind of database."""
+    """The same on each kind of database; the page cannot tell which, so that PostgreSQL's turn comes with --long."""
     if request.param == "sqlite":
         yield request.getfixturevalue("page_server")
         return

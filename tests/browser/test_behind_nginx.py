@@ -186,7 +186,7 @@ class LongAnswer(BaseHTTPRequestHandler):
 def test_an_answer_to_a_slow_reader_never_touches_the_disk_of_nginx(tmp_path: Path, path: str) -> None:
     """Lists of invitation codes and exports were written to a file for slow readers."""
     node = ThreadingHTTPServer(("127.0.0.1", 0), LongAnswer)
-    threading.Thread(target=node.serve_forever, daemon=True).start()
+    threading.Thread(target=node.serve_forever, args=(0.02,), daemon=True).start()
     LongAnswer.sent.clear()
     with proxy(tmp_path / "nginx", (node.server_port,)) as (port, _, trust), socket.socket() as plain:
         shutil.rmtree(tmp_path / "nginx" / "proxy")  # nginx cannot write what has no place

@@ -47,7 +47,7 @@ def test_public_results_are_embedded_only_if_the_owner_allows_it(
     embed = f"{server.url}/results/{survey.hash}/embed"
     OtherSite.body = f'<!doctype html><title>News</title><iframe src="{embed}" width="300"></iframe>'.encode()
     with ThreadingHTTPServer(("127.0.0.1", 0), OtherSite) as site:
-        Thread(target=site.serve_forever, daemon=True).start()
+        Thread(target=site.serve_forever, args=(0.02,), daemon=True).start()
         # Another name of this machine is another site to a browser.
         elsewhere = f"http://localhost:{site.server_port}/"
         page.goto(elsewhere)

@@ -64,7 +64,7 @@ def served(app: Flask) -> Iterator[tuple[Tampered, str]]:
     """The application on a port, behind a proxy that tampers with its answers."""
     between = Tampered(app)
     server = make_server("127.0.0.1", 0, between, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield between, f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -210,7 +210,7 @@ def test_what_another_address_serves_is_not_compared(
         return []
 
     server = make_server("127.0.0.1", 0, redirect, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         status, printed = run(capsys, survey_link(f"http://127.0.0.1:{server.server_port}", survey.hash))

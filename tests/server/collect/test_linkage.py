@@ -20,6 +20,7 @@ def make(backend: str, request: pytest.FixtureRequest) -> Callable[[], Any]:
     return linkage.empty_stores(backend, cluster)
 
 
+@pytest.mark.parametrize("backend", ON_ONE_DATABASE)
 @pytest.mark.parametrize("people", [160, pytest.param(400, marks=pytest.mark.long)])
 def test_codes_and_reports_are_linked_at_chance_at_every_moment(make: Callable[[], Any], people: int) -> None:
     looks = linkage.attack(make, people)
