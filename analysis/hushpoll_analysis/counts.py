@@ -61,7 +61,7 @@ def read_counts(
     return numbers
 
 
-def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
+def whole_numbers(values: Any, what: str) -> Counts:
     """Whole numbers that are not negative, as integers; anything else is refused with its place."""
     try:
         numbers = np.asarray(values)

@@ -277,13 +277,15 @@ def linear_estimate(
 ) -> Estimate:
     """Return a quantity with its interval, shown values and side figures."""
     chosen = method_for([quantity], method)
+    interval = Interval(*limits_of(quantity, chosen, level, resampling), chosen)
     limits_at = limits_by(quantity, chosen, resampling)
-    interval = Interval(*limits_at(level), chosen)
     return with_interval(quantity, interval, label, reported, level, limits_at=limits_at)
 
 
-def limits_by(quantity: Quantity, method: IntervalMethod, resampling: Resampling) -> LimitsAt:
-    """Return the limits of a quantity as a function of the level."""
+def limits_by(quantity: Quantity, method: IntervalMethod, resampling: Resampling) -> LimitsAt | None:
+    """Return the limits of a quantity as a function of the level; None where t depends on the level."""
+    if quantity.shrink != 1.0:
+        return None
     return partial(_limits_at, quantity, method, resampling)
 
 
@@ -311,7 +313,7 @@ def with_interval(
         option=label,
         reported=reported,
         estimate=quantity.estimate,
-        se=quantity.se,
+        se=quantity.standard_error,
         low=interval.low,
         high=interval.high,
         shown=Shown(*clipped),

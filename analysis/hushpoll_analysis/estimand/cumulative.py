@@ -219,6 +219,7 @@ def cumulative(
 def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval: str = AUTO) -> Cumulative:
     """Estimate the cumulative shares from reports that have been read."""
     check_level(level)
+    interval = sample.method_name(interval)
     interval_method(interval)
     size = sample.view.options
     labels = tuple(options) or tuple(str(k) for k in range(size))

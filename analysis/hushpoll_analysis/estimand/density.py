@@ -138,6 +138,7 @@ def density_of(
         ) from None
     x, targets, used = SHAPES[shape](sample, ends, covariance, smoothing)
     quantities = [sample.quantity(target) for target in targets]
+    interval = sample.method_name(interval)
     method = method_for(quantities, interval)
     critical = critical_value(targets @ covariance @ targets.T, level)
     intervals_alone = intervals(quantities, method, level, Resampling())
@@ -151,7 +152,7 @@ def density_of(
         edges=ends,
         x=x,
         estimate=np.array([quantity.estimate for quantity in quantities]),
-        se=np.array([quantity.se for quantity in quantities]),
+        se=np.array([quantity.standard_error for quantity in quantities]),
         low=np.array([interval_alone.low for interval_alone in intervals_alone]),
         high=np.array([interval_alone.high for interval_alone in intervals_alone]),
         band_low=np.array([interval_together.low for interval_together in together]),

@@ -18,7 +18,7 @@ from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
 from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
-from hushpoll_analysis.counts import Counts, check_level, check_population, whole_numbers
+from hushpoll_analysis.counts import Counts, check_level, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import (
     Estimate,
@@ -31,9 +31,8 @@ from hushpoll_analysis.estimates import (
 )
 from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
 from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
-from hushpoll_analysis.interval.quantity import Quantity, quantity
-from hushpoll_analysis.sample.finite_population import finite_population
-from hushpoll_analysis.sample.sample import read_sample
+from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.sample.sample import CountedSample, read_sample, sampled_fraction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -347,15 +346,15 @@ def read_option_reports(
         asked=sizes,
         epsilon=mechanism.epsilon,
         epsilon_note="" if bare else mechanism.epsilon_note,  # type: ignore[union-attr]
-        fraction=0.0 if population is None else check_population(population, design.total(cells)),
+        fraction=sampled_fraction(population, design.total(cells)),
     )
 
 
 def _quantity(marginal: Marginal, cells: Counts, fraction: float) -> Quantity:
-    view, counts = channel_view(marginal.channel), marginal.counts(cells)
-    shares = view.shares(counts / counts.sum())
+    view = channel_view(marginal.channel)
     # Where an open coin chose whom to ask, so much less of the population was asked.
-    return finite_population(quantity(view, counts, view.unit(_YES), shares, None), fraction * marginal.asked)
+    sample = CountedSample(view, marginal.counts(cells), fraction=fraction * marginal.asked)
+    return sample.quantity(view.unit(_YES))
 
 
 def _number_ticked(design: Sampler, cells: Counts, table: PartsEstimate) -> Estimate:

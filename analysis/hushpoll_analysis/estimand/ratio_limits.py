@@ -52,7 +52,8 @@ class Ratios:
     @property
     def method(self) -> IntervalMethod:
         """The interval method."""
-        normal = isinstance(self.sample.view, SetView) or interval_method(self.requested).normal
+        requested = interval_method(self.sample.method_name(self.requested))
+        normal = isinstance(self.sample.view, SetView) or requested.normal
         return Wald() if normal else Score()
 
     def limits(self, level: float) -> Floats:

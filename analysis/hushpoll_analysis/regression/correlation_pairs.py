@@ -136,11 +136,8 @@ class ColumnPair:
     def figures(self, design: SampleDesign, level: float, df: int | None) -> PairFigures:
         """Return the correlation with its standard error, interval and p-value."""
         r = float(design.mean(self.products[:, None])[0])
-        if design.fractions is None:
-            noise = None
-        else:
-            noise = self.noise(r)[:, None, None]
-        variance = max(float(design.covariance(self.influence(r)[:, None], noise)[0, 0]), 0.0)
+        covariance = design.covariance(self.influence(r)[:, None], lambda: self.noise(r)[:, None, None])
+        variance = max(float(covariance[0, 0]), 0.0)
         decoys = _decoy_variance(design, (self.first, self.second))
         se = float(np.sqrt(variance + decoys))
         cells = self._cells(design)

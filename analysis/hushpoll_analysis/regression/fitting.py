@@ -176,10 +176,7 @@ def _covariance(
     if design is not None and design.replicates is not None:
         inner = _replicated(data, theta, held, design.replicates)[np.ix_(free, free)]
     elif design is not None:
-        if design.fractions is None:
-            noise = None
-        else:
-            noise = score_noise(data, theta)[:, free][:, :, free]
+        noise = lambda: score_noise(data, theta)[:, free][:, :, free]  # noqa: E731
         inner = inverse @ design.total_covariance(evaluation.scores[:, free], noise) @ inverse
     for decoy in data.decoys:
         ends = [decoy.at(side * _STEP).evaluate(theta) for side in (1.0, -1.0)]

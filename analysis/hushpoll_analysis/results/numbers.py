@@ -144,6 +144,7 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
         only=only,
         bound=bound,
         upward=answers.upward,
+        freedom=sample.freedom,
     )
 
 

@@ -14,7 +14,6 @@ from hushpoll_analysis.estimand.option_shares import PartsEstimate
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate, Shown
 from hushpoll_analysis.interval.mover import BoundedEstimate
-from hushpoll_analysis.sample.design_sample import DesignSample
 from hushpoll_analysis.sample.weighted import WeightedEstimate
 from hushpoll_analysis.validity.two_groups import Parameter, TwoGroupEstimate
 
@@ -149,8 +148,6 @@ def _several(results: QuestionResults, option: Any, level: float) -> WaveValue |
     estimate = rising.estimates[position]
     if side == "more":
         estimate = rising.at_least(name)
-        if isinstance(rising.sample, DesignSample):
-            estimate = rising.sample.plainly(estimate)
     assert results.numbers is not None
     value = _value(str(option), results.n, level, estimate, freedom=results.numbers.freedom)
     return replace(value, variance_at=share_variance(results.estimate, list(positions), value.error**2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -11,6 +12,8 @@ import numpy.typing as npt
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.sample.columns import Codes
 from hushpoll_analysis.sample.replicates import ReplicateWeights
+
+Noise = Callable[[], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +170,11 @@ class SampleDesign:
             replicates=None if self.replicates is None else self.replicates.among(chosen),
         )
 
-    def total_covariance(self, values: Floats, noise: Floats | None = None) -> Floats:
+    def total_covariance(self, values: Floats, noise: Noise | None = None) -> Floats:
         """Covariance of the weighted totals of the columns of `values` (a row for each row of the design, q columns).
 
-        `noise` (rows x q x q) is an unbiased estimate of what the randomization of each respondent's report adds.
+        `noise` estimates without bias what the randomization of each respondent's report adds (rows x q x q); it is
+        computed in a finite population only.
         """
         values = values.reshape(len(self.weights), -1)
         if self.replicates is not None:
@@ -188,7 +192,7 @@ class SampleDesign:
             result = self._of_units(values, factor)
         if self.fractions is not None and noise is not None:
             share = self.fractions[self.strata] * self.squared
-            result = result + np.einsum("n,nab->ab", share, noise.reshape(*values.shape, -1))
+            result = result + np.einsum("n,nab->ab", share, noise().reshape(*values.shape, -1))
         return np.asarray(result, dtype=np.float64)
 
     def _of_units(self, values: Floats, factor: Floats) -> Floats:
@@ -210,7 +214,7 @@ class SampleDesign:
         middle = (sums * (factor / np.maximum(self.units, 1))[:, None]).T @ sums
         return np.asarray(around - middle, dtype=np.float64)
 
-    def covariance(self, influence: Floats, noise: Floats | None = None) -> Floats:
+    def covariance(self, influence: Floats, noise: Noise | None = None) -> Floats:
         """Covariance of means (or ratios) whose influence values, one row per respondent, have weighted mean zero."""
         if self.replicates is not None:
             weights = self.replicates.weights

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from hushpoll_client import Channel
@@ -64,23 +65,17 @@ class PairReports(JointReports):
             target = np.zeros(result.shape)
             target[cell] = 1.0
             weights = self._weights(target)
-            if design.fractions is None:
-                noise = None
-            else:
-                noise = self._noise(weights[None])
-            values = weights.reshape(-1)[self._cell] - self.estimate[cell]
-            result[cell] = design.covariance(values[:, None], noise)[0, 0]
+            values = weights.reshape(-1)[self.cells] - self.estimate[cell]
+            result[cell] = design.covariance(values[:, None], partial(self._noise, weights[None]))[0, 0]
         return result
 
-    def _noise(self, influence: Floats) -> Floats | None:
-        if self.design is None or self.design.fractions is None:
-            return None
+    def _noise(self, influence: Floats) -> Floats:
         means = self._expected(influence)
-        result = np.empty((len(self._cell), len(influence), len(influence)))
+        result = np.empty((len(self.cells), len(influence), len(influence)))
         for a in range(len(influence)):
             for b in range(len(influence)):
                 spread = self._expected(influence[a] * influence[b]) - means[a] * means[b]
-                result[:, a, b] = self._weights(spread).reshape(-1)[self._cell]
+                result[:, a, b] = self._weights(spread).reshape(-1)[self.cells]
         return result
 
     def functional(self, rows: Sequence[Floats | None]) -> Floats:

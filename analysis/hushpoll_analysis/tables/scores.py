@@ -17,7 +17,6 @@ from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO, effective_interval, interval
 from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
-from hushpoll_analysis.interval.quantity import known_shares, quantity
 from hushpoll_analysis.interval.wilson import Wilson
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import (
@@ -31,10 +30,11 @@ from hushpoll_analysis.sample.columns import (
 )
 from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.design_sample import DesignSample
 from hushpoll_analysis.sample.members import refuse_together
 from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.row_designs import Designs, with_designs
-from hushpoll_analysis.sample.weighted import WeightedReports
+from hushpoll_analysis.sample.sample import CountedSample
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
 _SAME_REPORTS = "every report is the same, so the standard error is 0 and says nothing; the interval holds"
@@ -140,11 +140,7 @@ def sum_score(
     design, simple = sample.design_or_simple(data)
     total = firsts.sum(axis=1)
     mean = float(design.mean(total[:, None])[0])
-    if design.fractions is None:
-        noise = None
-    else:
-        noise = _noise(columns, points)[:, None, None]
-    variance = float(design.covariance((total - mean)[:, None], noise)[0, 0])
+    variance = float(design.covariance((total - mean)[:, None], lambda: _noise(columns, points))[0, 0])
     se = math.sqrt(max(variance, 0.0) + _decoy_variance(columns, points, design))
     tail = (1.0 - level) / 2.0
     half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
@@ -182,14 +178,13 @@ def _part(
     variable: Variable, codes: Codes, values: Floats, design: SampleDesign, simple: bool, level: float
 ) -> tuple[BoundedEstimate, float]:
     """Return one item's mean with its own limits, and its standard error."""
-    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
+    view, decoy = variable.view, variable.counted_decoy
     if simple:
-        counts = np.bincount(codes, minlength=variable.view.outcomes)
-        shares = known_shares(variable.view, sample.frequencies)
-        item = quantity(variable.view, counts, values, shares, sample.decoy)
+        counts = np.bincount(codes, minlength=view.outcomes)
+        item = CountedSample(view, counts, decoy=decoy).quantity(values)
         item_interval = interval(item, AUTO, level)
     else:
-        item = sample.quantity(values)
+        item = DesignSample(view, codes=codes, design=design, decoy=decoy).quantity(values)
         # Weighted reports have no lattice, on which the exact interval is needed.
         item_interval, _ = effective_interval(item, Wilson.name, level, design.degrees_of_freedom)
     return BoundedEstimate(item.estimate, item_interval.low, item_interval.high), item.se
@@ -224,7 +219,7 @@ def _noise(columns: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> 
     parts = []
     for (variable, codes), v in zip(columns, points, strict=True):
         parts.append(variable.view.noise_by_report(variable.view.solution(v))[codes])
-    return np.sum(parts, axis=0)
+    return np.sum(parts, axis=0)[:, None, None]
 
 
 def _spread(firsts: Any, squares: Any, design: SampleDesign) -> tuple[float | None, float | None]:
