@@ -26,11 +26,12 @@ from hushpoll_analysis.interval import (
 from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.mover import BoundedEstimate
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.result import PlottedResult, flat
+from hushpoll_analysis.result import PlottedResult, as_json, flat
 from hushpoll_analysis.tidy import Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
+    from hushpoll_client import Channel
 
 LimitsAt = Callable[[float], tuple[float, float]]
 """Lower and upper limit at a confidence level."""
@@ -51,6 +52,9 @@ def shown_share(estimate: float, low: float, high: float) -> Shown:
 
 
 FIGURES = ("estimate", "se", "low", "high")
+SIDE_FIGURES = ("shown", "se_privacy", "interval", "misfit", "weight", "design_effect", "n_effective")
+ESTIMATE_KEYS = ("option", "reported", *FIGURES, *SIDE_FIGURES)
+"""The keys of an estimate in the JSON contract."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,21 +136,7 @@ class Estimate(IntervalEstimate, Tidy, PlottedResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of the JSON contract."""
-        return {
-            "option": self.option,
-            "reported": self.reported,
-            "estimate": self.estimate,
-            "se": self.se,
-            "low": self.low,
-            "high": self.high,
-            "shown": {"estimate": self.shown.estimate, "low": self.shown.low, "high": self.shown.high},
-            "se_privacy": self.se_privacy,
-            "interval": self.interval,
-            "misfit": self.misfit,
-            "weight": self.weight,
-            "design_effect": self.design_effect,
-            "n_effective": self.n_effective,
-        }
+        return {key: getattr(self, key) for key in ESTIMATE_KEYS} | {"shown": vars(self.shown)}
 
     def vcov(self) -> pd.DataFrame:
         """Return the variance, as a table of one cell."""
@@ -168,6 +158,10 @@ class Estimate(IntervalEstimate, Tidy, PlottedResult):
 class EstimateTable(Tidy, PlottedResult):
     """Estimates of one sample: found by label or position, and shown as a table."""
 
+    json_keys = (
+        *("mechanism", "epsilon", "epsilon_note", "epsilon_conditional", "n", "level", "interval"),
+        *("interval_requested", "simultaneous", "counts", "solution", "estimates", "notes"),
+    )
     words = "estimated share"
     summary_columns = ("reported", "estimate", "se", "low", "high", "se_privacy")
     notebook_columns = ("reported", "shown_estimate", "shown_low", "shown_high", "se", "se_privacy")
@@ -180,6 +174,16 @@ class EstimateTable(Tidy, PlottedResult):
     simultaneous: bool = False
     """Whether the intervals hold all together with probability `level`."""
     notes: tuple[str, ...] = ()
+    channel: Channel
+    counts: tuple[int, ...]
+    interval_requested: str
+    epsilon: float
+    epsilon_note: str
+    epsilon_conditional: float | None = None
+    solution: str = "unique"
+    """How the solution of C b = a was chosen."""
+    options: tuple[str, ...]
+    resampling: Resampling = field(default=Resampling(), repr=False)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self.estimates)} shares, {self.mechanism}, n = {self.n:,}; print it>"
@@ -192,6 +196,11 @@ class EstimateTable(Tidy, PlottedResult):
             if entry.option == option:
                 return entry
         raise KeyError(option)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
+        values = {key: as_json(getattr(self, key)) for key in self.json_keys if key != "estimates"}
+        return {key: values[key] if key in values else self._entries() for key in self.json_keys}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per entry, as a pandas table."""

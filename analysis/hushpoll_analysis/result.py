@@ -60,6 +60,8 @@ class PlottedResult(Summary):
     Nothing is imported before it is used: the designer's slider must not wait for pandas.
     """
 
+    json_keys: ClassVar[Sequence[str]] = ()
+    """The fields and properties of the JSON form; by default all fields."""
     plotted_column: ClassVar[str] = "estimate"
     words: ClassVar[str] = "estimate"
     from_zero: ClassVar[bool] = False
@@ -83,8 +85,8 @@ class PlottedResult(Summary):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values: None stands for what is unbounded or does not exist."""
-        values: dict[str, Any] = as_json(self)
-        return values
+        keys = self.json_keys or [entry.name for entry in fields(self) if entry.repr]  # type: ignore[arg-type]
+        return {key: as_json(getattr(self, key)) for key in keys}
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""

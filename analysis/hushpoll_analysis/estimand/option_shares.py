@@ -78,15 +78,8 @@ class PartsEstimate(EstimateTable):
 
     notebook_columns = ("shown_estimate", "shown_low", "shown_high", "se", "se_privacy", "asked")
 
-    channel: Channel
-    counts: tuple[int, ...]
-    interval_requested: str
-    epsilon: float
-    epsilon_note: str
-    options: tuple[str, ...]
     asked: tuple[int, ...]
     one_choice: bool
-    resampling: Resampling = field(repr=False)
     fraction: float = 0.0
     """The fraction of a finite population that was asked; 0 for one without end."""
     reports: OptionReports = field(repr=False, compare=False)
@@ -174,24 +167,6 @@ class PartsEstimate(EstimateTable):
         if self.one_choice or not design.pairs:
             return None
         return _number_ticked(design, np.asarray(self.counts), self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON contract."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
-            "epsilon_note": self.epsilon_note,
-            "epsilon_conditional": None,
-            "n": self.n,
-            "level": self.level,
-            "interval": self.interval,
-            "interval_requested": self.interval_requested,
-            "simultaneous": self.simultaneous,
-            "counts": list(self.counts),
-            "solution": "unique",
-            "estimates": self._entries(),
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per option; `asked` is how many reports say something about it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,11 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.constrained import ConstrainedEstimate, constrained_of
 from hushpoll_analysis.estimand.ratios import RatioEstimate, ratio_of
 from hushpoll_analysis.estimates import Estimate, EstimateTable, largest_shares, linear_estimate
-from hushpoll_analysis.interval import Resampling
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.sample.sample import CountedSample, Sample
 
 if TYPE_CHECKING:
-    from hushpoll_client import Channel
+    pass
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -32,17 +30,8 @@ class ShareEstimates(EstimateTable):
     `estimates` has one entry per option, or only Yes for a yes/no question; `shares` has every option.
     """
 
-    channel: Channel
-    counts: tuple[int, ...]
-    interval_requested: str
-    epsilon: float
-    epsilon_note: str
-    epsilon_conditional: float | None
-    solution: str
-    options: tuple[str, ...]
     sample: Sample = field(repr=False, compare=False)
     """The reports that all quantities are estimated from."""
-    resampling: Resampling = field(default=Resampling(), repr=False)
 
     @property
     def shares(self) -> Floats | None:
@@ -136,24 +125,6 @@ class ShareEstimates(EstimateTable):
     def covariance(self) -> Floats:
         """Covariance of the unbiased shares of all options, n - 1 in the denominator."""
         return self.sample.share_covariance()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
-            "epsilon_note": self.epsilon_note,
-            "epsilon_conditional": self.epsilon_conditional,
-            "n": self.n,
-            "level": self.level,
-            "interval": self.interval,
-            "interval_requested": self.interval_requested,
-            "simultaneous": self.simultaneous,
-            "counts": list(self.counts),
-            "solution": self.solution,
-            "estimates": self._entries(),
-            "notes": list(self.notes),
-        }
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the shares with matplotlib, from 0 to 1, and return the axes."""

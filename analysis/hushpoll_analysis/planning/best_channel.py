@@ -99,18 +99,7 @@ class DesignResult(PlottedResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as JSON values."""
-        return {
-            "options": self.options,
-            "epsilon": self.epsilon,
-            "target": self.target,
-            "worst": self.worst,
-            "n_variance": self.n_variance,
-            "bound": self.bound,
-            "outcomes": self.outcomes,
-            "candidates": [dict(candidate) for candidate in self.candidates],
-            "left_out": dict(self.left_out),
-            "channel": self.channel.to_json(),
-        }
+        return {**super().to_dict(), "channel": self.channel.to_json()}
 
     def __str__(self) -> str:
         what = "n × variance"

@@ -19,7 +19,7 @@ from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.variance.spread import TARGETS
-from hushpoll_analysis.result import PlottedResult, as_json
+from hushpoll_analysis.result import PlottedResult
 
 from .precision import Precision, build, curator_variance, mechanism_class, read_number, read_whole
 
@@ -100,28 +100,6 @@ class Plan(PlottedResult):
         names = ("asked openly", "trusted curator", self.mechanism)
         margins = (self.margin_sampling_only, self.margin_trusted_curator, self.margin)
         return pd.DataFrame({"margin": margins}, index=list(names))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON values: None stands for unbounded."""
-        return {
-            "mechanism": self.mechanism,
-            "options": self.options,
-            "n": self.n,
-            "epsilon": as_json(self.epsilon),
-            "margin": self.margin,
-            "margin_sampling_only": self.margin_sampling_only,
-            "margin_trusted_curator": self.margin_trusted_curator,
-            "recorded_as_chosen": self.recorded_as_chosen,
-            "odds_factor": as_json(self.odds_factor),
-            "level": self.level,
-            "share": self.share,
-            "planned_share": self.planned_share,
-            "design_effect": as_json(self.design_effect),
-            "dishonest_weight": self.dishonest_weight,
-            "epsilon_note": self.epsilon_note,
-            "solved": self.solved,
-            "target": self.target,
-        }
 
 
 def plan(

@@ -76,6 +76,7 @@ class Recommendation(PlottedResult):
         The truth at which all candidates are compared, and what of.
     """
 
+    json_keys = ("mechanism", "reason", "proof", "criterion", "candidates")
     words = "respondents for the same margin, the best = 1"
     plotted_column = "respondents"
     from_zero = True
@@ -97,16 +98,6 @@ class Recommendation(PlottedResult):
 
     def _caption(self) -> str:
         return self.reason
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the recommendation as JSON values."""
-        return {
-            "mechanism": self.mechanism,
-            "reason": self.reason,
-            "proof": self.proof,
-            "criterion": self.criterion,
-            "candidates": [vars(candidate) for candidate in self.candidates],
-        }
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,11 @@ def binary(link: str, event: Any) -> Family:
         table = _event_table(_table(variable), variable, event)
         codes = report_codes(column, variable.view.outcomes)
         model = BinaryOutcome(
-            table[0][codes], table[1][codes], link, (table,), np.zeros(len(codes), dtype=np.int64)
+            table[0][codes],
+            table[1][codes],
+            link,
+            tables=(table,),
+            table_of=np.zeros(len(codes), dtype=np.int64),
         )
         _check_possible(model.no, model.yes, name)
         return ReadOutcome(model, _event_labels(variable, event), True, variable, codes)
@@ -122,7 +126,8 @@ def _exact_binary(column: pd.Series[Any], name: str, link: str, event: Any) -> R
         yes = report_codes(column, 2).astype(np.float64)
         if yes.min() == yes.max():
             raise AnalysisError(f"the outcome {name!r} has one value only", "nothing to fit")
-    model = BinaryOutcome(1.0 - yes, yes, link, (np.eye(2),), np.zeros(len(yes), dtype=np.int64))
+    every = np.zeros(len(yes), dtype=np.int64)
+    model = BinaryOutcome(1.0 - yes, yes, link, tables=(np.eye(2),), table_of=every)
     return ReadOutcome(model, ("not", event) if event is not None else (0, 1), False)
 
 
@@ -301,7 +306,7 @@ def multinomial(reference: Any) -> Family:
         order = [first, *(k for k in range(len(variable.labels)) if k != first)]
         seen = seen_chances(variable, codes, name)[:, order]
         tables, table_of = report_tables(variable)
-        model = MultinomialOutcome(seen, tuple(table[order] for table in tables), table_of)
+        model = MultinomialOutcome(seen, tables=tuple(table[order] for table in tables), table_of=table_of)
         labels = tuple(variable.labels[k] for k in order)
         every = tuple(range(len(labels)))
         return ReadOutcome(model, labels, variable.randomized, variable, codes, every)
@@ -316,7 +321,9 @@ def ordinal(link: str) -> Family:
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
         labels = tuple(map(str, variable.labels))
-        model = OrdinalOutcome(seen_chances(variable, codes, name), link, labels, *report_tables(variable))
+        tables, table_of = report_tables(variable)
+        seen = seen_chances(variable, codes, name)
+        model = OrdinalOutcome(seen, link, labels, tables=tables, table_of=table_of)
         every = tuple(range(len(variable.labels)))
         return ReadOutcome(model, variable.labels, variable.randomized, variable, codes, every)
 

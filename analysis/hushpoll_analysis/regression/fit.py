@@ -15,7 +15,7 @@ from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import PlottedResult
+from hushpoll_analysis.result import PlottedResult, rows_as_json
 from hushpoll_analysis.tidy import Tidy
 
 from .reading import ModelData
@@ -342,14 +342,6 @@ class ModelFit(Coefficients):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fit as JSON values."""
-        rows = self.to_frame(everything=True).reset_index().to_dict(orient="records")
-        plain = [
-            {
-                key: None if isinstance(value, float) and not math.isfinite(value) else value
-                for key, value in row.items()
-            }
-            for row in rows
-        ]
         return {
             "formula": self.formula,
             "family": self.family,
@@ -361,7 +353,7 @@ class ModelFit(Coefficients):
             "randomized": list(self.randomized),
             "penalized": self.penalized,
             "notes": list(self.notes),
-            "coefficients": plain,
+            "coefficients": rows_as_json(self.to_frame(everything=True).reset_index()),
         }
 
     def _repr_html_(self) -> str:

@@ -66,13 +66,6 @@ class Clusters(PlottedResult):
         frame = pd.DataFrame(rows, columns=["cluster", "quantity", "estimate", "low", "high"])
         return frame.set_index(["cluster", "quantity"])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the groups as JSON values."""
-        return {
-            key: value.tolist() if isinstance(value, np.ndarray) else value
-            for key, value in vars(self).items()
-        }
-
     def _picture(self) -> pd.DataFrame:
         frame = self.to_frame().drop("share", level="quantity")
         return frame.set_axis([f"group {group}: {name}" for group, name in frame.index], axis=0)

@@ -69,10 +69,6 @@ class SumScore(PlottedResult):
         row = {key: value for key, value in vars(self).items() if key not in ("items", "note")}
         return pd.DataFrame([row], index=pd.Index([" + ".join(self.items)], name="score"))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the score as JSON values."""
-        return {**vars(self), "items": list(self.items)}
-
     def _notebook_notes(self) -> tuple[str, ...]:
         return (self.note,)
 
