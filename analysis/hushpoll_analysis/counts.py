@@ -168,6 +168,13 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def level_of_each(level: float, intervals: int, simultaneous: bool = True) -> float:
+    """Return the level of each of several intervals, so that all hold at once with the level (Bonferroni)."""
+    if not simultaneous or intervals == 1:
+        return level
+    return 1.0 - (1.0 - level) / intervals
+
+
 def check_population(population: Any, n: int) -> float:
     """Return the fraction of one population that n of its units are."""
     try:

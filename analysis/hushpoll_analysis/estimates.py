@@ -12,12 +12,14 @@ import numpy as np
 
 from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.counts import level_of_each
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import (
     Interval,
     IntervalMethod,
     Resampling,
     fallback,
+    intervals,
     limits_of,
     method_for,
     misfit,
@@ -225,10 +227,7 @@ class EstimateTable(Tidy, PlottedResult):
         )
 
     def _at_level(self, level: float) -> EstimateTable:
-        if self.simultaneous:
-            each_level = 1 - (1 - level) / len(self.estimates)
-        else:
-            each_level = level
+        each_level = level_of_each(level, len(self.estimates), self.simultaneous)
         return replace(
             self, level=level, estimates=tuple(entry._at_level(each_level) for entry in self.estimates)
         )
@@ -274,6 +273,29 @@ def largest_shares(
         )
         for position in order
     ]
+
+
+def estimates_of(
+    quantities: Sequence[Quantity],
+    labels: Sequence[str],
+    method: IntervalMethod,
+    level: float,
+    resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+    reported: Sequence[int | None] | None = None,
+) -> tuple[Estimate, ...]:
+    """Return several quantities with intervals by one method, and how often each was reported where that is known."""
+    return tuple(
+        with_interval(
+            quantity, limits, label, count, level, limits_at=limits_by(quantity, method, resampling)
+        )
+        for quantity, limits, label, count in zip(
+            quantities,
+            intervals(quantities, method, level, resampling),
+            labels,
+            reported or [None] * len(quantities),
+            strict=True,
+        )
+    )
 
 
 def linear_estimate(

@@ -18,18 +18,17 @@ from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
 from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
-from hushpoll_analysis.counts import Counts, check_level, whole_numbers
+from hushpoll_analysis.counts import Counts, check_level, level_of_each, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import (
     Estimate,
     EstimateTable,
     Shown,
+    estimates_of,
     largest_shares,
-    limits_by,
     linear_estimate,
-    with_interval,
 )
-from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
+from hushpoll_analysis.interval import AUTO, Resampling, interval_method, method_for
 from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.sample.sample import CountedSample, read_sample, sampled_fraction
@@ -244,18 +243,9 @@ class OptionReports:
     ) -> tuple[tuple[Estimate, ...], str]:
         """Return the share of each option, and the method of its interval."""
         count = len(self.quantities)
-        if simultaneous:
-            each_level = 1 - (1 - level) / count
-        else:
-            each_level = level
         method = method_for(self.quantities, interval, simultaneous and count > 1)
-        limits = intervals(self.quantities, method, each_level, resampling)
-        return tuple(
-            with_interval(
-                quantity, limit, label, None, each_level, limits_at=limits_by(quantity, method, resampling)
-            )
-            for quantity, limit, label in zip(self.quantities, limits, self.labels, strict=True)
-        ), method.name
+        each_level = level_of_each(level, count, simultaneous)
+        return estimates_of(self.quantities, self.labels, method, each_level, resampling), method.name
 
     def table(
         self,

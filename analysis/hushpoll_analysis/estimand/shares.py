@@ -21,6 +21,7 @@ from hushpoll_analysis.counts import (
     answer_names,
     check_level,
     finite_numbers,
+    level_of_each,
     read_counts,
     refuse_constant,
     words_of,
@@ -29,13 +30,12 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.option_shares import estimate_parts
 from hushpoll_analysis.estimand.pooled_designs import RESPONDENTS, Mixed
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
-from hushpoll_analysis.estimates import Estimate, limits_by, linear_estimate, with_interval
+from hushpoll_analysis.estimates import Estimate, estimates_of, linear_estimate
 from hushpoll_analysis.interval import (
     AUTO,
     IntervalMethod,
     Resampling,
     interval_method,
-    intervals,
     is_no_chance,
     method_for,
     substitution_note,
@@ -179,23 +179,15 @@ class ShareSample(CountedSample):
     ) -> ShareEstimates:
         """Return the table of shares with intervals of a level, each alone or all together."""
         quantities = self.quantities
-        if simultaneous:
-            each_level = 1 - (1 - level) / len(quantities)
-        else:
-            each_level = level
         method = method_for(quantities, interval, simultaneous and len(quantities) > 1)
         named = self.view.outcomes == self.view.options and self.has_report_names
-        limits = intervals(quantities, method, each_level, resampling)
-        estimates = tuple(
-            with_interval(
-                share,
-                limit,
-                self.labels[k],
-                int(self.counts[k]) if named else None,
-                each_level,
-                limits_at=limits_by(share, method, resampling),
-            )
-            for k, share, limit in zip(self.entries, quantities, limits, strict=True)
+        estimates = estimates_of(
+            quantities,
+            [self.labels[k] for k in self.entries],
+            method,
+            level_of_each(level, len(quantities), simultaneous),
+            resampling,
+            self.counts[list(self.entries)].tolist() if named else None,
         )
         return ShareEstimates(
             mechanism=self.name,

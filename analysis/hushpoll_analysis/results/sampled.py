@@ -13,6 +13,7 @@ from hushpoll_client.survey import Question
 from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import maximise
 from hushpoll_analysis.channel.view import analysis_channel, sampler
+from hushpoll_analysis.counts import level_of_each
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.constrained import ConstrainedEstimate
 from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, asked_notes, estimate_parts
@@ -147,11 +148,6 @@ class SampledQuestion:
             simple=keys.design(self.rows[0]) is None,
         )
 
-    def _each(self, entries: int, *, simultaneous: bool) -> float:
-        if simultaneous:
-            return 1.0 - (1.0 - self.level) / entries
-        return self.level
-
     def table(self, *, simultaneous: bool) -> SampleEstimate:
         """Return the shares of answers, of which each report names one."""
         question, mechanism = self.question, self.question.mechanism
@@ -159,7 +155,9 @@ class SampledQuestion:
         entries = list(range(len(options)))
         if question.kind.yes_or_no and question.after is None:
             entries = [1]
-        weighted = self._weighted.estimate(self._each(len(entries), simultaneous=simultaneous), self.interval)
+        weighted = self._weighted.estimate(
+            level_of_each(self.level, len(entries), simultaneous), self.interval
+        )
         counts = tuple(int(count) for count in self.counted.counts[question.id])
         view = self.sample.view
         same = view.options == view.outcomes
@@ -205,7 +203,7 @@ class SampledQuestion:
         plain = estimate_parts(
             counts, question.mechanism, self.level, simultaneous=simultaneous, options=options
         )
-        each_level = self._each(len(options), simultaneous=simultaneous)
+        each_level = level_of_each(self.level, len(options), simultaneous)
         tables = [option.estimate(each_level, self.interval) for option in self._options]
         first = tables[0]
         notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))

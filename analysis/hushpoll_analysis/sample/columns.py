@@ -134,6 +134,12 @@ class Variable:
         """The K x M matrix of b: row k estimates the share of answer k."""
         return self.view.shares(np.eye(self.view.outcomes)).T
 
+    def chosen(self, option: object = None) -> list[int]:
+        """Return the answers to estimate: the one that is named, Yes of two, or each of several."""
+        if option is not None:
+            return [self.position(option)]
+        return list(range(1 if len(self.labels) == 2 else 0, len(self.labels)))
+
     def position(self, label: object) -> int:
         """Find an answer by its label; No and Yes by their codes too."""
         if self.randomized and self.labels == ("No", "Yes") and label in (0, 1):

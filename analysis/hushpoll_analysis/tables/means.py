@@ -16,7 +16,7 @@ from scipy import stats
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler, set_view
-from hushpoll_analysis.counts import check_level, finite_numbers
+from hushpoll_analysis.counts import check_level, finite_numbers, level_of_each
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.means import MeanDifference, mean_of
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate
@@ -302,10 +302,9 @@ def mean_comparison(
         base = groups.position(reference)
         pairs = [(g, base) for g in groups_of if g != base]
     alone = within(level)
+    together = alone
     if simultaneous and len(pairs) > 1:
-        together = within(1.0 - (1.0 - level) / len(pairs))
-    else:
-        together = alone
+        together = within(level_of_each(level, len(pairs)))
     differences = [together.difference(g, base) for g, base in pairs]
     return MeanComparison(
         level,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Survey
@@ -256,24 +257,13 @@ def anchored_joint(
     """
     question, anchor_variable = joint.variables
     anchor = read_anchor(anchor_variable, share, anchor_option)
-    if option is not None:
-        options = [question.position(option)]
-    else:
-        if len(question.labels) == 2:
-            options = [1]
-        else:
-            options = list(range(len(question.labels)))
     if chances is None:
-        known_chances = None
+        known_chances = np.full(len(question.labels), 1.0 / len(question.labels))
     else:
         known_chances = _checked(chances, question.labels, question.name, 1.0)
     shares = []
-    for k in options:
-        if known_chances is None:
-            chance = 1.0 / len(question.labels)
-        else:
-            chance = float(known_chances[k])
-        careless, corrected = corrected_share(joint, k, anchor, chance, level)
+    for k in question.chosen(option):
+        careless, corrected = corrected_share(joint, k, anchor, float(known_chances[k]), level)
         shares.append(corrected)
     return _result(joint, anchor, level, careless, shares)
 
