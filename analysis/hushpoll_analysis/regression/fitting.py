@@ -16,10 +16,9 @@ from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
 from .families import Family
 from .fit import ModelFit
-from .likelihood import Evaluable, Evaluation, Likelihood
+from .likelihood import Evaluable, Evaluation, Likelihood, Penalized
 from .noise import score_noise
 from .outcomes import GaussianOutcome
-from .penalty import Penalized
 from .reading import ModelData
 from .search import best_maximum, highest_step, maximum
 

@@ -19,10 +19,9 @@ from hushpoll_analysis.sample.columns import (
     is_randomized,
     refuse_skipped,
 )
-from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign, can_be_grouped, put_design_together, strata_codes
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
 from hushpoll_analysis.sample.distinct_rows import TIMES, DistinctRows, each_row, merge_equal_rows, times_of
-from hushpoll_analysis.sample.grouped_design import can_be_grouped, put_design_together, strata_codes
 from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.row_designs import Designs, is_column, with_designs
 from hushpoll_analysis.sample.streams import takes_streams

@@ -19,9 +19,8 @@ from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.sample.columns import SetVariable, Variable
 
 from .families import MOST_REPORTS, report_tables
-from .likelihood import Likelihood
+from .likelihood import Likelihood, Penalized
 from .outcomes import GaussianOutcome, HiddenNumber, report_column
-from .penalty import Penalized
 from .reading import ModelData
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.base import Floats
@@ -17,10 +17,54 @@ from hushpoll_analysis.errors import AnalysisError
 from .formula import forgets_rows
 from .likelihood import Likelihood
 from .outcomes import BinaryOutcome
-from .profiles import profile_limits
 
 if TYPE_CHECKING:
     from .fit import ModelFit
+
+
+def profile_limits(fit: ModelFit, statistic: Callable[[Floats], Floats], se: Floats, z: float) -> Floats:
+    """Return the least and the largest value of each statistic at parameters that the likelihood does not reject.
+
+    These are the ends of the profile likelihood interval (Neale and Miller 1997), or the normal ones where those are
+    farther: two rows, low and high.
+    """
+    likelihood, top = fit.data.likelihood, fit._top
+    drop = z**2 / 2.0
+
+    def room(theta: Floats) -> float:
+        return likelihood.evaluate(theta).log_likelihood - top + drop
+
+    def slope(theta: Floats) -> Floats:
+        evaluation = likelihood.evaluate(theta)
+        return np.asarray(likelihood.weights @ evaluation.scores, dtype=np.float64)
+
+    middle = statistic(fit.theta)
+    limits = np.stack([middle - z * se, middle + z * se])
+
+    def end(k: int, side: float) -> float:
+        """Return the end of the interval on one side (-1: low); the normal one where the search finds none."""
+
+        def height(theta: Floats) -> float:
+            return -side * float(statistic(theta)[k]) / max(float(se[k]), 1e-9)
+
+        minimum = optimize.minimize(
+            height,
+            fit.theta,
+            method="SLSQP",
+            constraints=[{"type": "ineq", "fun": room, "jac": slope}],
+            options={"maxiter": 60, "ftol": 1e-6},
+        )
+        value = float(statistic(minimum.x)[k])
+        usable = np.isfinite(value) and room(minimum.x) > -0.05
+        if usable:
+            return value
+        return float(middle[k]) + side * z * float(se[k])
+
+    for k in range(len(middle)):
+        limits[0, k] = min(limits[0, k], end(k, -1.0))
+        limits[1, k] = max(limits[1, k], end(k, 1.0))
+    return limits
+
 
 # What is said of people at given parameters.
 Statistic = Callable[[Floats], Floats]

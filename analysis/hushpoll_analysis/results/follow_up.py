@@ -9,7 +9,7 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.base import Floats
-from hushpoll_analysis.estimand.ratio_limits import Ratios
+from hushpoll_analysis.estimand.ratios import Ratios
 from hushpoll_analysis.estimates import Estimate, Shown
 from hushpoll_analysis.sample.sample import Sample
 

@@ -25,11 +25,11 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import as_json
 from hushpoll_analysis.results.group_table import GroupTable
 from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_reading import Population
 from hushpoll_analysis.sample.engine_sums import is_engine_table
 from hushpoll_analysis.sample.files import Progress, tally_records
 from hushpoll_analysis.sample.link_groups import by_link, folded_population, group_sizes
 from hushpoll_analysis.sample.missing import FAIL, OMIT
-from hushpoll_analysis.sample.population import Population
 from hushpoll_analysis.sample.raking import Margins
 from hushpoll_analysis.sample.released import released_together
 from hushpoll_analysis.sample.tally import Tally, question_of, total_of

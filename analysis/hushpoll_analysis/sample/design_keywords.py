@@ -16,9 +16,8 @@ from hushpoll_client import Survey
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Mechanisms
 from hushpoll_analysis.sample.design import SampleDesign
-from hushpoll_analysis.sample.design_reading import read_sample_design, simple_design
+from hushpoll_analysis.sample.design_reading import Population, read_sample_design, simple_design
 from hushpoll_analysis.sample.members import with_members
-from hushpoll_analysis.sample.population import Population
 from hushpoll_analysis.sample.raking import Margins
 from hushpoll_analysis.sample.replicates import replicates_beside
 from hushpoll_analysis.sample.weights import Column, row_values

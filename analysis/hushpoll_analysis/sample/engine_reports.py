@@ -19,8 +19,14 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.distinct_rows import HOW_TO_ADD, add_up
-from hushpoll_analysis.sample.engine_codes import REPORT, as_text, option_sums, question_by_option, with_codes
-from hushpoll_analysis.sample.engine_groups import engine_suffices
+from hushpoll_analysis.sample.engine_codes import (
+    REPORT,
+    as_text,
+    engine_suffices,
+    option_sums,
+    question_by_option,
+    with_codes,
+)
 from hushpoll_analysis.sample.engine_sums import (
     check_sums,
     engine_sums,

@@ -17,7 +17,7 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sample.engine_groups import NOT_ASKED, EngineGroups, engine_groups
+from hushpoll_analysis.sample.engine_codes import NOT_ASKED, EngineGroups, engine_groups
 from hushpoll_analysis.sample.engine_sums import check_present, digit_at, digit_rows
 from hushpoll_analysis.sample.members import with_member_counts
 from hushpoll_analysis.sample.tally import (

@@ -22,7 +22,7 @@ from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.arrow import arrow, files_at
-from hushpoll_analysis.sample.engine_groups import engine_suffices
+from hushpoll_analysis.sample.engine_codes import engine_suffices
 from hushpoll_analysis.sample.files import HASH_KEY, Progress, check_hash, read_frame, tally
 from hushpoll_analysis.sample.released import metadata_of
 from hushpoll_analysis.sample.tally import COLUMN_SUFFIX, Tally

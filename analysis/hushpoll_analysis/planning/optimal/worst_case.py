@@ -18,8 +18,7 @@ from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.planning.optimal.linear import beside, linear_program
-from hushpoll_analysis.planning.optimal.problem import points
+from hushpoll_analysis.planning.optimal.problem import beside, linear_program, points
 
 GRID = 21
 OUTPUTS = 15
