@@ -208,9 +208,8 @@ def cumulative(
     >>> [round(one.estimate, 3) for one in found.estimates]
     [0.447, 0.695, 0.902, 1.0]
     """
-    if options is None:
-        labels = ()
-    else:
+    labels = ()
+    if options is not None:
         labels = listed(options, "options")
     return cumulative_of(read_sample(counts, mechanism, labels), labels, level, interval)
 

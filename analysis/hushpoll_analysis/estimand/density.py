@@ -187,9 +187,8 @@ def _kernel(sample: Sample, edges: Floats, covariance: Floats, smoothing: float 
         raise AnalysisError(
             f"smoothing: {smoothing!r} is not a bandwidth", f"give more than 0 and up to {width:g}"
         )
-    if smoothing is None:
-        relative_bandwidth = None
-    else:
+    relative_bandwidth = None
+    if smoothing is not None:
         relative_bandwidth = smoothing / width
     if relative_bandwidth is None:
         candidates = np.geomspace(0.5 / (len(edges) - 1), 0.5, 16).tolist()

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 from hushpoll_client.messages import msg
-from scipy.special import ndtri
 
 from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
@@ -31,6 +30,7 @@ from hushpoll_analysis.estimates import (
 from hushpoll_analysis.interval import AUTO, Resampling, interval_method, method_for
 from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
 from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.sample.sample import CountedSample, read_sample, sampled_fraction
 
 if TYPE_CHECKING:
@@ -137,10 +137,9 @@ class PartsEstimate(EstimateTable):
         sample = read_sample(matching.counts(np.asarray(self.counts)), matching.channel)
         quantities = [sample.quantity(sample.view.unit(cell)) for cell in range(4)]
         method = method_for(quantities, self.interval_requested)
+        order = (0, 2, 1, 3)
         if positions == [low, high]:
             order = (0, 1, 2, 3)
-        else:
-            order = (0, 2, 1, 3)
         return tuple(
             linear_estimate(quantities[cell], names[cell], None, method.name, self.level, self.resampling)
             for cell in order
@@ -330,7 +329,7 @@ def _number_ticked(design: Sampler, cells: Counts, table: PartsEstimate) -> Esti
     np.fill_diagonal(sampling, errors**2)
     np.fill_diagonal(privacy, [entry.se_privacy**2 for entry in entries])
     mean, se = float(table.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
-    half = float(-ndtri((1.0 - table.level) / 2.0)) * se
+    half = critical(table.level) * se
     low, high = sum_limits(entries, correlations(sampling, errors))
     # Rare ticks in each of many options have limits that are too near when they are added up.
     low, high = min(low, mean - half), max(high, mean + half)

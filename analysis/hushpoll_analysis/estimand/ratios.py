@@ -190,9 +190,8 @@ def _unbounded(
         estimate = numerator.estimate / denominator.estimate
         gap = table.functional(_target(table, of) - estimate * _target(table, among), interval="wald")
         se = gap.se / denominator.estimate
-    if math.isnan(estimate):
-        middle = 0.5
-    else:
+    middle = 0.5
+    if not math.isnan(estimate):
         middle = min(max(estimate, 0.0), 1.0)
     return RatioEstimate(
         of=of,

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
@@ -14,6 +13,7 @@ from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from .base import Interval
 from .quantity import Quantity, in_population, known_shares, quantity
 from .registry import interval
+from .student import critical
 
 
 def effective_quantity(
@@ -67,8 +67,7 @@ def at_freedom(quantity: Quantity, level: float, degrees_of_freedom: int) -> Qua
 
     Wilson's interval depends on z^2 / n only, so a size smaller by (z/t)^2 is the same as t; the other methods follow.
     """
-    tail = (1.0 - level) / 2.0
-    shrink = float(ndtri(tail) / stdtrit(degrees_of_freedom, tail))
+    shrink = critical(level) / critical(level, degrees_of_freedom)
     counts = np.asarray(quantity.counts * shrink**2, dtype=np.float64)
     line = quantity.line
     if line is not None:

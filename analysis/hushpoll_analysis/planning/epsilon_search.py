@@ -160,9 +160,8 @@ class EpsilonSearch:
         return NormalDist().inv_cdf((1.0 + self.level) / 2.0)
 
     def _precision(self, epsilon: Number | None) -> Precision:
-        if epsilon is None:
-            mechanism = self.question.mechanism
-        else:
+        mechanism = self.question.mechanism
+        if epsilon is not None:
             mechanism = self.at(epsilon)
         return Precision(mechanism, None, self._z, self.question.answers.optimum[0])
 

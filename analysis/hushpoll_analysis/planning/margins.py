@@ -192,10 +192,8 @@ def plan(
 
     def precision(at: float | None) -> Precision:
         if isinstance(mechanism, Mechanism):
-            ready = mechanism
-        else:
-            ready = build(mechanism, options, at, parameters, target)
-        return Precision(ready, share, z, target)
+            return Precision(mechanism, share, z, target)
+        return Precision(build(mechanism, options, at, parameters, target), share, z, target)
 
     if solved == "epsilon":
         assert n is not None
@@ -244,9 +242,8 @@ def _finish(
         open_share = precision.share
     sampling = open_share * (1.0 - open_share) / n
     # A flip on the device keeps the epsilon that was asked for; otherwise it is the device's own.
-    if epsilon is None:
-        final_epsilon = mechanism.epsilon
-    else:
+    final_epsilon = mechanism.epsilon
+    if epsilon is not None:
         final_epsilon = float(epsilon)
     noise = math.inf
     if final_epsilon > 0.0:

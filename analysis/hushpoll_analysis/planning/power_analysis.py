@@ -78,10 +78,9 @@ def answers_for_power(
     while _power(mechanism, high, share, null, alpha, two_sided) < wanted:
         high *= 2
         if high > 10**15:
+            reason = " for a decoy share known from so few answers"
             if mechanism.decoy_counts is None:
                 reason = ""
-            else:
-                reason = " for a decoy share known from so few answers"
             raise AnalysisError(
                 f"share and null are too close{reason}: more than 10^15 answers would be needed"
             )

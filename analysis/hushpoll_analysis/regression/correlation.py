@@ -161,9 +161,8 @@ def correlate(
         for column in report_columns
         if column.decoy is not None
     ]
-    if simple:
-        df = None
-    else:
+    df = None
+    if not simple:
         df = design.degrees_of_freedom
     size = len(columns)
     r, low, high, se, p_value = (

@@ -91,9 +91,8 @@ def binary(link: str, event: Any) -> Family:
     chance_of(link)
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
-        if not hasattr(channels, "get"):
-            source = None
-        else:
+        source = None
+        if hasattr(channels, "get"):
             source = channels.get(name)
         if isinstance(source, RowDesigns):
             return _binary_by_rows(column, name, source, link, event)
@@ -183,9 +182,8 @@ def _binary_by_rows(
     if variable is not None:
         assert isinstance(variable.view, StackedView)
         through = variable.view.codes(codes, source.rows)
-    if variable is None:
-        labels = (0, 1)
-    else:
+    labels = (0, 1)
+    if variable is not None:
         labels = _event_labels(variable, event)
     return ReadOutcome(model, labels, True, variable, through)
 
@@ -252,9 +250,8 @@ def _table(variable: Variable) -> Floats:
 
 def _event_labels(variable: Variable, event: Any) -> tuple[Any, ...]:
     if len(variable.labels) == 2:
-        if event is None:
-            yes = 1
-        else:
+        yes = 1
+        if event is not None:
             yes = variable.position(event)
         return variable.labels[1 - yes], variable.labels[yes]
     return "not", event
@@ -267,9 +264,8 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
     in K-ary and forced response: then the event's own report is all that matters.
     """
     if len(variable.labels) == 2:
-        if event is None:
-            yes = 1
-        else:
+        yes = 1
+        if event is not None:
             yes = variable.position(event)
         return table[[1 - yes, yes]]
     if event is None:
@@ -299,9 +295,8 @@ def multinomial(reference: Any) -> Family:
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
-        if reference is None:
-            first = 0
-        else:
+        first = 0
+        if reference is not None:
             first = variable.position(reference)
         order = [first, *(k for k in range(len(variable.labels)) if k != first)]
         seen = seen_chances(variable, codes, name)[:, order]

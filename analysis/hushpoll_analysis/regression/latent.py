@@ -114,10 +114,9 @@ def _everybodys(fit: ModelFit, joint: Floats) -> Floats:
 
 def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
     """Return the chance of each true answer of one randomized column, one row per respondent."""
+    name = column
     if column is None:
         name = fit.data.outcome_name
-    else:
-        name = column
     joint = _everybodys(fit, _joint(fit, fit.theta))
     index = fit.data.rows.index
     if name == fit.data.outcome_name:

@@ -305,9 +305,8 @@ def _read(
     channels = _with_designs(formula, data, channels, designs)
     design = sample.design(data)
     rows = each_row(check_frame(data))
-    if designs is not None:
-        together = rows
-    else:
+    together = rows
+    if designs is None:
         together = _alike(formula, data, channels, predictors, design)
     added_up = put_design_together(design, together)
     if TIMES in data.columns:

@@ -96,9 +96,8 @@ class MomentFit(Coefficients):
         if data is None:
             assert self.people is not None
             of_row = self.people.of_row
-            if of_row is None:
-                frame = self.terms.frame
-            else:
+            frame = self.terms.frame
+            if of_row is not None:
                 frame = self.terms.frame.iloc[of_row]
             return frame.set_axis(self.people.index)
         data = check_frame(data)
@@ -175,9 +174,8 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
         covariance = design.replicates.spread(np.stack(again), coef)
     else:
         covariance = _spread(moments.influence(weights, coef), data, design)
-    if design is None:
-        df = None
-    else:
+    df = None
+    if design is not None:
         df = design.degrees_of_freedom + 1 - width
     if df is not None and df < 1:
         raise AnalysisError(f"{width} coefficients are too many for the clusters and strata of this design")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.base import Floats
-from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval.student import two_sided
 
 from .formula import forgets_rows
 from .likelihood import Likelihood
@@ -164,11 +164,10 @@ def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
 def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> pd.DataFrame:
     """One row a respondent, and for several answers one block an answer."""
     frame = _frame(fit, data)
+    index = fit.data.rows.index
     if data is not None:
         index = frame.index
-    else:
-        index = fit.data.rows.index
-    z = fit.quantile(fit.level if level is None else check_level(level))
+    z = fit.quantile(level)
     chosen = list(fit.data.outcome.shown)
     chances = answer_chances(fit, frame)
 
@@ -210,9 +209,8 @@ def marginal_effects(
     """Average over the data of dP/dx, or of P(one value) - P(the first value)."""
     terms = fit.data.terms
     columns = list(terms.frame.columns)
-    if variables is None:
-        chosen_variables = columns
-    else:
+    chosen_variables = columns
+    if variables is not None:
         chosen_variables = list(one_or_more(variables, "variables"))
     discrete = one_or_more(discrete, "discrete")
     unknown = [name for name in [*chosen_variables, *discrete] if name not in columns]
@@ -221,7 +219,7 @@ def marginal_effects(
     names: list[tuple[Any, ...]] = []
     parts: list[tuple[Floats, Floats]] = []
     limits: list[Floats] = []
-    z = fit.quantile(fit.level if level is None else check_level(level))
+    z = fit.quantile(level)
     faint = _is_faint(fit)
     for name in chosen_variables:
         # One at a time: each holds the model's matrix of the whole data, twice.
@@ -239,8 +237,7 @@ def marginal_effects(
     low, high = np.concatenate(limits, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = value / se
-    df = fit.degrees_of_freedom
-    p = 2.0 * (stats.norm.sf(np.abs(ratio)) if df is None else stats.t.sf(np.abs(ratio), df))
+    p = two_sided(ratio, fit.degrees_of_freedom)
     rows = pd.DataFrame({"effect": value, "se": se, "z": ratio, "p_value": p, "low": low, "high": high})
     keys = [(*pair, answer) for pair in names for answer in wide]
     index = pd.MultiIndex.from_tuples(keys, names=["variable", "contrast", "answer"])

@@ -197,9 +197,8 @@ class GroupTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data; null where a number cannot be given."""
-        if self.cross is None:
-            cross = None
-        else:
+        cross = None
+        if self.cross is not None:
             cross = self.cross.to_dict()
         return {
             "question": self.id,

@@ -76,9 +76,8 @@ class _InEngine(Respondents):
             if isinstance(column, str)
         ]
         beside = list(dict.fromkeys([*columns, *(sample.margins or {})]))
-        if sample.weights is None:
-            weights = None
-        else:
+        weights = None
+        if sample.weights is not None:
             weights = str(sample.weights)
         rows = self.reports.alike(names, beside, weights, self.fewest)
         return rows, sample.given | ({} if weights is None else {"weights": WEIGHTS})

@@ -154,9 +154,8 @@ class SurveyResults:
                 f", {key}={value!r}" if isinstance(value, str | int | float | dict) else f", {key}={key}"
             )
         if self.validity is not None:
-            if self.validity.answer is None:
-                answer = ""
-            else:
+            answer = ""
+            if self.validity.answer is not None:
                 answer = f", {self.validity.answer!r}"
             minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g}{answer})"
         return (

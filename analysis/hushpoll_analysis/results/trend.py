@@ -78,9 +78,8 @@ class Trend(PlottedResult):
     notes: tuple[str, ...]
 
     def _title(self) -> str:
-        if self.bent_p is None:
-            bent = ""
-        else:
+        bent = ""
+        if self.bent_p is not None:
             bent = f", bent p = {self.bent_p:.4f}"
         return (
             f"{self.option} over {len(self.waves)} waves, {100 * self.level:g} % intervals\n"
@@ -104,9 +103,8 @@ class Trend(PlottedResult):
         """Draw the result with matplotlib and give the axes."""
         frame = self.to_frame()
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        if self.option == MEAN:
-            words = MEAN
-        else:
+        words = MEAN
+        if self.option != MEAN:
             words = f"share of {self.option}"
         return draw_line(frame["time"], *limits, ("time", words), axes)
 

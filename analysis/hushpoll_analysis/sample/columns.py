@@ -293,9 +293,8 @@ def _shared_decoy(name: str, designs: RowDesigns, view: ChannelView) -> Estimate
 
 def check_names(names: object, what: str = "columns") -> None:
     """Refuse what is not a name of a column, or no list of names."""
-    if isinstance(names, list | tuple):
-        listed = names
-    else:
+    listed: Any = names
+    if not isinstance(names, list | tuple):
         listed = [names]
     wrong = [name for name in listed if not isinstance(name, str)]
     if wrong or not listed:

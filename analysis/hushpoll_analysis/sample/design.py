@@ -186,9 +186,8 @@ class SampleDesign:
 
     def multiplied(self, factor: Floats) -> SampleDesign:
         """Multiply the weights of each row's respondents by its factor."""
-        if self.single is None:
-            single = None
-        else:
+        single = None
+        if self.single is not None:
             single = self.single.multiplied(factor)
         return replace(self, weights=self.weights * factor, single=single)
 

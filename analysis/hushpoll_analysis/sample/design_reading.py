@@ -138,9 +138,8 @@ def _of_population(
     design: SampleDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
 ) -> SampleDesign:
     """Add the fractions sampled; `expand` makes weights of them."""
-    if strata is None:
-        names = [None]
-    else:
+    names = [None]
+    if strata is not None:
         names = list(read_groups(data, strata, "strata")[1])
     fractions = sampling_fractions(data, population, design.strata, names, design.units)
     design_with_fractions = replace(design, fractions=fractions)

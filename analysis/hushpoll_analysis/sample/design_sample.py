@@ -177,9 +177,8 @@ class DesignSample(Sample):
             is_asked, people = self.whole.asked, self.whole.design
             expansion = people.total / float(people.weights[is_asked].sum())
             # Rows of who was not asked are still here, or were left out.
-            if len(values) == len(is_asked):
-                inside = is_asked
-            else:
+            inside = is_asked
+            if len(values) != len(is_asked):
                 inside = np.ones(len(values), dtype=bool)
             centred = expansion * (values[inside] - quantity.estimate)
             values, noise_of_all = np.full(len(is_asked), quantity.estimate), np.zeros(len(is_asked))
@@ -243,9 +242,8 @@ class DesignSets(DesignSample):
 
     def _worth(self, target: Floats) -> Quantity:
         design, variance = self.design, self.variance(target)
-        if design.fractions is not None:
-            least = variance
-        else:
+        least = variance
+        if design.fractions is None:
             least = self._kish_variance(target)
         shares = self.sets.shares(self.frequencies)
         # The counts are worth no more than Kish's size, as those of other reports.

@@ -72,9 +72,8 @@ def merge_equal_rows(
     frame = data.iloc[first]
     times = np.asarray(np.bincount(of_row, weights=times_of(data), minlength=len(first)), dtype=np.float64)
     # Where nobody knows any more whose row was which, a row is called by what it holds.
-    if has_labels:
-        index = data.index
-    else:
+    index = data.index
+    if not has_labels:
         index = pd.MultiIndex.from_frame(frame[list(columns)])
     return DistinctRows(frame, times, index, of_row)
 

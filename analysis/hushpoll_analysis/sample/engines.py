@@ -253,10 +253,9 @@ def _check_reports(survey: Survey, table: Any, columns: Mapping[str, int]) -> No
 def _spelling(options: int) -> str:
     """Return the pattern of a set: lower-case digits, the first of which may stand for fewer than four options."""
     digits, rest = -(-options // 4), options % 4
+    first = _HEXADECIMAL
     if rest:
         first = _HEXADECIMAL[: 2**rest]
-    else:
-        first = _HEXADECIMAL
     return f"^[{first}][{_HEXADECIMAL}]{{{digits - 1}}}$"
 
 
@@ -284,9 +283,8 @@ def _check_codes(survey: Survey, rows: pd.DataFrame) -> None:
     """Refuse numbers that are no reports; sets were checked as text."""
     for entry in survey.entries:
         report_sampler, codes = sampler(entry.channel), rows.loc[rows["question"] == entry.id, "code"]
-        if report_sampler.digits:
-            wrong = None
-        else:
+        wrong = None
+        if not report_sampler.digits:
             wrong = report_sampler.read(codes.to_numpy())[1]
         if wrong is not None:
             raise foreign_code(entry, codes.iloc[wrong], "table")
@@ -312,9 +310,8 @@ def _collect_by(survey: Survey, rows: Any, by: str, grouping: str | None) -> Tal
         asked_rows = slice(None)
     else:
         asked_rows = slice(-1)
-    if grouping:
-        grouping_id = None
-    else:
+    grouping_id = None
+    if not grouping:
         grouping_id = grouping_question(survey, by).id
     joint = {name: table[asked_rows] for name, table in tables.items() if name != grouping_id}
     counted = with_member_counts(survey, counts)
@@ -338,18 +335,16 @@ def _tables(survey: Survey, rows: Any, names: list[str]) -> dict[str, Counts]:
 def _cells(question: Question | Block, rows: Any, names: list[str]) -> Counts:
     """Return the counts of one question, a row for each group, from the rows of the GROUP BY."""
     report_sampler = sampler(question.channel)
+    outcomes = question.channel.outcomes
     if report_sampler.digits:
         outcomes = 16
-    else:
-        outcomes = question.channel.outcomes
     for group, code in zip(rows["grp"], rows["code"], strict=True):
         if not (code == code and 0 <= code < outcomes) or group not in names:
             raise foreign_code(question, code, "table")
     table = np.zeros((len(names), report_sampler.cells), dtype=np.int64)
     for number, name in enumerate(names):
-        if len(names) == 1:
-            mine = rows
-        else:
+        mine = rows
+        if len(names) != 1:
             mine = rows[rows["grp"] == name]
         codes, times, positions = (mine[key].to_numpy(dtype=np.int64) for key in ("code", "n", "place"))
         if report_sampler.digits:

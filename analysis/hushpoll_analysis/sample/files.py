@@ -150,9 +150,8 @@ def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.Da
         blocks = _file_blocks(survey, path, columns, group)
     frames, n = [], 0
     for block in blocks:
-        if group is None:
-            named = {}
-        else:
+        named = {}
+        if group is not None:
             named = {group: block[group]}
         frames.append(pd.DataFrame(named | _written(survey, block, where, n)))
         n += len(frames[-1])
@@ -270,9 +269,8 @@ class _JointCounts:
 
     def __init__(self, survey: Survey, by: str, grouping: str | None) -> None:
         self._survey, self._by, self._grouping = survey, by, grouping
-        if grouping:
-            grouping_id = None
-        else:
+        grouping_id = None
+        if not grouping:
             grouping_id = grouping_question(survey, by).id
         self._tables: dict[str, dict[str, Counts]] = {
             entry.id: {} for entry in survey.entries if entry.id != grouping_id
@@ -349,10 +347,9 @@ def _group_names(
 
 def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], grouping: str | None) -> Codes:
     check_columns(list(data.keys()), columns, grouping, "data")
+    names = columns
     if grouping:
         names = [*columns, grouping]
-    else:
-        names = columns
     if isinstance(data, pd.DataFrame):
         check_once(data, names)
     arrays = {name: np.asarray(data[name]) for name in names}
@@ -365,10 +362,9 @@ def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], g
 def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
     if not path.is_dir() and not any(file.exists() for file in files_at(path)):
         raise AnalysisError(f"{path.name}: no such file", "give a .csv or .parquet file of reports")
+    names = columns
     if grouping:
         names = [*columns, grouping]
-    else:
-        names = columns
     if are_many(path) or path.suffix == ".parquet":
         return _parquet_blocks(survey, path, columns, grouping, names)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
@@ -442,9 +438,8 @@ def _csv_blocks(
         check_columns(header.columns, columns, grouping, path.name)
         # Bitmaps are text, also where all their digits are decimal ones. So are groups: 01 in one block and 2A in
         # another would be a number here and text there.
-        if grouping is None:
-            exact = []
-        else:
+        exact = []
+        if grouping is not None:
             exact = [grouping]
         spelled = text_columns(survey) | dict.fromkeys([*texts, *exact], str)
         with read_table(survey, path, usecols=names, chunksize=BLOCK_ROWS, dtype=spelled) as reader:

@@ -45,10 +45,8 @@ def options_of(question: str, mechanisms: Mechanisms, labels: Labels = None) -> 
     if names is not None and parts and len(names) != len(parts):
         raise AnalysisError(f"{question}: {len(names)} labels for {len(parts)} options", "give one for each")
     if names is None:
-        named = survey_labels.get(question, ())
-    else:
-        named = names
-    return tuple(map(str, named if len(named) == len(parts) else range(len(parts))))
+        names = survey_labels.get(question, ())
+    return tuple(map(str, names if len(names) == len(parts) else range(len(parts))))
 
 
 def option_names(formula: str) -> list[str]:
@@ -119,9 +117,8 @@ def each_option(
         [question, *(_question_of(name, mechanisms, labels) for name in names if name != question)]
     )
     options = options_of(question, mechanisms, labels)
-    if chosen is None:
-        selected = options
-    else:
+    selected = options
+    if chosen is not None:
         selected = tuple(chosen)
     for option in selected:
         _check_option(question, option, options)

@@ -149,10 +149,9 @@ def _check_alike(first: Sequence[str], names: Sequence[str], first_name: str, se
     missing = next((name for name in first if name not in names), None)
     foreign = next((name for name in names if name.endswith(COLUMN_SUFFIX) and name not in first), None)
     if missing is not None or foreign is not None:
+        where = second_name
         if missing is None:
             where = first_name
-        else:
-            where = second_name
         raise AnalysisError(
             f'{where}: no column "{missing or foreign}", which other files have',
             "give files with the same columns",

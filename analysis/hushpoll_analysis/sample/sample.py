@@ -238,10 +238,9 @@ def set_quantity(sets: SetView, target: Floats, shares: Floats, variance: float,
     view = TableView(np.stack([high - target, target - low], axis=1) / (high - low))
     upper = min(max((estimate - low) / (high - low), 0.0), 1.0)
     spread = upper * (1.0 - upper) * (high - low) ** 2
+    size = n
     if variance > 0.0 and spread > 0.0:
         size = spread / variance + 1.0
-    else:
-        size = n
     noise = np.maximum(sets.moments(target) - target**2, 0.0)
     plain = float(target**2 @ shares) - estimate**2
     return Quantity(

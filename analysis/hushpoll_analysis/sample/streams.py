@@ -206,9 +206,8 @@ def _count_blocks(
     needed_columns = _needed_columns(survey, present, names)
     check_present(weights, present, "database" if path is None else path.name)
     columns = list(dict.fromkeys([*needed_columns, *([] if weights is None else [weights])]))
-    if path is None:
-        texts = []
-    else:
+    texts = []
+    if path is not None:
         texts = _mixed_columns(survey, path, needed_columns)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
         for block, lacking in column_blocks(survey, data, columns, texts, omit):

@@ -53,6 +53,13 @@ class JointReports:
             return float(self.n)
         return self.design.effective_n
 
+    @property
+    def freedom(self) -> int | None:
+        """Degrees of freedom of intervals under a sample design; None means normal ones."""
+        if self.design is None:
+            return None
+        return self.design.degrees_of_freedom
+
     @cached_property
     def frequencies(self) -> Floats:
         """Share of each joint report, weighted where there are weights."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.messages import msg
-from scipy import stats
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler, set_view
@@ -22,6 +21,7 @@ from hushpoll_analysis.estimand.means import MeanDifference, mean_of
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate
 from hushpoll_analysis.interval import joint_method
 from hushpoll_analysis.interval.mover import Mover, difference_limits
+from hushpoll_analysis.interval.student import critical, two_sided
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import Variable
@@ -246,10 +246,7 @@ class RatioGroupMeans:
     @cached_property
     def quantile(self) -> float:
         """How many standard errors an interval has on either side."""
-        tail = (1.0 - self.level) / 2.0
-        if self.freedom is None:
-            return float(stats.norm.isf(tail))
-        return float(stats.t.isf(tail, self.freedom))
+        return critical(self.level, self.freedom)
 
     def mean(self, g: int) -> GroupMean:
         """Return the mean of one group."""
@@ -379,10 +376,7 @@ def _p_value(difference: float, se: float, freedom: int | None) -> float:
     """Return the p-value of no difference, normal or that of t; nan without a standard error."""
     if not se > 0.0:
         return math.nan
-    statistic = abs(difference) / se
-    if freedom is None:
-        return 2.0 * float(stats.norm.sf(statistic))
-    return 2.0 * float(stats.t.sf(statistic, freedom))
+    return float(two_sided(difference / se, freedom))
 
 
 def tells_shares(question: Question) -> bool:

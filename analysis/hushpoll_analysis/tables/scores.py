@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.base import Floats
@@ -17,6 +16,7 @@ from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO, effective_interval, interval
 from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.interval.wilson import Wilson
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import (
@@ -138,8 +138,7 @@ def sum_score(
     mean = float(design.mean(total[:, None])[0])
     variance = float(design.covariance((total - mean)[:, None], lambda: _noise(columns, points))[0, 0])
     se = math.sqrt(max(variance, 0.0) + _decoy_variance(columns, points, design))
-    tail = (1.0 - level) / 2.0
-    half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
+    half = se * critical(level, None if simple else design.degrees_of_freedom)
     parts = [
         _part(variable, codes, v, design, simple, level)
         for (variable, codes), v in zip(columns, points, strict=True)

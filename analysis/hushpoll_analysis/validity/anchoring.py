@@ -154,9 +154,8 @@ def anchored(
     options = options_of(question, mechanisms, labels)
     labels = with_yes_no([question, anchor], mechanisms, labels)
     if options:
-        if option is None:
-            chosen = options
-        else:
+        chosen = options
+        if option is not None:
             chosen = (_one_of(option, options, question),)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
         option_chances = _of_options(mechanisms, question, options)
@@ -229,9 +228,8 @@ def _checked(chances: Any, options: Sequence[Any], name: str, total: float | Non
         or proportions.max() > 1.0
         or (total is not None and abs(proportions.sum() - total) > ROUNDED)
     ):
-        if total is None:
-            together = ""
-        else:
+        together = ""
+        if total is not None:
             together = f" that sum to {total:g}"
         raise AnalysisError(f"chances: {proportions.tolist()}", f"give proportions of 0 to 1{together}")
     return proportions

@@ -107,9 +107,8 @@ def sensitivity(
         number(chance, "chance", 0.0, 1.0)
     else:
         ticked = isinstance(found, PartsEstimate) and not found.one_choice
-        if ticked:
-            chance = 0.5
-        else:
+        chance = 0.5
+        if not ticked:
             chance = 1.0 / len(found.options)
     rates, guards = _shares(careless, "careless"), _shares(protective, "protective")
     rows = [moved(entry, float(rate), float(guard), chance) for rate in rates for guard in guards]

@@ -441,9 +441,8 @@ def _parameter(
     if from_parts:
         method = _MOVER
     if method.bounded or outside:
-        if constrained is None:
-            start = middle
-        else:
+        start = middle
+        if constrained is not None:
             start = min(max(constrained, 0.0), 1.0)
         shown_low, shown_high = fit.profile_interval(unknown.line, start, level)
         if not shown_low <= middle <= shown_high:

@@ -95,9 +95,8 @@ def search_best(
     if value is None:
         raise AnalysisError("the channel found cannot estimate the target exactly", "try another epsilon")
     # The bound is a double; a last digit must not lift it above what is reached.
-    if solution.bound is None:
-        bound = None
-    else:
+    bound = None
+    if solution.bound is not None:
         bound = min(solution.bound, value)
     return OptimalChannel(channel, value, bound)
 
