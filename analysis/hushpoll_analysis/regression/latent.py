@@ -19,7 +19,6 @@ from hushpoll_analysis.result import PlottedResult, rows_as_json
 from hushpoll_analysis.sample.columns import check_frame, find_column
 from hushpoll_analysis.sample.row_order import value_at
 
-from .likelihood import Likelihood
 from .outcomes import BinaryOutcome, MultinomialOutcome, OrdinalOutcome
 
 if TYPE_CHECKING:
@@ -80,9 +79,7 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
     if random is not None:
         answers: Floats = random.answers(theta, rng)
         return answers[:, None, :]
-    likelihood = fit.data.likelihood
-    base = getattr(likelihood, "base", likelihood)
-    assert isinstance(base, Likelihood)
+    base = fit.data.likelihood.base
     beta, gamma, extra = base.split(theta)
     model = base.outcome
     logs = np.log(np.maximum(base.class_chances(gamma) * base.seen, 1e-300))

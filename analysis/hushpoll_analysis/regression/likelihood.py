@@ -109,6 +109,11 @@ class Likelihood:
     """What each respondent's log-likelihood lacks: the chances of sets are given times the number of all sets."""
 
     @property
+    def base(self) -> Likelihood:
+        """The likelihood without a prior: itself."""
+        return self
+
+    @property
     def sizes(self) -> tuple[int, int, int]:
         """Numbers of coefficients: outcome, classes' model, extra."""
         classes = len(self.design)
@@ -222,6 +227,10 @@ class Likelihood:
 
 class Evaluable(Protocol):
     """A likelihood, penalized or not, as the search sees it."""
+
+    @property
+    def base(self) -> Likelihood:
+        """The likelihood without a prior."""
 
     @property
     def weights(self) -> Floats:

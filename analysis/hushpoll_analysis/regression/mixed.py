@@ -32,7 +32,6 @@ from .fitting import (
     natural_scale,
     read_covariance,
 )
-from .likelihood import Likelihood
 from .outcomes import BinaryOutcome
 from .random_intercept import LEAST, STEP, RandomIntercept
 from .reading import ModelData
@@ -196,12 +195,11 @@ def fit_mixed(
     if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 100:
         raise AnalysisError(f"points is {points!r}", "give the number of quadrature points, 1 to 100")
     assert isinstance(outcome, BinaryOutcome)
-    assert isinstance(data.likelihood, Likelihood)
     _check_exact(data)
     codes, names = pd.factorize(read_column(data.rows.frame, data.random), sort=True)
     _check_groups(data, codes, len(names))
     random = RandomIntercept(
-        outcome, data.likelihood.design[0], codes.astype(np.int64), points, data.rows.times
+        outcome, data.likelihood.base.design[0], codes.astype(np.int64), points, data.rows.times
     )
     plain = fit_model(
         formula, data, family=family, level=level, information="observed", design=None, penalty=penalty

@@ -17,7 +17,6 @@ from hushpoll_analysis.sample.distinct_rows import DistinctRows
 
 from .fit import Coefficients, ModelFit
 from .formula import ModelTerms
-from .likelihood import Likelihood
 from .outcomes import GaussianOutcome
 from .reading import ModelData
 
@@ -164,7 +163,7 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
     Nakamura (1990), Biometrika 77, 127-137 (corrected scores); Fuller, "Measurement error models" (1987).
     """
     _refuse(data, design)
-    moments, likelihood = _moments(data), _likelihood(data)
+    moments, likelihood = _moments(data), data.likelihood.base
     weights, width = likelihood.weights, len(data.names)
     coef = moments.solve(weights)
     if design is not None and design.replicates is not None:
@@ -215,7 +214,7 @@ def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
         moments = _moments(data)
     except AnalysisError:
         return ()
-    likelihood, width = _likelihood(data), len(data.names)
+    likelihood, width = data.likelihood.base, len(data.names)
     coef = moments.solve(likelihood.weights)
     evaluation = likelihood.evaluate(fit.theta)
     inverse = np.linalg.inv(evaluation.information)
@@ -247,13 +246,8 @@ def _refuse(data: ModelData, design: SampleDesign | None) -> None:
         )
 
 
-def _likelihood(data: ModelData) -> Likelihood:
-    assert isinstance(data.likelihood, Likelihood)
-    return data.likelihood
-
-
 def _moments(data: ModelData) -> _Moments:
-    likelihood = _likelihood(data)
+    likelihood = data.likelihood.base
     assert isinstance(likelihood.outcome, GaussianOutcome)
     members, design = data.members(), likelihood.design
     squares = np.einsum("nj,jna,jnb->nab", members, design, design, optimize=True)

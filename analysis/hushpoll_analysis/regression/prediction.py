@@ -15,7 +15,6 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval.student import two_sided
 
 from .formula import forgets_rows
-from .likelihood import Likelihood
 from .outcomes import BinaryOutcome
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
         covariates = terms.covariates(frame if people is None else people)
 
     def chances(theta: Floats) -> Floats:
-        beta, gamma, extra = _plain(fit).split(theta)
+        beta, gamma, extra = fit.data.likelihood.base.split(theta)
         width = beta.size
         beta = beta / fit.data.scale[:width].reshape(beta.shape)
         if covariates is None:
@@ -111,13 +110,6 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
         )
 
     return chances
-
-
-def _plain(fit: ModelFit) -> Likelihood:
-    likelihood = fit.data.likelihood
-    base = getattr(likelihood, "base", likelihood)
-    assert isinstance(base, Likelihood)
-    return base
 
 
 def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
@@ -332,10 +324,10 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]
     position = [hidden for hidden, _ in terms.randomized].index(name)
     variable = dict(terms.randomized)[name]
     base = terms.frame.drop(columns=[hidden for hidden, _ in terms.randomized])
-    weights, matrix = _plain(fit).weights, terms.matrix(base)
+    weights, matrix = fit.data.likelihood.base.weights, terms.matrix(base)
 
     def average(theta: Floats, k: int) -> Floats:
-        likelihood, model = _plain(fit), fit.data.likelihood.outcome
+        likelihood, model = fit.data.likelihood.base, fit.data.likelihood.outcome
         beta, gamma, extra = likelihood.split(theta)
         beta = beta / fit.data.scale[: beta.size].reshape(beta.shape)
         classes = likelihood.class_chances(gamma)
@@ -356,7 +348,7 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]
 
 
 def _difference(fit: ModelFit, upper: Statistic, lower: Statistic, width: float | Floats) -> Statistic:
-    weights = _plain(fit).weights
+    weights = fit.data.likelihood.base.weights
     chosen = list(fit.data.outcome.shown)
 
     def average(theta: Floats) -> Floats:

@@ -13,8 +13,9 @@ import pandas as pd
 from hushpoll_client import Channel, Survey
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Mechanism
+from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.base import ChannelView, Floats
+from hushpoll_analysis.channel.base import ChannelView, Floats, Sampler
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.stacked import StackedView
@@ -159,14 +160,7 @@ class SetVariable(Variable):
     def codes(self, column: pd.Series[Any]) -> npt.NDArray[Any]:
         """Read a column of sets: which options each holds."""
         assert isinstance(self.source, Mechanism | Channel)
-        report_sampler = sampler(analysis_channel(self.source))
-        packed, wrong = report_sampler.read(column.to_numpy())
-        if wrong is not None:
-            raise AnalysisError(
-                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of "
-                f"{self.name!r}",
-                "check that column and mechanism belong together",
-            )
+        packed = sampled_codes(column, sampler(analysis_channel(self.source)))
         bits = np.unpackbits(packed, axis=1, count=len(self.labels), bitorder="little")
         return np.asarray(bits, dtype=bool)
 
@@ -340,6 +334,22 @@ def find_column(data: pd.DataFrame, name: str, randomized: bool = False) -> str 
         (candidate for candidate in names if candidate in data.columns),
         None,
     )
+
+
+def sampled_codes(column: pd.Series[Any], reports: Sampler) -> npt.NDArray[Any]:
+    """Read a column of reports in the form in which they are counted, or say which is none."""
+    codes, wrong = reports.read(column.to_numpy())
+    if wrong is not None:
+        raise AnalysisError(
+            msg(
+                "column {column!r} holds {value!r} in row {row}, which is not a report of this question",
+                column=column.name,
+                value=value_at(column, wrong),
+                row=wrong,
+            ),
+            "check that column and mechanism belong together",
+        )
+    return codes
 
 
 YES_NO_CODES = {"No": 0, "Yes": 1}

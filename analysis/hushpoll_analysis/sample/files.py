@@ -88,14 +88,13 @@ def tally(
         if by_link(survey, by):
             return folded_tally(counted, fewest)
         return counted
-    columns = [column_of(entry.id) for entry in survey.entries]
     grouping = grouping_column(survey, by)
     if isinstance(data, pd.DataFrame | Mapping):
         where = "data"
-        blocks: Blocks = (block for block in [_frame_columns(data, columns, grouping)])
+        blocks: Blocks = (block for block in [_frame_columns(survey, data, grouping)])
     elif isinstance(data, str | Path):
         where = Path(data).name
-        blocks = _file_blocks(survey, Path(data), columns, grouping)
+        blocks = _file_blocks(survey, Path(data), grouping)
     elif isinstance(data, Iterable):
         return tally_records(survey, data, [by], progress, fewest)[0]
     else:
@@ -128,26 +127,18 @@ def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.Da
 
     Where the survey has groups, a column `group` names them; small ones are put together.
     """
-    columns = [column_of(entry.id) for entry in survey.entries]
+    columns = report_names_of(survey)
     if isinstance(data, pd.DataFrame):
         check_columns(data.columns, columns, None, "data")
         check_once(data, columns)
         _written(survey, {name: data[name].to_numpy() for name in columns}, "data", 0)
         return folded_frame(survey, data, fewest)
-    path = None
-    if isinstance(data, str | Path):
-        path = Path(data)
-    if path is None:
-        where = "database"
-    else:
-        where = path.name
     group = None
-    if survey.groups and (path is None or FIELD in column_names(path)):
+    if survey.groups and (not isinstance(data, str | Path) or FIELD in column_names(Path(data))):
         group = FIELD
-    if path is None:
-        blocks = _record_blocks(survey, data)
-    else:
-        blocks = _file_blocks(survey, path, columns, group)
+    where, blocks = "database", _record_blocks(survey, data)
+    if isinstance(data, str | Path):
+        where, blocks = Path(data).name, _file_blocks(survey, Path(data), group)
     frames, n = [], 0
     for block in blocks:
         named = {}
@@ -191,7 +182,7 @@ def column_blocks(
     """
     entries = {column_of(entry.id): entry for entry in survey.entries}
     if isinstance(data, str | Path):
-        where, blocks = Path(data).name, _csv_blocks(survey, Path(data), list(entries), None, names, texts)
+        where, blocks = Path(data).name, _csv_blocks(survey, Path(data), None, names, texts)
     else:
         where, blocks = "database", _record_blocks(survey, data)
     n = 0
@@ -345,11 +336,14 @@ def _group_names(
     return sorted(seen)
 
 
-def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], grouping: str | None) -> Codes:
-    check_columns(list(data.keys()), columns, grouping, "data")
-    names = columns
-    if grouping:
-        names = [*columns, grouping]
+def report_names_of(survey: Survey, grouping: str | None = None) -> list[str]:
+    """Name the columns of a survey's reports, and the one to group by."""
+    return [*(column_of(entry.id) for entry in survey.entries), *([grouping] if grouping else [])]
+
+
+def _frame_columns(survey: Survey, data: pd.DataFrame | Mapping[str, Any], grouping: str | None) -> Codes:
+    check_columns(list(data.keys()), report_names_of(survey), grouping, "data")
+    names = report_names_of(survey, grouping)
     if isinstance(data, pd.DataFrame):
         check_once(data, names)
     arrays = {name: np.asarray(data[name]) for name in names}
@@ -359,22 +353,18 @@ def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], g
     return arrays
 
 
-def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
+def _file_blocks(survey: Survey, path: Path, grouping: str | None) -> Blocks:
     if not path.is_dir() and not any(file.exists() for file in files_at(path)):
         raise AnalysisError(f"{path.name}: no such file", "give a .csv or .parquet file of reports")
-    names = columns
-    if grouping:
-        names = [*columns, grouping]
     if are_many(path) or path.suffix == ".parquet":
-        return _parquet_blocks(survey, path, columns, grouping, names)
+        return _parquet_blocks(survey, path, grouping)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
-        return _csv_blocks(survey, path, columns, grouping, names)
+        return _csv_blocks(survey, path, grouping, report_names_of(survey, grouping))
     raise AnalysisError(f"{path.name}: cannot tell its format", "name it .csv, .csv.gz or .parquet")
 
 
-def _parquet_blocks(
-    survey: Survey, path: Path, columns: list[str], grouping: str | None, names: list[str]
-) -> Blocks:
+def _parquet_blocks(survey: Survey, path: Path, grouping: str | None) -> Blocks:
+    columns, names = report_names_of(survey), report_names_of(survey, grouping)
     pyarrow = arrow(path.name)
     files = files_at(path)
     if not files:
@@ -426,22 +416,14 @@ def read_table(survey: Survey, path: Path, **options: Any) -> Any:
 
 
 def _csv_blocks(
-    survey: Survey,
-    path: Path,
-    columns: list[str],
-    grouping: str | None,
-    names: list[str],
-    texts: Collection[str] = (),
+    survey: Survey, path: Path, grouping: str | None, names: list[str], texts: Collection[str] = ()
 ) -> Blocks:
     try:
         header = pd.read_csv(path, nrows=0)
-        check_columns(header.columns, columns, grouping, path.name)
+        check_columns(header.columns, report_names_of(survey), grouping, path.name)
         # Bitmaps are text, also where all their digits are decimal ones. So are groups: 01 in one block and 2A in
         # another would be a number here and text there.
-        exact = []
-        if grouping is not None:
-            exact = [grouping]
-        spelled = text_columns(survey) | dict.fromkeys([*texts, *exact], str)
+        spelled = text_columns(survey) | dict.fromkeys([*texts, *([grouping] if grouping else [])], str)
         with read_table(survey, path, usecols=names, chunksize=BLOCK_ROWS, dtype=spelled) as reader:
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in names}

@@ -21,10 +21,9 @@ from hushpoll_analysis.channel.base import Sampler
 from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sample.columns import Mechanisms, read_column
+from hushpoll_analysis.sample.columns import Mechanisms, read_column, sampled_codes
 from hushpoll_analysis.sample.members import with_members
 from hushpoll_analysis.sample.row_designs import RowDesigns
-from hushpoll_analysis.sample.row_order import value_at
 
 YES_NO = (msg("No"), msg("Yes"))
 OPTION = "(option)"
@@ -232,16 +231,4 @@ def option_rows(
 
 def _reports_of(data: pd.DataFrame, question: str, report_sampler: Sampler) -> npt.NDArray[Any]:
     """Read the column of a question's reports as codes."""
-    column = read_column(data, question, True)
-    codes, wrong = report_sampler.read(column.to_numpy())
-    if wrong is not None:
-        raise AnalysisError(
-            msg(
-                "column {column!r} holds {value!r} in row {row}, which is not a report of this question",
-                column=column.name,
-                value=value_at(column, wrong),
-                row=wrong,
-            ),
-            "check that column and mechanism belong together",
-        )
-    return codes
+    return sampled_codes(read_column(data, question, True), report_sampler)

@@ -23,13 +23,13 @@ from hushpoll_analysis.sample.columns import (
     randomized_variable,
     read_column,
     read_variable,
+    sampled_codes,
 )
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
 from hushpoll_analysis.sample.distinct_rows import TIMES
 from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.option_columns import with_options, with_yes_no
 from hushpoll_analysis.sample.row_designs import Designs, in_columns, with_designs
-from hushpoll_analysis.sample.row_order import value_at
 from hushpoll_analysis.sample.streams import takes_streams
 from hushpoll_analysis.tidy import keeps_call
 
@@ -260,13 +260,7 @@ def _compare_numbers(request: TableRequest, question: Question, by: str, referen
     group_labels = (named or {}).get(by)
     if isinstance(reports, pd.DataFrame):
         groups, codes = read_variable(reports, by, channels, group_labels)
-        column = read_column(reports, question.id, True)
-        outcome, wrong = design.read(column.to_numpy())
-        if wrong is not None:
-            raise AnalysisError(
-                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of it",
-                "check that column and survey belong together",
-            )
+        outcome = sampled_codes(read_column(reports, question.id, True), design)
         outcomes = groups.view.outcomes
         if TIMES in reports.columns:
             times = reports[TIMES].to_numpy(dtype=np.int64)
