@@ -21,20 +21,10 @@ def read_counts(
     labels: Sequence[Any] = (),
     words: Sequence[str] = (),
 ) -> Counts:
-    """Check report counts against a channel and give them as integers.
+    """Check report counts against a channel and give them as integers, at least `least` in all.
 
-    Parameters
-    ----------
-    counts : array_like of int, Series or mapping
-        One number per possible report, in order. A Series or a mapping is taken by its keys: report codes, `labels` or
-        `words`.
-    view : ChannelView
-    least : int
-        The smallest total that the caller can work with.
-    labels : sequence, optional
-        The reports' labels, where reports and options are the same list.
-    words : sequence, optional
-        What the mechanism calls its reports, where it has words for them.
+    A Series or a mapping is taken by its keys: report codes, `labels` where reports and options are the same list, or
+    `words`, what the mechanism calls its reports.
     """
     named: Sequence[Any] = ()
     if len(labels) == view.outcomes:

@@ -202,14 +202,8 @@ def estimate_parts(
 ) -> PartsEstimate:
     """Estimate the share of every option from reports that speak of several options at once.
 
-    Parameters
-    ----------
-    counts : array_like of int
-        For a set of options how many reports hold each option; for one of several items how often each item and each
-        dummy was reported; for openly sampled answers how often each report came. Or the counts that `report` keeps.
-    mechanism : Mechanism or Channel
-    level, interval, simultaneous, options, population
-        As for `estimate`.
+    Counts are of a set of options how many reports hold each; of one of several items how often each item and each
+    dummy was reported; of openly sampled answers how often each report came. Or they are those that `report` keeps.
     """
     check_level(level)
     interval_method(interval)

@@ -106,17 +106,9 @@ class EngineReports:
     ) -> pd.DataFrame:
         """Return what respondents say, those who are alike put together; who was not asked is left out.
 
-        Parameters
-        ----------
-        names
-            Questions, options (`question[option]`), and exact columns, whose values become text. Where reports of a
-            question speak of several options at once, and are many, there are rows for each option (`OPTION`).
-        beside
-            The columns of the sample design.
-        weights
-            The column of the weights.
-        fewest
-            What a group by link needs to be shown on its own.
+        `names` are questions, options (`question[option]`), and exact columns, whose values become text. Where reports
+        of a question speak of several options at once, and are many, there are rows for each option (`OPTION`).
+        `beside` are the columns of the sample design; `fewest` is what a group by link needs to be shown on its own.
         """
         exact = [name for name in names if grouping_column(self.survey, name) is not None]
         self.check([*exact, *beside, *([] if weights is None else [weights])])

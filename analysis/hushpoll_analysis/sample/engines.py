@@ -155,22 +155,10 @@ def _with_groups(table: Any, source: EngineGroups) -> tuple[Any, str]:
 def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = None) -> pd.DataFrame:
     """Add up weights instead of counting: what weighted shares need of a table that is too large to read.
 
-    Parameters
-    ----------
-    survey : Survey
-        What was asked.
-    table : Ibis table
-        Columns `<question id>_reported` and the weights; see `hushpoll_analysis.sample.parts.engine_table`.
-    weights : str
-        The column of the weights.
-    by : str, optional
-        A question's id, one option (`question[option]`) or a column that was not randomized: add up within its groups.
-
-    Returns
-    -------
-    DataFrame
-        A row for each question or block, group and report: `n`, the sum of `weight`, the sum of `weight_squared`. Where
-        reports are sets of options, a row for each `question[option]`: not held (0), or held (1).
+    `weights` names the column of the weights; `by` a question, one option (`question[option]`) or a column that was not
+    randomized, within whose groups they are added up. The result has a row for each question or block, group and
+    report: `n`, the sum of `weight`, the sum of `weight_squared`. Where reports are sets of options, it has a row for
+    each `question[option]`: not held (0), or held (1).
     """
     columns = {column_of(entry.id): sampler(entry.channel).digits for entry in survey.entries}
     grouping = grouping_column(survey, by)

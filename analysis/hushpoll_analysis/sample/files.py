@@ -62,20 +62,11 @@ def tally(
 ) -> Tally:
     """Count the reports in `data`.
 
-    Parameters
-    ----------
-    survey : Survey
-        What was asked; its channels say which codes are legal.
-    data : Tally, DataFrame, mapping, path, Ibis table, or iterable of bytes
-        Columns named `<question id>_reported`; a path ends in .csv, .csv.gz or .parquet or is a folder of Parquet
-        files; bytes are the database's fixed-width records, in blocks of any number of whole records.
-    by : str, optional
-        A question's id, or a column of the data that was not randomized, such as the `group` of a survey with groups:
-        also count jointly with it. Small groups of a survey are put together as `other`.
-    progress : callable, optional
-        Called with the number of reports read since the last call.
-    fewest : int
-        What a group by link needs to be counted on its own.
+    `data` is a tally, a table or mapping with columns named `<question id>_reported`, a path (.csv, .csv.gz, .parquet
+    or a folder of Parquet files), a query engine's table, or the database's records in blocks of bytes. `by` is a
+    question's id, or a column that was not randomized, such as the `group` of a survey with groups: reports are counted
+    jointly with it too. Of a survey's own groups those with fewer than `fewest` reports are put together as `other`.
+    `progress` is called with the number of reports read since the last call.
     """
     if isinstance(data, Tally):
         return _same_survey(data, survey, by)

@@ -166,24 +166,11 @@ def tally_parts(
     master: str | None = None,
     progress: Progress | None = None,
 ) -> Tally:
-    """Count the reports of many Parquet files by a query engine.
+    """Count the reports of many Parquet files (a folder, or a pattern such as `parts/*.parquet`) by a query engine.
 
-    What DuckDB cannot group by, such as an option that very many different reports hold, is read block by block.
-
-    Parameters
-    ----------
-    survey : Survey
-        What was asked.
-    where : path or pattern
-        A folder, or a pattern such as `parts/*.parquet`.
-    by : str, optional
-        A question's id, one option of a question, or a column that was not randomized: also count jointly with it.
-    engine : {"duckdb", "spark"}
-        What counts.
-    master : str, optional
-        Spark's address, such as `spark://host:7077`; by default this machine.
-    progress : callable, optional
-        Called with the number of reports read since the last call, where they are read in blocks.
+    What DuckDB cannot group by, such as an option that very many different reports hold, is read block by block, and
+    `progress` called with the number of reports read since the last call. `master` is Spark's address, such as
+    `spark://host:7077`; by default this machine.
     """
     if engine == ENGINES[0] and not engine_suffices(survey, by):
         find_parts(survey, where)

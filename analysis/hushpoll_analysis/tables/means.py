@@ -129,29 +129,11 @@ def compare_means(
 ) -> MeanComparison:
     r"""Compare the mean of a number between groups.
 
+    Joint counts have a row for each report (or exact value) of the groups, a column for each report of the outcome.
     Within an exact group the mean is that of `mean`, and a difference is built from both limits (MOVER). A randomized
     group's mean is a ratio, :math:`m_g = \sum_z b_g(z_1) b_v(z_2) f_z / \sum_z b_g(z_1) f_z`, whose variance comes
     from the influence :math:`b_g(z_1)(b_v(z_2) - m_g)/p_g`; its interval, and that of a difference, is normal.
-
-    Parameters
-    ----------
-    counts : array_like
-        Joint counts: a row for each report (or exact value) of the groups, a column for each report of the outcome.
-    groups : Variable
-        What makes the groups, randomized or exact.
-    outcome : Mechanism or Channel
-    values : array_like
-        The number that each true answer of the outcome stands for.
-    level, rounding
-        As for `mean`.
-    reference
-        The group to compare the others with; by default every pair is compared.
-    simultaneous
-        Make the level hold for all differences together (Bonferroni).
-
-    Returns
-    -------
-    MeanComparison
+    `reference` is the group to compare the others with; by default every pair is compared.
     """
     check_level(level)
     table = np.asarray(counts, dtype=np.float64)
