@@ -91,11 +91,7 @@ def words_of(mechanism: object) -> Sequence[str]:
 
 
 def in_order(
-    counts: Any,
-    outcomes: int,
-    labels: Sequence[Any],
-    what: str = "counts",
-    words: Sequence[str] = (),
+    counts: Any, outcomes: int, labels: Sequence[Any], what: str = "counts", words: Sequence[str] = ()
 ) -> Any:
     """Put counts with keys into the channel's order; a report without a count came in 0 times."""
     series = hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1

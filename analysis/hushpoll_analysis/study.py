@@ -133,12 +133,7 @@ class Study:
         return self._ordered(question, level, interval).cumulative
 
     def quantiles(
-        self,
-        question: str,
-        p: Sequence[float] = QUARTILES,
-        *,
-        level: float = 0.95,
-        interval: str = "auto",
+        self, question: str, p: Sequence[float] = QUARTILES, *, level: float = 0.95, interval: str = "auto"
     ) -> Quantiles:
         """Estimate quantiles of ordered answers, by default the quartiles. See `hushpoll_analysis.quantiles`."""
         quartiles = self._ordered(question, level, interval)

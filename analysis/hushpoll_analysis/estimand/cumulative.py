@@ -17,13 +17,7 @@ from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.bands import critical_value, level_of
 from hushpoll_analysis.estimates import Estimate, Shown, estimates_of, linear_estimate
-from hushpoll_analysis.interval import (
-    AUTO,
-    Resampling,
-    interval_method,
-    intervals,
-    method_for,
-)
+from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.sample import Sample, read_sample

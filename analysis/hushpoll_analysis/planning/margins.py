@@ -171,8 +171,7 @@ def plan(
         )
     if target not in TARGETS:
         raise AnalysisError(
-            msg("target is {target!r}", target=target),
-            msg("use one of: {known}", known=", ".join(TARGETS)),
+            msg("target is {target!r}", target=target), msg("use one of: {known}", known=", ".join(TARGETS))
         )
     _check_targets(epsilon, n, margin)
     named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}

@@ -336,13 +336,7 @@ def _ranked(variances: Iterable[tuple[str, float]]) -> tuple[Candidate, ...]:
 
 
 def _for_yes_no(
-    kind: Kind,
-    advised: str,
-    epsilon: float,
-    n: int,
-    level: float,
-    share: float | None,
-    decoy_share: Number,
+    kind: Kind, advised: str, epsilon: float, n: int, level: float, share: float | None, decoy_share: Number
 ) -> Recommendation:
     """Compare the device's own coin with the decoy designs, by the margins of the share of Yes."""
     allowed_parameters = {"epsilon", "decoy_share", "decoy_counts"}

@@ -14,12 +14,7 @@ from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
-from hushpoll_analysis.sample.columns import (
-    Mechanisms,
-    check_frame,
-    check_names,
-    refuse_skipped,
-)
+from hushpoll_analysis.sample.columns import Mechanisms, check_frame, check_names, refuse_skipped
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.missing import takes_missing

@@ -330,10 +330,7 @@ def find_column(data: pd.DataFrame, name: str, randomized: bool = False) -> str 
     names = (name, f"{name}_reported")
     if randomized:
         names = names[::-1]
-    return next(
-        (candidate for candidate in names if candidate in data.columns),
-        None,
-    )
+    return next((candidate for candidate in names if candidate in data.columns), None)
 
 
 def sampled_codes(column: pd.Series[Any], reports: Sampler) -> npt.NDArray[Any]:

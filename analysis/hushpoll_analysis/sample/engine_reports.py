@@ -98,11 +98,7 @@ class EngineReports:
             return tally(self.survey, table, by, fewest=fewest)
 
     def alike(
-        self,
-        names: Sequence[str],
-        beside: Sequence[str],
-        weights: str | None,
-        fewest: int = FEWEST_REPORTS,
+        self, names: Sequence[str], beside: Sequence[str], weights: str | None, fewest: int = FEWEST_REPORTS
     ) -> pd.DataFrame:
         """Return what respondents say, those who are alike put together; who was not asked is left out.
 
@@ -115,10 +111,7 @@ class EngineReports:
         apart = next((name for name in names if question_by_option(self.survey, name)), None)
         columns = [name for name in names if name != apart]
         parts: list[pd.DataFrame] = []
-        with (
-            self._tables() as (tables, total),
-            tqdm(total=total, desc=", ".join(names), **_BAR) as bar,
-        ):
+        with self._tables() as (tables, total), tqdm(total=total, desc=", ".join(names), **_BAR) as bar:
             for table, rows in tables:
                 sums = self._sums(table, columns, beside, weights, apart)
                 parts = [sums if not parts else add_up([*parts, sums])]

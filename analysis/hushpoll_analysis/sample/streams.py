@@ -127,8 +127,8 @@ def combinations(
 
     `data` is a .csv, Parquet files (a folder, or a pattern), a query engine's table, or the database's records. `names`
     are the questions and columns that are needed; what the data do not have is left to who asks for it. With a column
-    of `weights`, `(weights)` and `(squares)` are the sums of them and of their squares. With `omit` those who lack a value
-    are put together in a last row that has none in `(complete)`.
+    of `weights`, `(weights)` and `(squares)` are the sums of them and of their squares. With `omit` those who lack a
+    value are put together in a last row that has none in `(complete)`.
     """
     parts: list[pd.DataFrame] = []
     left_out = 0

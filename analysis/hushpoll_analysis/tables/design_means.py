@@ -19,14 +19,7 @@ from hushpoll_analysis.sample.design_keywords import SampleKeys
 from hushpoll_analysis.sample.design_sample import DesignSample, FullSample, design_sample
 from hushpoll_analysis.sample.option_columns import with_options
 
-from .means import (
-    ExactGroupMeans,
-    MeanComparison,
-    RatioGroupMeans,
-    Within,
-    faint_groups,
-    mean_comparison,
-)
+from .means import ExactGroupMeans, MeanComparison, RatioGroupMeans, Within, faint_groups, mean_comparison
 
 ONE = 1.0 + 1e-9
 """The effective size of one respondent."""

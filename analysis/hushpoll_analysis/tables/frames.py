@@ -276,14 +276,7 @@ def _compare_numbers(request: TableRequest, question: Question, by: str, referen
         )
     values = np.array([float(value) for value in question.answers.values or ()])
     rounding = float(question.answers.spacing)
-    return compare_means(
-        counts,
-        groups,
-        outcome=question.mechanism,
-        values=values,
-        rounding=rounding,
-        **keys,
-    )
+    return compare_means(counts, groups, outcome=question.mechanism, values=values, rounding=rounding, **keys)
 
 
 def _in_frame(reports: Reports, sample: SampleKeys) -> tuple[Reports, SampleKeys]:

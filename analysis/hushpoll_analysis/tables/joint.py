@@ -18,11 +18,7 @@ from hushpoll_client.messages import msg
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sample.columns import (
-    Codes,
-    EstimatedShare,
-    Variable,
-)
+from hushpoll_analysis.sample.columns import Codes, EstimatedShare, Variable
 from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
 

@@ -233,8 +233,7 @@ def _every(
 def _check_size(reports: Any, lists: Sequence[str], options: Sequence[Sequence[str]]) -> None:
     if len(lists) > 1 and not isinstance(reports, pd.DataFrame):
         raise AnalysisError(
-            f"counts of {' and '.join(lists)} cannot tell two options together",
-            "give a table of respondents",
+            f"counts of {' and '.join(lists)} cannot tell two options together", "give a table of respondents"
         )
     count = int(np.prod([len(option) for option in options]))
     if count > MOST_TABLES:

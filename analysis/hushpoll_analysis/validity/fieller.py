@@ -94,10 +94,7 @@ def corrected_mean(
 def _corrected_by(
     joint: JointReports, row: Floats, option: int | None, anchor: Anchor, chance: float, level: float
 ) -> tuple[Careless, AnchoredShare]:
-    pairs = [
-        _statistic(joint, 0, row),
-        _statistic(joint, 1, joint.variables[1].weights[anchor.place]),
-    ]
+    pairs = [_statistic(joint, 0, row), _statistic(joint, 1, joint.variables[1].weights[anchor.place])]
     slopes = _slopes(joint, {1: anchor.place} if option is None else {0: option, 1: anchor.place})
     covariance = joint.covariance(np.stack([influence for _, influence in pairs]), slopes)
     rate = (pairs[1][0] - anchor.share) * anchor.slope

@@ -118,8 +118,7 @@ def _program(grid: int, epsilon: float, outputs: Floats) -> _Solved:
     copied = kron(np.ones((grid, 1)), eye_array(count))
     none = csr_array((grid, count))
     equal = vstack(
-        [beside(row_of, none, np.zeros((grid, 1))), beside(mean_of, none, np.zeros((grid, 1)))],
-        format="csr",
+        [beside(row_of, none, np.zeros((grid, 1))), beside(mean_of, none, np.zeros((grid, 1)))], format="csr"
     )
     above = beside(eye_array(cells), -math.exp(epsilon) * copied, np.zeros((cells, 1)))
     below = beside(-eye_array(cells), copied, np.zeros((cells, 1)))
