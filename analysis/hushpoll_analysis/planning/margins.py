@@ -18,6 +18,7 @@ from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.bisection import least_positive
 from hushpoll_analysis.planning.variance.spread import TARGETS
 from hushpoll_analysis.result import PlottedResult
 
@@ -277,16 +278,9 @@ def _solve_epsilon(
     Less epsilon is the channel of more epsilon followed by noise, so the margin falls as epsilon grows.
     """
     _check_reach(precision(_HIGHEST).margin(n), n, margin, z, share)
-    low, high = math.log(_LOWEST), math.log(_HIGHEST)
     if precision(_LOWEST).margin(n) <= margin:
         return _LOWEST
-    for _ in range(48):
-        middle = (low + high) / 2.0
-        if precision(math.exp(middle)).margin(n) <= margin:
-            high = middle
-        else:
-            low = middle
-    return math.exp(high)
+    return least_positive(lambda epsilon: precision(epsilon).margin(n) <= margin, _LOWEST, _HIGHEST, 48)
 
 
 def _search_epsilon(
