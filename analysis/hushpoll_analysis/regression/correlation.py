@@ -134,7 +134,7 @@ def correlate(
     if n < 3:
         raise AnalysisError(f"a correlation needs at least 3 respondents, got {n}")
     channels = with_designs(channels, designs, data)
-    design, simple = sample.design_or_simple(data)
+    design = sample.design_or_simple(data)
     report_columns = [read_moments(data, channels, name) for name in columns]
     mean = design.mean(np.stack([column.values for column in report_columns], axis=1))
     variance = np.array(
@@ -156,9 +156,7 @@ def correlate(
         for column in report_columns
         if column.decoy is not None
     ]
-    df = None
-    if not simple:
-        df = design.degrees_of_freedom
+    df = design.freedom
     size = len(columns)
     r, low, high, se, p_value = (
         *(np.eye(size) for _ in range(3)),

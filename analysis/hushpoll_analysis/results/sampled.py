@@ -140,12 +140,11 @@ class SampledQuestion:
 
     @cached_property
     def _weighted(self) -> WeightedQuestion:
-        keys, question = SampleKeys(**self.rows[1]), self.question
+        question = self.question
         return WeightedQuestion(
             name=question.id,
             labels=question.labels,
             sample=replace(self.sample, level=None),
-            simple=keys.design(self.rows[0]) is None,
         )
 
     def table(self, *, simultaneous: bool) -> SampleEstimate:

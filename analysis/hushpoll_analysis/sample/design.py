@@ -96,6 +96,8 @@ class SampleDesign:
     """Replicate weights: the variance comes from them, not from strata and clusters."""
     single: SingleWeights | None = field(default=None, repr=False)
     """Where a row stands for several respondents, what is known of them; None where every row is one."""
+    is_simple: bool = field(default=False, repr=False)
+    """Whether nothing was given, so that it is that of a simple random sample."""
 
     @property
     def n(self) -> int:
@@ -172,6 +174,13 @@ class SampleDesign:
         if self.replicates is not None:
             return self.replicates.degrees_of_freedom
         return int(self.units.sum()) - int((self.units > 0).sum())
+
+    @property
+    def freedom(self) -> int | None:
+        """Degrees of freedom of t intervals; None means the normal ones of a simple random sample."""
+        if self.is_simple:
+            return None
+        return self.degrees_of_freedom
 
     def mean(self, values: Floats) -> Floats:
         """Weighted mean of each column."""

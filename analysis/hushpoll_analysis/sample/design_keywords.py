@@ -51,12 +51,9 @@ class SampleKeys:
         """Read the design from a table of respondents; None when nothing was asked for."""
         return read_sample_design(data, **vars(self))
 
-    def design_or_simple(self, data: pd.DataFrame) -> tuple[SampleDesign, bool]:
-        """Read the design, and say whether it is only that of a simple random sample, because nothing was given."""
-        design = self.design(data)
-        if design is not None:
-            return design, False
-        return simple_design(data), True
+    def design_or_simple(self, data: pd.DataFrame) -> SampleDesign:
+        """Read the design; that of a simple random sample when nothing was asked for."""
+        return self.design(data) or simple_design(data)
 
     def design_of(self, reports: Any) -> SampleDesign | None:
         """Read the design of a table of respondents; joint counts have none."""

@@ -88,7 +88,7 @@ def read_sample_design(
         return None
     check_frame(data)
     _check_together(population, replicates, strata, clusters, margins)
-    design = replace(simple_design(data), weights=read_weights(data, weights))
+    design = replace(simple_design(data), weights=read_weights(data, weights), is_simple=False)
     if strata is not None:
         design = replace(design, strata=read_groups(data, strata, "strata")[0])
     if clusters is not None:
@@ -113,7 +113,7 @@ def read_sample_design(
 def simple_design(data: pd.DataFrame) -> SampleDesign:
     """Return the design of a simple random sample: weights of 1, no strata, each respondent a separate unit."""
     times = times_of(data)
-    design = SampleDesign(times, np.zeros(len(data), dtype=np.int64))
+    design = SampleDesign(times, np.zeros(len(data), dtype=np.int64), is_simple=True)
     if TIMES not in data.columns:
         return design
     squares, most, positive = (

@@ -267,7 +267,7 @@ def design_sample(
     rounding: float = 0.0,
 ) -> DesignSample:
     """Read one question's reports with their sample design."""
-    design, _ = keys.design_or_simple(frame)
+    design = keys.design_or_simple(frame)
     sets = set_view(mechanism)
     if sets is None:
         view = channel_view(mechanism)

@@ -214,11 +214,11 @@ def read_weighted(
             f"{name}: {error.problem}",
             f"its mean may be determined: linear('{name} ~ 1', ...), or report(..., weights=...)",
         ) from None
-    design, simple = keys.design_or_simple(reports)
+    design = keys.design_or_simple(reports)
     sample = DesignSample(
         variable.view, codes=codes, design=design, decoy=variable.counted_decoy, whole=everybody
     )
-    return WeightedQuestion(name=name, labels=variable.labels, sample=sample, simple=simple)
+    return WeightedQuestion(name=name, labels=variable.labels, sample=sample)
 
 
 def weighted_option(
@@ -233,14 +233,14 @@ def weighted_option(
 
     `others` is how many options of the question are estimated as well.
     """
-    design, simple = keys.design_or_simple(reports)
+    design = keys.design_or_simple(reports)
     is_asked = codes >= 0
     among = design.among(is_asked, marginal.asked)
     everybody = FullSample(replace(design, fractions=among.fractions), is_asked)
     sample = DesignSample(
         channel_view(marginal.channel), codes=np.maximum(codes, 0), design=among, whole=everybody
     )
-    return WeightedQuestion(name=name, labels=YES_NO, sample=sample, simple=simple, others=other_options)
+    return WeightedQuestion(name=name, labels=YES_NO, sample=sample, others=other_options)
 
 
 def _everybody(
@@ -250,7 +250,7 @@ def _everybody(
     block = asked_in_block(reports, mechanisms, name)
     if block is None:
         return None
-    design, _ = keys.design_or_simple(reports)
+    design = keys.design_or_simple(reports)
     is_asked, share = block
     return FullSample(replace(design, fractions=design.among(is_asked, share).fractions), is_asked)
 
@@ -262,8 +262,6 @@ class WeightedQuestion:
     name: str
     labels: Sequence[Any]
     sample: DesignSample
-    simple: bool
-    """Whether no design was given, so that it is that of a simple random sample."""
     others: int = 0
     """How many options of the question are estimated as well."""
 
@@ -279,14 +277,14 @@ class WeightedQuestion:
     def estimate(self, level: float, interval: str) -> WeightedEstimate:
         """Return the shares with intervals of a level."""
         sample, design = self.sample, self.sample.design
-        method = design_method_for(self.quantities, interval, simple=self.simple)
+        method = design_method_for(self.quantities, interval, simple=design.is_simple)
         method.check(
             self.name,
             sample.view.outcomes,
             counted_decoy=sample.decoy is not None,
             all_alike=bool(np.ptp(sample.codes) == 0),
         )
-        automatic = design_method_for(self.quantities, AUTO, simple=self.simple)
+        automatic = design_method_for(self.quantities, AUTO, simple=design.is_simple)
         shares = tuple(
             self._share(option, quantity, method, level)
             for option, quantity in zip(self.labels, self.quantities, strict=True)

@@ -54,7 +54,7 @@ class JointReports:
         """Degrees of freedom of intervals under a sample design; None means normal ones."""
         if self.design is None:
             return None
-        return self.design.degrees_of_freedom
+        return self.design.freedom
 
     @cached_property
     def frequencies(self) -> Floats:

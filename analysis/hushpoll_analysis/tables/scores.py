@@ -133,15 +133,14 @@ def sum_score(
         [variable.view.solution(v**2)[codes] for (variable, codes), v in zip(columns, points, strict=True)],
         axis=1,
     )
-    design, simple = sample.design_or_simple(data)
+    design = sample.design_or_simple(data)
     total = firsts.sum(axis=1)
     mean = float(design.mean(total[:, None])[0])
     variance = float(design.covariance((total - mean)[:, None], lambda: _noise(columns, points))[0, 0])
     se = math.sqrt(max(variance, 0.0) + _decoy_variance(columns, points, design))
-    half = se * critical(level, None if simple else design.degrees_of_freedom)
+    half = se * critical(level, design.freedom)
     parts = [
-        _part(variable, codes, v, design, simple, level)
-        for (variable, codes), v in zip(columns, points, strict=True)
+        _part(variable, codes, v, design, level) for (variable, codes), v in zip(columns, points, strict=True)
     ]
     covariance = design.covariance(firsts - design.mean(firsts))
     correlation = correlations(covariance, np.array([error for _, error in parts]))
@@ -170,11 +169,11 @@ def sum_score(
 
 
 def _part(
-    variable: Variable, codes: Codes, values: Floats, design: SampleDesign, simple: bool, level: float
+    variable: Variable, codes: Codes, values: Floats, design: SampleDesign, level: float
 ) -> tuple[BoundedEstimate, float]:
     """Return one item's mean with its own limits, and its standard error."""
     view, decoy = variable.view, variable.counted_decoy
-    if simple:
+    if design.is_simple:
         counts = np.bincount(codes, minlength=view.outcomes)
         item = CountedSample(view, counts, decoy=decoy).quantity(values)
         item_interval = interval(item, AUTO, level)
