@@ -127,8 +127,7 @@ def correlate(
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
     refuse_skipped(channels, columns, "use crosstab or compare, which take each answer by itself")
-    data, keys = sample.in_frame(data)
-    sample = SampleKeys(**keys)
+    data, sample = sample.in_frame(data)
     data, channels, _ = with_options(data, channels, columns)
     n = int(times_of(data).sum())
     if n < 3:

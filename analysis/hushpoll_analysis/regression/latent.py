@@ -55,10 +55,7 @@ def _agrees(fit: ModelFit, data: pd.DataFrame, name: str) -> bool:
     fitted_name, given_name = (find_column(frame, name, randomized) for frame in (rows.frame, data))
     if fitted_name is None or fitted_name != given_name:
         return False
-    if rows.of_row is None:
-        fitted = rows.frame[fitted_name]
-    else:
-        fitted = rows.frame[fitted_name].iloc[rows.of_row]
+    fitted = rows.of_each(rows.frame[fitted_name])
     fitted, column = (values.reset_index(drop=True) for values in (fitted, data[given_name]))
     if len(fitted) != len(column):
         return False
@@ -101,20 +98,12 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
     return np.asarray(np.exp(joint - total), dtype=np.float64)
 
 
-def _everybodys(fit: ModelFit, joint: Floats) -> Floats:
-    """Return every respondent the chances of their row."""
-    of_row = fit.data.rows.of_row
-    if of_row is None:
-        return joint
-    return joint[of_row]
-
-
 def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
     """Return the chance of each true answer of one randomized column, one row per respondent."""
     name = column
     if column is None:
         name = fit.data.outcome_name
-    joint = _everybodys(fit, _joint(fit, fit.theta))
+    joint = fit.data.rows.of_each(_joint(fit, fit.theta))
     index = fit.data.rows.index
     if name == fit.data.outcome_name:
         if not fit.data.outcome.randomized:
@@ -359,7 +348,7 @@ def impute(
     for _ in range(imputations):
         theta = fit.theta.copy()
         theta[np.array(free)] = rng.multivariate_normal(fit.theta[free], covariance, method="eigh")
-        answers = _drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng)
+        answers = _drawn(fit, base, rows.of_each(_joint(fit, theta, rng)), rng)
         answers = answers.set_axis(index)
         frames.append(answers if order is None or order.equals(index) else answers.loc[order])
     return Imputations(tuple(frames), fit.randomized, fit.level)

@@ -94,10 +94,7 @@ class MomentFit(Coefficients):
             )
         if data is None:
             assert self.people is not None
-            of_row = self.people.of_row
-            frame = self.terms.frame
-            if of_row is not None:
-                frame = self.terms.frame.iloc[of_row]
+            frame: pd.DataFrame = self.people.of_each(self.terms.frame)
             return frame.set_axis(self.people.index)
         data = check_frame(data)
         missing = [name for name in self.terms.frame.columns if name not in data.columns]

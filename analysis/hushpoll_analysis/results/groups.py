@@ -117,10 +117,10 @@ def _filled(
     )
     # Two questions of a block were randomized together, which stands in the survey.
     mechanisms = survey if together else mechanisms
-    reports, keys = joint, dict[str, Any]()
+    reports, sample = joint, SampleKeys()
     if respondents is not None:
-        reports, keys = _chosen(respondents.of(question.id, by), by, labels, renamed, grouping is None)
-    groups, sample = _groups(by, labels, grouping), SampleKeys(**keys)
+        reports, sample = _chosen(respondents.of(question.id, by), by, labels, renamed, grouping is None)
+    groups, keys = _groups(by, labels, grouping), sample.given
     means = _means(reports, mechanisms, groups, question, level, base, sample=sample)
     group_notes = [] if means is None else [mean.note for mean in means.means if mean.note]
     if not shares_known:
@@ -276,7 +276,7 @@ def _means(
 
 def _chosen(
     rows: Rows, by: str, labels: tuple[str, ...], renamed: dict[str, str], exact: bool
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[Any, SampleKeys]:
     """Return the respondents of the groups that are shown."""
     frame, keys = rows
     if not exact:

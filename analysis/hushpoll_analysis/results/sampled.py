@@ -20,7 +20,6 @@ from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, asked_
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, largest_shares
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.sample.design_keywords import SampleKeys
 from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
 from hushpoll_analysis.sample.option_columns import OPTION, option_rows
 from hushpoll_analysis.sample.tally import Tally
@@ -128,8 +127,8 @@ class SampledQuestion:
                 ),
             )
         spacing = float(question.answers.spacing)
-        keys = SampleKeys(**self.rows[1])
-        return design_sample(self.rows[0], question.mechanism, question.id, keys, self.level, spacing)
+        frame, keys = self.rows
+        return design_sample(frame, question.mechanism, question.id, keys, self.level, spacing)
 
     @property
     def numbers(self) -> Numbers | None:
@@ -184,7 +183,7 @@ class SampledQuestion:
 
     @cached_property
     def _options(self) -> list[WeightedQuestion]:
-        question, keys = self.question, SampleKeys(**self.rows[1])
+        question, keys = self.question, self.rows[1]
         design = sampler(analysis_channel(question.mechanism))
         rows_of = option_rows(self.rows[0], question.id, design)
         options = []

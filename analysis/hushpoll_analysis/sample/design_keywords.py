@@ -70,9 +70,12 @@ class SampleKeys:
             f"reports must be a DataFrame or an array of counts, not {type(reports).__name__}"
         )
 
-    def in_frame(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Put values that were given separately into the data; return the keys with names of columns only."""
-        keys, columns = {}, {}
+    def in_frame(self, frame: Any) -> tuple[Any, SampleKeys]:
+        """Put values that were given separately into a table; return the keys with names of columns only."""
+        if not isinstance(frame, pd.DataFrame):
+            return frame, self
+        keys: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for key, value in self.given.items():
             if key in ("weights", "strata", "clusters", "population") and isinstance(
                 value, list | np.ndarray | pd.Series
@@ -85,9 +88,9 @@ class SampleKeys:
             else:
                 keys[key] = value
         if not columns:
-            return frame, keys
+            return frame, self
         # All at once: hundreds of replicates one by one would be copied as often.
-        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1), keys
+        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1), SampleKeys(**keys)
 
     def refuse_reports(self, mechanisms: Any) -> None:
         """Refuse a randomized column as part of the design: its reports are not what people are."""
@@ -109,7 +112,7 @@ class SampleKeys:
         among = with_members(rows, mechanisms, names)
         if among is rows:
             return (frame, self)
-        return (among, SampleKeys(**keys))
+        return (among, keys)
 
 
 NAMES = tuple(key.name for key in fields(SampleKeys))

@@ -37,6 +37,14 @@ class DistinctRows:
     of_row: Codes | None = None
     """Which of the rows is each respondent's; None where every row is its own."""
 
+    def of_each(self, values: Any) -> Any:
+        """Return what belongs to each respondent, from a table or array with an entry for each of the rows."""
+        if self.of_row is None:
+            return values
+        if isinstance(values, pd.DataFrame | pd.Series):
+            return values.iloc[self.of_row]
+        return values[self.of_row]
+
 
 def times_of(data: pd.DataFrame) -> npt.NDArray[np.float64]:
     """Return for how many respondents each row stands."""

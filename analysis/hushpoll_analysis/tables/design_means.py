@@ -53,9 +53,7 @@ def compare_design_means(
     frame, channels, named = with_options(frame, mechanisms, [by, question.id], labels)
     groups, codes = read_variable(frame, by, channels, (named or {}).get(by))
     rounding = float(question.answers.spacing)
-    sample_of_outcome = design_sample(
-        frame, question.mechanism, question.id, SampleKeys(**keys), level, rounding
-    )
+    sample_of_outcome = design_sample(frame, question.mechanism, question.id, keys, level, rounding)
     values = np.array([float(value) for value in question.answers.values or ()])
     make = _randomized_groups if groups.randomized else _exact_groups
 

@@ -120,7 +120,7 @@ def crosstab(
     request = TableRequest(reports, mechanisms, labels, level, simultaneous, sample, designs)
     if request.whole_lists(names):
         return option_table(crosstab, request, names)
-    reports, sample = _in_frame(reports, sample)
+    reports, sample = sample.in_frame(reports)
     reports, mechanisms, labels = _with_options(reports, mechanisms, names, labels)
     mechanisms = with_designs(mechanisms, designs, reports)
     design = sample.design_of(reports)
@@ -231,7 +231,7 @@ def compare(
 def _read(request: TableRequest, outcome: str, by: str) -> JointReports:
     """Read the joint reports of the groups and of one outcome."""
     names = [by, outcome]
-    reports, sample = _in_frame(request.reports, request.sample)
+    reports, sample = request.sample.in_frame(request.reports)
     reports, mechanisms, labels = _with_options(reports, request.mechanisms, names, request.labels)
     mechanisms = with_designs(mechanisms, request.designs, reports, outcome)
     named = with_yes_no(names, mechanisms, labels)
@@ -277,14 +277,6 @@ def _compare_numbers(request: TableRequest, question: Question, by: str, referen
     values = np.array([float(value) for value in question.answers.values or ()])
     rounding = float(question.answers.spacing)
     return compare_means(counts, groups, outcome=question.mechanism, values=values, rounding=rounding, **keys)
-
-
-def _in_frame(reports: Reports, sample: SampleKeys) -> tuple[Reports, SampleKeys]:
-    """Put values of the sample's keys next to the reports, so that respondents can be left out."""
-    if not isinstance(reports, pd.DataFrame):
-        return reports, sample
-    frame, keys = sample.in_frame(reports)
-    return frame, SampleKeys(**keys)
 
 
 def _with_options(

@@ -56,12 +56,11 @@ class TableRequest:
         return level_of_each(self.level, count, self.simultaneous)
 
     @cached_property
-    def keyed(self) -> tuple[Any, dict[str, Any]]:
+    def keyed(self) -> tuple[Any, SampleKeys]:
         """The reports with values of the sample's keys next to them, so that respondents can be left out."""
-        if isinstance(self.reports, pd.DataFrame):
-            return self.sample.in_frame(self.reports)
-        self.sample.design_of(self.reports)
-        return self.reports, {}
+        if not isinstance(self.reports, pd.DataFrame):
+            self.sample.design_of(self.reports)
+        return self.sample.in_frame(self.reports)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +189,7 @@ def option_table(make: Callable[..., Any], request: TableRequest, names: Sequenc
             level=each_level,
             simultaneous=request.simultaneous,
             designs=request.designs,
-            **keys,
+            **keys.given,
         )
     first = next(iter(parts.values()))
     visible_labels = [
@@ -291,7 +290,7 @@ def compare_options(
     for name, seen, channels, labels in each_option(
         reports, request.mechanisms, outcome, [by, outcome], request.labels, chosen
     ):
-        part = replace(request, reports=seen, mechanisms=channels, labels=labels, sample=SampleKeys(**keys))
+        part = replace(request, reports=seen, mechanisms=channels, labels=labels, sample=keys)
         comparisons.append(Outcome(read_reports(part, f"{outcome}[{name}]", by), 1, name))
     each_level = request.level_of_each(len(chosen))
     return compare_groups(
@@ -309,8 +308,8 @@ def compare_by_options(
             "leave reference= out: each option is compared with those who did not choose it",
         )
     chosen = request.options_of(by)
-    reports, keys = request.keyed
-    keys |= {"level": request.level_of_each(len(chosen)), "simultaneous": request.simultaneous}
+    reports, sample = request.keyed
+    keys = sample.given | {"level": request.level_of_each(len(chosen)), "simultaneous": request.simultaneous}
     options: Iterable[tuple[str, Any, Mechanisms, Labels]]
     if isinstance(reports, pd.DataFrame):
         # A survey knows what its numbers stand for, which its mechanisms alone do not.

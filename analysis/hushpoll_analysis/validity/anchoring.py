@@ -196,9 +196,7 @@ def _read_parts(
 ) -> list[tuple[str, JointReports]]:
     """Read what the reports say of each option and the anchor, which is the second axis of counts."""
     question, anchor = names
-    if isinstance(reports, pd.DataFrame):
-        reports, keys = sample.in_frame(reports)
-        sample = SampleKeys(**keys)
+    reports, sample = sample.in_frame(reports)
     joints = []
     for option, rows, channels, labels_of_option in each_option(
         reports, mechanisms, question, names, labels, options
