@@ -13,9 +13,8 @@ import pandas as pd
 from hushpoll_client import Channel, Survey
 from hushpoll_client.channel import SCALE
 from hushpoll_client.mechanism import Mechanism
-from hushpoll_client.messages import msg
 
-from hushpoll_analysis.channel.base import ChannelView, Floats, Sampler
+from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy, estimated_decoy
 from hushpoll_analysis.channel.sets import SetView
 from hushpoll_analysis.channel.stacked import StackedView
@@ -24,6 +23,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.row_designs import RowDesigns
 from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.sample.sampled_codes import sampled_codes
 
 MAX_GROUPS = 1000
 
@@ -331,22 +331,6 @@ def find_column(data: pd.DataFrame, name: str, randomized: bool = False) -> str 
     if randomized:
         names = names[::-1]
     return next((candidate for candidate in names if candidate in data.columns), None)
-
-
-def sampled_codes(column: pd.Series[Any], reports: Sampler) -> npt.NDArray[Any]:
-    """Read a column of reports in the form in which they are counted, or say which is none."""
-    codes, wrong = reports.read(column.to_numpy())
-    if wrong is not None:
-        raise AnalysisError(
-            msg(
-                "column {column!r} holds {value!r} in row {row}, which is not a report of this question",
-                column=column.name,
-                value=value_at(column, wrong),
-                row=wrong,
-            ),
-            "check that column and mechanism belong together",
-        )
-    return codes
 
 
 YES_NO_CODES = {"No": 0, "Yes": 1}

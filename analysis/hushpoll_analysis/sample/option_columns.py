@@ -21,9 +21,10 @@ from hushpoll_analysis.channel.base import Sampler
 from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import analysis_channel, sampler
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sample.columns import Mechanisms, read_column, sampled_codes
+from hushpoll_analysis.sample.columns import Mechanisms, read_column
 from hushpoll_analysis.sample.members import with_members
 from hushpoll_analysis.sample.row_designs import RowDesigns
+from hushpoll_analysis.sample.sampled_codes import sampled_codes
 
 YES_NO = (msg("No"), msg("Yes"))
 OPTION = "(option)"

@@ -23,13 +23,13 @@ from hushpoll_analysis.sample.columns import (
     randomized_variable,
     read_column,
     read_variable,
-    sampled_codes,
 )
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
 from hushpoll_analysis.sample.distinct_rows import TIMES
 from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.option_columns import with_options, with_yes_no
 from hushpoll_analysis.sample.row_designs import Designs, in_columns, with_designs
+from hushpoll_analysis.sample.sampled_codes import sampled_codes
 from hushpoll_analysis.sample.streams import takes_streams
 from hushpoll_analysis.tidy import keeps_call
 
