@@ -18,6 +18,7 @@ from hushpoll_analysis.estimand.bands import critical_value, level_of
 from hushpoll_analysis.interval import AUTO, Resampling, intervals, method_for
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.sample import Sample, read_sample
+from hushpoll_analysis.tidy import Tidy, keeps_call
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ GRID = 101  # points at which a smooth curve is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Density(PlottedResult):
+class Density(Tidy, PlottedResult):
     """An estimated density; made by `density`.
 
     Attributes
@@ -118,6 +119,7 @@ def density(
     return density_of(read_sample(counts, mechanism), edges, shape, smoothing, level, interval)
 
 
+@keeps_call
 def density_of(
     sample: Sample,
     edges: npt.ArrayLike,

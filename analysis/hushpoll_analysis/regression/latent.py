@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
 from hushpoll_analysis.sample.columns import check_frame, find_column
 from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.tidy import Tidy
 
 from .outcomes import BinaryOutcome, MultinomialOutcome, OrdinalOutcome
 
@@ -125,7 +126,7 @@ def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Pooled(PlottedResult):
+class Pooled(Tidy, PlottedResult):
     """Estimates of several imputations put together by Rubin's rules.
 
     `fraction_missing` is the share of the variance that the hidden answers make.
@@ -139,6 +140,9 @@ class Pooled(PlottedResult):
     fraction_missing: Floats
     level: float
     names: tuple[str, ...]
+
+    def _at_level(self, level: float) -> Pooled:
+        return replace(self, level=level)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each quantity with its t interval."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,14 @@ from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.row_designs import Designs, with_designs
 from hushpoll_analysis.sample.sample import CountedSample
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
+from hushpoll_analysis.tidy import Tidy, keeps_call
 
 _SAME_REPORTS = "every report is the same, so the standard error is 0 and says nothing; the interval holds"
 _EVERYBODY = "everybody in the population was asked, and directly: this is its mean, without any error"
 
 
 @dataclass(frozen=True)
-class SumScore(PlottedResult):
+class SumScore(Tidy, PlottedResult):
     """The mean of a sum over items with its interval, and how widely the true sums scatter.
 
     `sd` is the estimated standard deviation of the true scores between people (None where its square comes out below
@@ -66,13 +67,18 @@ class SumScore(PlottedResult):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row."""
-        row = {key: value for key, value in vars(self).items() if key not in ("items", "note")}
+        row = {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if entry.name not in ("items", "note")
+        }
         return pd.DataFrame([row], index=pd.Index([" + ".join(self.items)], name="score"))
 
     def _notebook_notes(self) -> tuple[str, ...]:
         return (self.note,)
 
 
+@keeps_call
 @takes_missing
 @takes_sample
 def sum_score(

@@ -26,6 +26,7 @@ from hushpoll_analysis.interval.likelihood import LikelihoodRatio
 from hushpoll_analysis.interval.mover import Mover
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult, as_json, flat
+from hushpoll_analysis.tidy import Tidy, keeps_call
 from hushpoll_analysis.validity.two_groups_likelihood import TwoBinomials
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Parameter(IntervalEstimate, PlottedResult):
 
 
 @dataclass(frozen=True)
-class TwoGroupEstimate(PlottedResult):
+class TwoGroupEstimate(Tidy, PlottedResult):
     """Result of a two-group design.
 
     Attributes
@@ -155,6 +156,7 @@ _TRIANGLE = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
 _FIRST, _SECOND, _REST = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, -1.0, 1.0)
 
 
+@keeps_call
 def unrelated_two_groups(
     groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
@@ -191,6 +193,7 @@ def unrelated_two_groups(
     return design.solved(groups, level, interval)
 
 
+@keeps_call
 def cheating_detection(
     groups: Sequence[npt.ArrayLike], forced_yes: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
@@ -221,6 +224,7 @@ def cheating_detection(
     return design.solved(groups, level, interval)
 
 
+@keeps_call
 def cheating_detection_symmetric(
     groups: Sequence[npt.ArrayLike],
     forced_yes: Pair,
@@ -259,6 +263,7 @@ def cheating_detection_symmetric(
     return design.solved(groups, level, interval)
 
 
+@keeps_call
 def lie_detection(
     groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
