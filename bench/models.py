@@ -153,16 +153,16 @@ def small() -> None:
     from hushpoll_analysis.regression import models
 
     frame, survey = made_up(3000, 7), ten_questions()
-    together = models.put_together
+    together = models.merge_equal_rows
     print("\n3,000 respondents in memory               rows together   each row  ratio")
     for name, (model, formula) in SMALL.items():
         times = []
         for way in (together, lambda *_: None):
-            models.put_together = way
+            models.merge_equal_rows = way
             start = time.perf_counter()
             getattr(models, model)(formula, frame, survey)
             times.append(time.perf_counter() - start)
-        models.put_together = together
+        models.merge_equal_rows = together
         print(f"{name:<42} {times[0]:>11.2f}s {times[1]:>9.2f}s {times[0] / times[1]:>6.2f}", flush=True)
 
 

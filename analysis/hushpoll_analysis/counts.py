@@ -21,20 +21,10 @@ def read_counts(
     labels: Sequence[Any] = (),
     words: Sequence[str] = (),
 ) -> Counts:
-    """Check report counts against a channel and give them as integers.
+    """Check report counts against a channel and give them as integers, at least `least` in all.
 
-    Parameters
-    ----------
-    counts : array_like of int, Series or mapping
-        One number per possible report, in order. A Series or a mapping is taken by its keys: report codes, `labels` or
-        `words`.
-    view : ChannelView
-    least : int
-        The smallest total that the caller can work with.
-    labels : sequence, optional
-        The reports' labels, where reports and options are the same list.
-    words : sequence, optional
-        What the mechanism calls its reports, where it has words for them.
+    A Series or a mapping is taken by its keys: report codes, `labels` where reports and options are the same list, or
+    `words`, what the mechanism calls its reports.
     """
     named: Sequence[Any] = ()
     if len(labels) == view.outcomes:
@@ -61,7 +51,7 @@ def read_counts(
     return numbers
 
 
-def whole_numbers(values: npt.ArrayLike, what: str) -> Counts:
+def whole_numbers(values: Any, what: str) -> Counts:
     """Whole numbers that are not negative, as integers; anything else is refused with its place."""
     try:
         numbers = np.asarray(values)
@@ -101,11 +91,7 @@ def words_of(mechanism: object) -> Sequence[str]:
 
 
 def in_order(
-    counts: Any,
-    outcomes: int,
-    labels: Sequence[Any],
-    what: str = "counts",
-    words: Sequence[str] = (),
+    counts: Any, outcomes: int, labels: Sequence[Any], what: str = "counts", words: Sequence[str] = ()
 ) -> Any:
     """Put counts with keys into the channel's order; a report without a count came in 0 times."""
     series = hasattr(counts, "to_numpy") and hasattr(counts, "items") and getattr(counts, "ndim", 0) == 1
@@ -166,6 +152,13 @@ def check_level(level: float) -> float:
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise AnalysisError(f"level: expected a proportion between 0 and 1, such as 0.95, got {level!r}")
     return float(level)
+
+
+def level_of_each(level: float, intervals: int, simultaneous: bool = True) -> float:
+    """Return the level of each of several intervals, so that all hold at once with the level (Bonferroni)."""
+    if not simultaneous or intervals == 1:
+        return level
+    return 1.0 - (1.0 - level) / intervals
 
 
 def check_population(population: Any, n: int) -> float:

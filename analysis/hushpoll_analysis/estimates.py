@@ -12,12 +12,14 @@ import numpy as np
 
 from hushpoll_analysis.arguments import whole_number
 from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.counts import level_of_each
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import (
     Interval,
     IntervalMethod,
     Resampling,
     fallback,
+    intervals,
     limits_of,
     method_for,
     misfit,
@@ -26,11 +28,12 @@ from hushpoll_analysis.interval import (
 from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.mover import BoundedEstimate
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.result import PlottedResult, flat
+from hushpoll_analysis.result import PlottedResult, as_json, flat
 from hushpoll_analysis.tidy import Tidy
 
 if TYPE_CHECKING:
     import pandas as pd
+    from hushpoll_client import Channel
 
 LimitsAt = Callable[[float], tuple[float, float]]
 """Lower and upper limit at a confidence level."""
@@ -51,6 +54,9 @@ def shown_share(estimate: float, low: float, high: float) -> Shown:
 
 
 FIGURES = ("estimate", "se", "low", "high")
+SIDE_FIGURES = ("shown", "se_privacy", "interval", "misfit", "weight", "design_effect", "n_effective")
+ESTIMATE_KEYS = ("option", "reported", *FIGURES, *SIDE_FIGURES)
+"""The keys of an estimate in the JSON contract."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,21 +138,7 @@ class Estimate(IntervalEstimate, Tidy, PlottedResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry of the JSON contract."""
-        return {
-            "option": self.option,
-            "reported": self.reported,
-            "estimate": self.estimate,
-            "se": self.se,
-            "low": self.low,
-            "high": self.high,
-            "shown": {"estimate": self.shown.estimate, "low": self.shown.low, "high": self.shown.high},
-            "se_privacy": self.se_privacy,
-            "interval": self.interval,
-            "misfit": self.misfit,
-            "weight": self.weight,
-            "design_effect": self.design_effect,
-            "n_effective": self.n_effective,
-        }
+        return {key: getattr(self, key) for key in ESTIMATE_KEYS} | {"shown": vars(self.shown)}
 
     def vcov(self) -> pd.DataFrame:
         """Return the variance, as a table of one cell."""
@@ -168,6 +160,10 @@ class Estimate(IntervalEstimate, Tidy, PlottedResult):
 class EstimateTable(Tidy, PlottedResult):
     """Estimates of one sample: found by label or position, and shown as a table."""
 
+    json_keys = (
+        *("mechanism", "epsilon", "epsilon_note", "epsilon_conditional", "n", "level", "interval"),
+        *("interval_requested", "simultaneous", "counts", "solution", "estimates", "notes"),
+    )
     words = "estimated share"
     summary_columns = ("reported", "estimate", "se", "low", "high", "se_privacy")
     notebook_columns = ("reported", "shown_estimate", "shown_low", "shown_high", "se", "se_privacy")
@@ -180,6 +176,16 @@ class EstimateTable(Tidy, PlottedResult):
     simultaneous: bool = False
     """Whether the intervals hold all together with probability `level`."""
     notes: tuple[str, ...] = ()
+    channel: Channel
+    counts: tuple[int, ...]
+    interval_requested: str
+    epsilon: float
+    epsilon_note: str
+    epsilon_conditional: float | None = None
+    solution: str = "unique"
+    """How the solution of C b = a was chosen."""
+    options: tuple[str, ...]
+    resampling: Resampling = field(default=Resampling(), repr=False)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self.estimates)} shares, {self.mechanism}, n = {self.n:,}; print it>"
@@ -192,6 +198,11 @@ class EstimateTable(Tidy, PlottedResult):
             if entry.option == option:
                 return entry
         raise KeyError(option)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
+        values = {key: as_json(getattr(self, key)) for key in self.json_keys if key != "estimates"}
+        return {key: values[key] if key in values else self._entries() for key in self.json_keys}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per entry, as a pandas table."""
@@ -216,10 +227,7 @@ class EstimateTable(Tidy, PlottedResult):
         )
 
     def _at_level(self, level: float) -> EstimateTable:
-        if self.simultaneous:
-            each_level = 1 - (1 - level) / len(self.estimates)
-        else:
-            each_level = level
+        each_level = level_of_each(level, len(self.estimates), self.simultaneous)
         return replace(
             self, level=level, estimates=tuple(entry._at_level(each_level) for entry in self.estimates)
         )
@@ -267,6 +275,29 @@ def largest_shares(
     ]
 
 
+def estimates_of(
+    quantities: Sequence[Quantity],
+    labels: Sequence[str],
+    method: IntervalMethod,
+    level: float,
+    resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
+    reported: Sequence[int | None] | None = None,
+) -> tuple[Estimate, ...]:
+    """Return several quantities with intervals by one method, and how often each was reported where that is known."""
+    return tuple(
+        with_interval(
+            quantity, limits, label, count, level, limits_at=limits_by(quantity, method, resampling)
+        )
+        for quantity, limits, label, count in zip(
+            quantities,
+            intervals(quantities, method, level, resampling),
+            labels,
+            reported or [None] * len(quantities),
+            strict=True,
+        )
+    )
+
+
 def linear_estimate(
     quantity: Quantity,
     label: str,
@@ -277,13 +308,15 @@ def linear_estimate(
 ) -> Estimate:
     """Return a quantity with its interval, shown values and side figures."""
     chosen = method_for([quantity], method)
+    interval = Interval(*limits_of(quantity, chosen, level, resampling), chosen)
     limits_at = limits_by(quantity, chosen, resampling)
-    interval = Interval(*limits_at(level), chosen)
     return with_interval(quantity, interval, label, reported, level, limits_at=limits_at)
 
 
-def limits_by(quantity: Quantity, method: IntervalMethod, resampling: Resampling) -> LimitsAt:
-    """Return the limits of a quantity as a function of the level."""
+def limits_by(quantity: Quantity, method: IntervalMethod, resampling: Resampling) -> LimitsAt | None:
+    """Return the limits of a quantity as a function of the level; None where t depends on the level."""
+    if quantity.shrink != 1.0:
+        return None
     return partial(_limits_at, quantity, method, resampling)
 
 
@@ -311,7 +344,7 @@ def with_interval(
         option=label,
         reported=reported,
         estimate=quantity.estimate,
-        se=quantity.se,
+        se=quantity.standard_error,
         low=interval.low,
         high=interval.high,
         shown=Shown(*clipped),

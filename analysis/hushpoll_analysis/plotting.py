@@ -84,9 +84,8 @@ def names_of(labels: Iterable[Any]) -> list[str]:
 def plain(label: Any, most: int | None = LONGEST) -> str:
     """Write a label, each part cut; matplotlib would read a dollar sign as the beginning of a formula."""
     parts = [str(level) for level in (label if isinstance(label, tuple) else (label,))]
-    if most is None:
-        room = None
-    else:
+    room = None
+    if most is not None:
         room = most // len(parts)
     return " / ".join(_cut(text, room) for text in parts).replace("$", r"\$")
 

@@ -29,10 +29,10 @@ from hushpoll_analysis.results.trend import Trend, trend
 from hushpoll_analysis.sample.arrow import are_many
 from hushpoll_analysis.sample.databases import is_database_url, read_database
 from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_reading import Population
 from hushpoll_analysis.sample.engine_sums import is_engine_table
 from hushpoll_analysis.sample.files import column_names, read_frame, tally
 from hushpoll_analysis.sample.parts import find_parts
-from hushpoll_analysis.sample.population import Population
 from hushpoll_analysis.sample.released import released_together
 from hushpoll_analysis.sample.reports_table import reports_table
 from hushpoll_analysis.sample.tally import COLUMN_SUFFIX, Tally
@@ -133,12 +133,7 @@ class Study:
         return self._ordered(question, level, interval).cumulative
 
     def quantiles(
-        self,
-        question: str,
-        p: Sequence[float] = QUARTILES,
-        *,
-        level: float = 0.95,
-        interval: str = "auto",
+        self, question: str, p: Sequence[float] = QUARTILES, *, level: float = 0.95, interval: str = "auto"
     ) -> Quantiles:
         """Estimate quantiles of ordered answers, by default the quartiles. See `hushpoll_analysis.quantiles`."""
         quartiles = self._ordered(question, level, interval)

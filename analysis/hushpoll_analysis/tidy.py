@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Result = TypeVar("Result")
-_ESTIMATES = ("estimate", "coef", "difference", "effect", "r", "p_value")
+_ESTIMATES = ("estimate", "coef", "difference", "effect", "r", "mean", "p_value")
 """Columns that hold what is estimated, in this order of preference."""
 _AGAIN = "_again"
 

@@ -16,12 +16,17 @@ from hushpoll_analysis import (
     correlate,
     crosstab,
     cumulative,
+    density,
     estimate,
     linear,
     logit,
     mean,
     quantiles,
+    rubin,
     simulate,
+    sum_score,
+    trend,
+    unrelated_two_groups,
     weighted_estimate,
 )
 from hushpoll_client import mechanisms
@@ -69,6 +74,11 @@ def results(reports: pd.DataFrame, level: float) -> dict[str, Any]:
         "weighted": weighted_estimate(reports, CHANNELS, "cheated", weights="w", level=level),
         "anchored": anchored(reports, CHANNELS, "cheated", "failed", 0.4, level=level),
         "logit": logit("cheated ~ age", reports, {"cheated": YES_NO}, level=level),
+        "density": density(COUNTS, FOUR, [0, 1, 2, 3, 4], level=level),
+        "trend": trend([estimate([580, 420], YES_NO), estimate([540, 460], YES_NO)], level=level),
+        "sum score": sum_score(reports, CHANNELS, ["cheated", "failed"], level=level),
+        "two groups": unrelated_two_groups([[620, 380], [540, 460]], [0.7, 0.3], level=level),
+        "pooled": rubin([[1.0, 2.0], [1.2, 1.9]], [[0.1, 0.2], [0.1, 0.2]], level),
         "linear": linear("age ~ cheated", reports, {"cheated": YES_NO}, level=level, errors="any"),
     }
 
@@ -90,6 +100,11 @@ NAMES = (
     "anchored",
     "logit",
     "linear",
+    "density",
+    "trend",
+    "sum score",
+    "two groups",
+    "pooled",
 )
 
 

@@ -133,10 +133,9 @@ class Sampler(ABC):
 
     def read(self, values: npt.NDArray[Any]) -> tuple[Codes, int | None]:
         """Turn stored or exported reports into codes, and give the first row that is not a report; None if all are."""
+        codes = values
         if values.dtype == bool:
             codes = values.astype(np.uint8)
-        else:
-            codes = values
         if not np.issubdtype(codes.dtype, np.integer):
             numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
             is_integer = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)

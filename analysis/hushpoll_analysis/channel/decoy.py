@@ -15,7 +15,7 @@ from hushpoll_client.channel import SCALE
 from scipy.optimize import brentq
 
 from .base import Floats
-from .multinomial import kernel
+from .maximum_likelihood import kernel
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism

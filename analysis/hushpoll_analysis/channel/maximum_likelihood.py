@@ -15,16 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
+from scipy.special import xlogy
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult
 
 from .base import ChannelView, Floats
-from .multinomial import kernel
 from .newton import newton
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def kernel(counts: Floats, probabilities: Floats) -> float:
+    """sum c log p, where 0 log 0 = 0; minus infinity when a report that came in has probability 0."""
+    with np.errstate(divide="ignore"):
+        return float(np.sum(xlogy(counts, probabilities)))
+
 
 Map = Callable[[Floats], Floats]
 

@@ -49,10 +49,9 @@ class SampledSampler(Sampler):
         for members in groups:
             sizes = tuple(self.channel.sizes[member] for member in members)
             # Members of the same sizes have the same channel, unless the others of their samples differ.
+            key = members
             if len(set(self.channel.sizes)) == 1:
                 key = sizes
-            else:
-                key = members
             if key not in channels:
                 channels[key] = self.channel.marginal(members)
             channel = channels[key]

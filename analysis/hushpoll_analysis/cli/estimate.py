@@ -203,10 +203,9 @@ def _check_rows(path: str, rows: object) -> None:
 
 def _text(table: ShareEstimates) -> str:
     """Return the table as text: shown values, both standard errors and notes."""
+    together = ""
     if table.simultaneous and len(table.estimates) > 1:
         together = " (all together)"
-    else:
-        together = ""
     lines = [
         f"{table.mechanism}, n = {table.n} reports, {table.level:.4g} {table.interval} intervals{together}",
         "",
@@ -216,9 +215,8 @@ def _text(table: ShareEstimates) -> str:
     for entry in table.estimates:
         interval = entry.shown
         numbers = (interval.estimate, interval.low, interval.high, entry.se, entry.se_privacy, entry.estimate)
-        if entry.reported is None:
-            reported = ""
-        else:
+        reported = ""
+        if entry.reported is not None:
             reported = str(entry.reported)
         rows.append((entry.option, reported, *(f"{number:.4f}" for number in numbers)))  # type: ignore[arg-type]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
@@ -229,9 +227,8 @@ def _text(table: ShareEstimates) -> str:
         )
     lines += ["", "Reported counts are randomized, not true.", _privacy(table)]
     heaviest = at_most(max(entry.weight for entry in table.estimates))
-    if heaviest == "1":
-        honest = "an honest one"
-    else:
+    honest = "an honest one"
+    if heaviest != "1":
         honest = f"{heaviest} honest ones"
     lines.append(f"One dishonest report weighs at most as much as {honest}.")
     return "\n".join([*lines, *table.notes])

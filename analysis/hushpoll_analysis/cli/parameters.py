@@ -111,9 +111,8 @@ def _value(parameter: Parameter, text: str) -> Any:
     value = shape.from_text(text)
     if shape.integer:
         numbers = read_counts(text, name)
-        if shape.listed:
-            value = numbers
-        else:
+        value = numbers
+        if not shape.listed:
             value = numbers[0]
     if shape.length is not None and len(value) != shape.length:
         raise click.UsageError(

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.interval.student import critical
 
 DRAWS = 40_000
 """Normal vectors behind a critical value: they leave it uncertain by about 0.008, or 0.1 % of coverage."""
@@ -24,7 +25,7 @@ def critical_value(covariance: Floats, level: float, seed: int = 1) -> float:
     vary = spread > 1e-9 * max(float(spread.max(initial=0.0)), 1e-300)
     number = int(vary.sum())
     if number <= 1:
-        return -float(ndtri((1.0 - level) / 2.0))
+        return critical(level)
     correlation = covariance[np.ix_(vary, vary)] / np.outer(spread[vary], spread[vary])
     values, vectors = np.linalg.eigh(correlation)
     positive = values > 1e-10 * values[-1]

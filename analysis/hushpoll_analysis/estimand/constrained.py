@@ -14,6 +14,7 @@ from hushpoll_analysis.channel.maximum_likelihood import constrained_shares, sha
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.counts import answer_names, read_counts, words_of
 from hushpoll_analysis.result import PlottedResult
+from hushpoll_analysis.sample.sample import CountedSample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,11 +66,14 @@ def constrained_estimate(counts: npt.ArrayLike, mechanism: Channel | Mechanism) 
     """
     view = channel_view(mechanism)
     observed = read_counts(counts, view, labels=answer_names(view.options), words=words_of(mechanism))
-    best = constrained_shares(observed, view)
-    probabilities = view.forward(best.shares)
-    probabilities = probabilities / probabilities.sum()
-    value = float(multinomial.logpmf(observed, observed.sum(), probabilities))
-    report_counts = tuple(int(count) for count in observed)
+    return constrained_of(CountedSample(view, observed))
+
+
+def constrained_of(sample: CountedSample) -> ConstrainedEstimate:
+    """Return the maximum likelihood shares of counts that have been read."""
+    best, counts = constrained_shares(sample.counts, sample.view), sample.counts
+    probabilities = sample.view.forward(best.shares)
+    value = float(multinomial.logpmf(counts, sample.n, probabilities / probabilities.sum()))
     return ConstrainedEstimate(
-        report_counts, best.shares, best.log_likelihood, value, best.gap, best.converged
+        tuple(counts.tolist()), best.shares, best.log_likelihood, value, best.gap, best.converged
     )

@@ -16,15 +16,8 @@ from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.bands import critical_value, level_of
-from hushpoll_analysis.estimates import Estimate, Shown, limits_by, linear_estimate, with_interval
-from hushpoll_analysis.interval import (
-    AUTO,
-    IntervalMethod,
-    Resampling,
-    interval_method,
-    intervals,
-    method_for,
-)
+from hushpoll_analysis.estimates import Estimate, Shown, estimates_of, linear_estimate
+from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.sample import Sample, read_sample
@@ -209,9 +202,8 @@ def cumulative(
     >>> [round(one.estimate, 3) for one in found.estimates]
     [0.447, 0.695, 0.902, 1.0]
     """
-    if options is None:
-        labels = ()
-    else:
+    labels = ()
+    if options is not None:
         labels = listed(options, "options")
     return cumulative_of(read_sample(counts, mechanism, labels), labels, level, interval)
 
@@ -219,6 +211,7 @@ def cumulative(
 def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval: str = AUTO) -> Cumulative:
     """Estimate the cumulative shares from reports that have been read."""
     check_level(level)
+    interval = sample.method_name(interval)
     interval_method(interval)
     size = sample.view.options
     labels = tuple(options) or tuple(str(k) for k in range(size))
@@ -236,31 +229,20 @@ def cumulative_of(sample: Sample, options: Sequence[str], level: float, interval
         ) from None
     method = method_for(quantities, interval)
     together = method_for(quantities, interval, len(quantities) > 1)
-    level_alone, both = level, level_of(critical)
     return Cumulative(
         options=labels,
         n=sample.n,
         level=level,
         interval=method.name,
         critical=critical,
-        estimates=_entries(quantities, labels, method, level_alone),
-        band=_entries(quantities, labels, together, both),
+        estimates=(*estimates_of(quantities, labels[:-1], method, level), _certain(labels[-1], method.name)),
+        band=(
+            *estimates_of(quantities, labels[:-1], together, level_of(critical)),
+            _certain(labels[-1], together.name),
+        ),
         sample=sample,
         wanted=quantities,
     )
-
-
-def _entries(
-    quantities: Sequence[Quantity], labels: Sequence[str], method: IntervalMethod, level: float
-) -> tuple[Estimate, ...]:
-    limits = intervals(quantities, method, level, Resampling())
-    entries = [
-        with_interval(
-            quantity, interval, label, None, level, limits_at=limits_by(quantity, method, Resampling())
-        )
-        for quantity, interval, label in zip(quantities, limits, labels[:-1], strict=True)
-    ]
-    return (*entries, _certain(labels[-1], method.name))
 
 
 def _certain(label: str, method: str) -> Estimate:

@@ -18,6 +18,7 @@ from hushpoll_analysis.estimand.bands import critical_value, level_of
 from hushpoll_analysis.interval import AUTO, Resampling, intervals, method_for
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.sample import Sample, read_sample
+from hushpoll_analysis.tidy import Tidy, keeps_call
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ GRID = 101  # points at which a smooth curve is drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Density(PlottedResult):
+class Density(Tidy, PlottedResult):
     """An estimated density; made by `density`.
 
     Attributes
@@ -118,6 +119,7 @@ def density(
     return density_of(read_sample(counts, mechanism), edges, shape, smoothing, level, interval)
 
 
+@keeps_call
 def density_of(
     sample: Sample,
     edges: npt.ArrayLike,
@@ -138,6 +140,7 @@ def density_of(
         ) from None
     x, targets, used = SHAPES[shape](sample, ends, covariance, smoothing)
     quantities = [sample.quantity(target) for target in targets]
+    interval = sample.method_name(interval)
     method = method_for(quantities, interval)
     critical = critical_value(targets @ covariance @ targets.T, level)
     intervals_alone = intervals(quantities, method, level, Resampling())
@@ -151,7 +154,7 @@ def density_of(
         edges=ends,
         x=x,
         estimate=np.array([quantity.estimate for quantity in quantities]),
-        se=np.array([quantity.se for quantity in quantities]),
+        se=np.array([quantity.standard_error for quantity in quantities]),
         low=np.array([interval_alone.low for interval_alone in intervals_alone]),
         high=np.array([interval_alone.high for interval_alone in intervals_alone]),
         band_low=np.array([interval_together.low for interval_together in together]),
@@ -186,9 +189,8 @@ def _kernel(sample: Sample, edges: Floats, covariance: Floats, smoothing: float 
         raise AnalysisError(
             f"smoothing: {smoothing!r} is not a bandwidth", f"give more than 0 and up to {width:g}"
         )
-    if smoothing is None:
-        relative_bandwidth = None
-    else:
+    relative_bandwidth = None
+    if smoothing is not None:
         relative_bandwidth = smoothing / width
     if relative_bandwidth is None:
         candidates = np.geomspace(0.5 / (len(edges) - 1), 0.5, 16).tolist()

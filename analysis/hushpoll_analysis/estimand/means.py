@@ -89,6 +89,7 @@ def mean_of(
 ) -> Estimate:
     """Estimate the mean from reports that have been read."""
     check_level(level)
+    interval = sample.method_name(interval)
     interval_method(interval)
     numbers = finite_numbers(values, "values")
     if numbers.size != sample.view.options:

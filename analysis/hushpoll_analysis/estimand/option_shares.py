@@ -12,28 +12,26 @@ import numpy as np
 import numpy.typing as npt
 from hushpoll_client import Channel
 from hushpoll_client.messages import msg
-from scipy.special import ndtri
 
 from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import nearest_on_simplex
 from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler
-from hushpoll_analysis.counts import Counts, check_level, check_population, whole_numbers
+from hushpoll_analysis.counts import Counts, check_level, level_of_each, whole_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import (
     Estimate,
     EstimateTable,
     Shown,
+    estimates_of,
     largest_shares,
-    limits_by,
     linear_estimate,
-    with_interval,
 )
-from hushpoll_analysis.interval import AUTO, Resampling, interval_method, intervals, method_for
+from hushpoll_analysis.interval import AUTO, Resampling, interval_method, method_for
 from hushpoll_analysis.interval.mover import Mover, correlations, sum_limits
-from hushpoll_analysis.interval.quantity import Quantity, quantity
-from hushpoll_analysis.sample.finite_population import finite_population
-from hushpoll_analysis.sample.sample import read_sample
+from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.interval.student import critical
+from hushpoll_analysis.sample.sample import CountedSample, read_sample, sampled_fraction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,15 +77,8 @@ class PartsEstimate(EstimateTable):
 
     notebook_columns = ("shown_estimate", "shown_low", "shown_high", "se", "se_privacy", "asked")
 
-    channel: Channel
-    counts: tuple[int, ...]
-    interval_requested: str
-    epsilon: float
-    epsilon_note: str
-    options: tuple[str, ...]
     asked: tuple[int, ...]
     one_choice: bool
-    resampling: Resampling = field(repr=False)
     fraction: float = 0.0
     """The fraction of a finite population that was asked; 0 for one without end."""
     reports: OptionReports = field(repr=False, compare=False)
@@ -146,10 +137,9 @@ class PartsEstimate(EstimateTable):
         sample = read_sample(matching.counts(np.asarray(self.counts)), matching.channel)
         quantities = [sample.quantity(sample.view.unit(cell)) for cell in range(4)]
         method = method_for(quantities, self.interval_requested)
+        order = (0, 2, 1, 3)
         if positions == [low, high]:
             order = (0, 1, 2, 3)
-        else:
-            order = (0, 2, 1, 3)
         return tuple(
             linear_estimate(quantities[cell], names[cell], None, method.name, self.level, self.resampling)
             for cell in order
@@ -175,24 +165,6 @@ class PartsEstimate(EstimateTable):
         if self.one_choice or not design.pairs:
             return None
         return _number_ticked(design, np.asarray(self.counts), self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON contract."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
-            "epsilon_note": self.epsilon_note,
-            "epsilon_conditional": None,
-            "n": self.n,
-            "level": self.level,
-            "interval": self.interval,
-            "interval_requested": self.interval_requested,
-            "simultaneous": self.simultaneous,
-            "counts": list(self.counts),
-            "solution": "unique",
-            "estimates": self._entries(),
-            "notes": list(self.notes),
-        }
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per option; `asked` is how many reports say something about it."""
@@ -230,14 +202,8 @@ def estimate_parts(
 ) -> PartsEstimate:
     """Estimate the share of every option from reports that speak of several options at once.
 
-    Parameters
-    ----------
-    counts : array_like of int
-        For a set of options how many reports hold each option; for one of several items how often each item and each
-        dummy was reported; for openly sampled answers how often each report came. Or the counts that `report` keeps.
-    mechanism : Mechanism or Channel
-    level, interval, simultaneous, options, population
-        As for `estimate`.
+    Counts are of a set of options how many reports hold each; of one of several items how often each item and each
+    dummy was reported; of openly sampled answers how often each report came. Or they are those that `report` keeps.
     """
     check_level(level)
     interval_method(interval)
@@ -270,18 +236,9 @@ class OptionReports:
     ) -> tuple[tuple[Estimate, ...], str]:
         """Return the share of each option, and the method of its interval."""
         count = len(self.quantities)
-        if simultaneous:
-            each_level = 1 - (1 - level) / count
-        else:
-            each_level = level
         method = method_for(self.quantities, interval, simultaneous and count > 1)
-        limits = intervals(self.quantities, method, each_level, resampling)
-        return tuple(
-            with_interval(
-                quantity, limit, label, None, each_level, limits_at=limits_by(quantity, method, resampling)
-            )
-            for quantity, limit, label in zip(self.quantities, limits, self.labels, strict=True)
-        ), method.name
+        each_level = level_of_each(level, count, simultaneous)
+        return estimates_of(self.quantities, self.labels, method, each_level, resampling), method.name
 
     def table(
         self,
@@ -347,15 +304,15 @@ def read_option_reports(
         asked=sizes,
         epsilon=mechanism.epsilon,
         epsilon_note="" if bare else mechanism.epsilon_note,  # type: ignore[union-attr]
-        fraction=0.0 if population is None else check_population(population, design.total(cells)),
+        fraction=sampled_fraction(population, design.total(cells)),
     )
 
 
 def _quantity(marginal: Marginal, cells: Counts, fraction: float) -> Quantity:
-    view, counts = channel_view(marginal.channel), marginal.counts(cells)
-    shares = view.shares(counts / counts.sum())
+    view = channel_view(marginal.channel)
     # Where an open coin chose whom to ask, so much less of the population was asked.
-    return finite_population(quantity(view, counts, view.unit(_YES), shares, None), fraction * marginal.asked)
+    sample = CountedSample(view, marginal.counts(cells), fraction=fraction * marginal.asked)
+    return sample.quantity(view.unit(_YES))
 
 
 def _number_ticked(design: Sampler, cells: Counts, table: PartsEstimate) -> Estimate:
@@ -366,7 +323,7 @@ def _number_ticked(design: Sampler, cells: Counts, table: PartsEstimate) -> Esti
     np.fill_diagonal(sampling, errors**2)
     np.fill_diagonal(privacy, [entry.se_privacy**2 for entry in entries])
     mean, se = float(table.shares.sum()), math.sqrt(max(float(sampling.sum()), 0.0))
-    half = float(-ndtri((1.0 - table.level) / 2.0)) * se
+    half = critical(table.level) * se
     low, high = sum_limits(entries, correlations(sampling, errors))
     # Rare ticks in each of many options have limits that are too near when they are added up.
     low, high = min(low, mean - half), max(high, mean + half)

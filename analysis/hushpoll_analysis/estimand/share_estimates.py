@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,19 +11,16 @@ import numpy.typing as npt
 
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.base import ChannelView, Floats
-from hushpoll_analysis.channel.decoy import EstimatedDecoy
 from hushpoll_analysis.counts import finite_numbers, refuse_constant
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.estimand.constrained import ConstrainedEstimate, constrained_estimate
+from hushpoll_analysis.estimand.constrained import ConstrainedEstimate, constrained_of
 from hushpoll_analysis.estimand.ratios import RatioEstimate, ratio_of
 from hushpoll_analysis.estimates import Estimate, EstimateTable, largest_shares, linear_estimate
-from hushpoll_analysis.interval import Resampling
-from hushpoll_analysis.interval.quantity import Quantity, joint_covariance, quantity
-from hushpoll_analysis.sample.finite_population import finite_population
+from hushpoll_analysis.interval.quantity import Quantity
+from hushpoll_analysis.sample.sample import CountedSample, Sample
 
 if TYPE_CHECKING:
-    from hushpoll_client import Channel
-    from hushpoll_client.mechanism import Mechanism
+    pass
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -34,21 +30,18 @@ class ShareEstimates(EstimateTable):
     `estimates` has one entry per option, or only Yes for a yes/no question; `shares` has every option.
     """
 
-    channel: Channel
-    counts: tuple[int, ...]
-    interval_requested: str
-    epsilon: float
-    epsilon_note: str
-    epsilon_conditional: float | None
-    solution: str
-    options: tuple[str, ...]
-    shares: Floats | None = field(repr=False, compare=False)
-    source: Channel | Mechanism = field(repr=False, compare=False)
-    view: ChannelView = field(repr=False, compare=False)
-    decoy: EstimatedDecoy | None = field(repr=False, compare=False)
-    resampling: Resampling = field(repr=False)
-    fraction: float = 0.0
-    """The fraction of a finite population that was asked; 0 for one without end."""
+    sample: Sample = field(repr=False, compare=False)
+    """The reports that all quantities are estimated from."""
+
+    @property
+    def shares(self) -> Floats | None:
+        """The unbiased shares of all options; None where the channel leaves some open."""
+        return self.sample.shares
+
+    @property
+    def view(self) -> ChannelView:
+        """What the estimates invert."""
+        return self.sample.view
 
     def functional(
         self, target: npt.ArrayLike, label: str = "quantity", interval: str | None = None
@@ -66,7 +59,7 @@ class ShareEstimates(EstimateTable):
         interval : str, optional
             Another method than the table's.
         """
-        method = interval or self.interval_requested
+        method = self.sample.method_name(interval or self.interval_requested)
         quantity = self._quantity(target)
         refuse_constant(quantity.target, label)
         return linear_estimate(quantity, label, None, method, self.level, self.resampling)
@@ -78,11 +71,7 @@ class ShareEstimates(EstimateTable):
             raise AnalysisError(
                 f"functional: {view.options} numbers expected, one per option, got {numbers.size}"
             )
-        return self._target_quantity(numbers)
-
-    def _target_quantity(self, target: Floats) -> Quantity:
-        counts = np.asarray(self.counts, dtype=np.int64)
-        return finite_population(quantity(self.view, counts, target, self.shares, self.decoy), self.fraction)
+        return self.sample.quantity(numbers)
 
     def mean(self, values: npt.ArrayLike) -> Estimate:
         """Return the mean of a number per option, such as the points of a scale."""
@@ -98,7 +87,7 @@ class ShareEstimates(EstimateTable):
     def gap(self, first: str | int, second: str | int) -> tuple[float, float]:
         """Return the same difference and its standard error alone: an interval takes much longer."""
         difference = self._quantity(self.view.unit(self._place(first)) - self.view.unit(self._place(second)))
-        return difference.estimate, difference.se
+        return difference.estimate, difference.standard_error
 
     def share_of(self, chosen: Sequence[str | int]) -> Estimate:
         """Return the share of several options together."""
@@ -121,7 +110,8 @@ class ShareEstimates(EstimateTable):
 
     def constrained(self) -> ConstrainedEstimate:
         """Maximum likelihood shares: never negative, summing to one."""
-        return constrained_estimate(self.counts, self.source)
+        assert isinstance(self.sample, CountedSample)
+        return constrained_of(self.sample)
 
     def possible_shares(self) -> Floats:
         """Return the maximum likelihood shares: never negative, summing to one."""
@@ -134,33 +124,7 @@ class ShareEstimates(EstimateTable):
 
     def covariance(self) -> Floats:
         """Covariance of the unbiased shares of all options, n - 1 in the denominator."""
-        if self.decoy is not None:
-            raise AnalysisError(
-                "covariance: the decoy's share was estimated", "the standard error has both parts"
-            )
-        weights = np.stack([self.view.solution(self.view.unit(k)) for k in range(self.view.options)])
-        frequencies = np.asarray(self.counts) / self.n
-        centred = weights - (weights @ frequencies)[:, None]
-        result: Floats = (centred * frequencies) @ centred.T / (self.n - 1)
-        return result
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON contract: epsilon is null when unbounded, and `epsilon_note` says why."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
-            "epsilon_note": self.epsilon_note,
-            "epsilon_conditional": self.epsilon_conditional,
-            "n": self.n,
-            "level": self.level,
-            "interval": self.interval,
-            "interval_requested": self.interval_requested,
-            "simultaneous": self.simultaneous,
-            "counts": list(self.counts),
-            "solution": self.solution,
-            "estimates": self._entries(),
-            "notes": list(self.notes),
-        }
+        return self.sample.share_covariance()
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the shares with matplotlib, from 0 to 1, and return the axes."""
@@ -169,8 +133,8 @@ class ShareEstimates(EstimateTable):
         return axes
 
     def _covariance(self) -> Floats:
-        rows = [self._quantity(self.view.unit(self._place(entry.option))) for entry in self.estimates]
-        return joint_covariance(rows, self.shares, self.fraction)
+        positions = [self._place(entry.option) for entry in self.estimates]
+        return self.sample.joint_covariance(np.stack([self.view.unit(position) for position in positions]))
 
     def _place(self, option: str | int) -> int:
         position = self.options.index(option) if option in self.options else option

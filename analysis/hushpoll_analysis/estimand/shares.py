@@ -14,37 +14,35 @@ from hushpoll_client import Channel
 from hushpoll_client.messages import joined, msg
 
 from hushpoll_analysis.arguments import listed
-from hushpoll_analysis.channel.base import ChannelView, Floats
+from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.channel.decoy import estimated_decoy
 from hushpoll_analysis.channel.view import analysis_channel, channel_view
 from hushpoll_analysis.counts import (
-    Counts,
     answer_names,
     check_level,
-    check_population,
     finite_numbers,
+    level_of_each,
     read_counts,
     refuse_constant,
     words_of,
 )
-from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.option_shares import estimate_parts
 from hushpoll_analysis.estimand.pooled_designs import RESPONDENTS, Mixed
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
-from hushpoll_analysis.estimates import Estimate, limits_by, linear_estimate, with_interval
+from hushpoll_analysis.estimates import Estimate, estimates_of, linear_estimate
 from hushpoll_analysis.interval import (
     AUTO,
     IntervalMethod,
     Resampling,
     interval_method,
-    intervals,
     is_no_chance,
     method_for,
     substitution_note,
 )
 from hushpoll_analysis.interval.quantity import Quantity
 from hushpoll_analysis.sample.row_designs import Designs
-from hushpoll_analysis.sample.sample import Sample
+from hushpoll_analysis.sample.sample import CountedSample, sampled_fraction
 
 if TYPE_CHECKING:
     from hushpoll_client.mechanism import Mechanism
@@ -147,12 +145,11 @@ def estimate(
 
 
 @dataclass(frozen=True, eq=False)
-class ShareSample(Sample):
+class ShareSample(CountedSample):
     """The reports of one question, read, checked and inverted once, and what they went through."""
 
     name: str = field(kw_only=True)
     channel: Channel = field(kw_only=True)
-    source: Channel | Mechanism = field(kw_only=True)
     labels: tuple[str, ...] = field(kw_only=True)
     entries: range = field(kw_only=True)
     """The options that have a row of the table."""
@@ -182,23 +179,15 @@ class ShareSample(Sample):
     ) -> ShareEstimates:
         """Return the table of shares with intervals of a level, each alone or all together."""
         quantities = self.quantities
-        if simultaneous:
-            each_level = 1 - (1 - level) / len(quantities)
-        else:
-            each_level = level
         method = method_for(quantities, interval, simultaneous and len(quantities) > 1)
         named = self.view.outcomes == self.view.options and self.has_report_names
-        limits = intervals(quantities, method, each_level, resampling)
-        estimates = tuple(
-            with_interval(
-                share,
-                limit,
-                self.labels[k],
-                int(self.counts[k]) if named else None,
-                each_level,
-                limits_at=limits_by(share, method, resampling),
-            )
-            for k, share, limit in zip(self.entries, quantities, limits, strict=True)
+        estimates = estimates_of(
+            quantities,
+            [self.labels[k] for k in self.entries],
+            method,
+            level_of_each(level, len(quantities), simultaneous),
+            resampling,
+            self.counts[list(self.entries)].tolist() if named else None,
         )
         return ShareEstimates(
             mechanism=self.name,
@@ -216,12 +205,8 @@ class ShareSample(Sample):
             options=self.labels,
             estimates=estimates,
             notes=(*_notes(estimates, method, interval, self, simultaneous, level), *self.notes),
-            shares=self.shares,
-            source=self.source,
-            view=self.view,
-            decoy=self.decoy,
+            sample=self,
             resampling=resampling,
-            fraction=self.fraction,
         )
 
 
@@ -235,21 +220,14 @@ def read_share_sample(
     channel, view = analysis_channel(mechanism), channel_view(mechanism)
     labels, entries = _labels(options, view)
     report_counts = read_counts(counts, view, least=2, labels=labels, words=words_of(mechanism))
-    shares: Floats | None
-    try:
-        shares = view.shares(report_counts / report_counts.sum())
-    except NotIdentifiedError:
-        shares = None
     bare = isinstance(mechanism, Channel)
     return ShareSample(
         view,
         report_counts,
-        shares,
-        estimated_decoy(mechanism),
-        _fraction(population, report_counts),
+        decoy=estimated_decoy(mechanism),
+        fraction=sampled_fraction(population, int(report_counts.sum())),
         name=channel.form if bare else mechanism.name,
         channel=channel,
-        source=mechanism,
         labels=labels,
         entries=entries,
         epsilon=mechanism.epsilon,
@@ -265,25 +243,16 @@ def _pooled_sample(mixed: Mixed, options: Sequence[str] | None, population: floa
     return ShareSample(
         mixed.view,
         mixed.counts,
-        mixed.view.shares(mixed.counts / mixed.counts.sum()),
-        mixed.decoy,
-        _fraction(population, mixed.counts),
+        decoy=mixed.decoy,
+        fraction=sampled_fraction(population, int(mixed.counts.sum())),
         name=", ".join(mixed.names),
         channel=mixed.channel,
-        source=mixed.channel,
         labels=labels,
         entries=entries,
         epsilon=mixed.epsilon,
         epsilon_note=mixed.epsilon_note,
         notes=mixed.notes,
     )
-
-
-def _fraction(population: float | None, counts: Counts) -> float:
-    """Return the fraction of a finite population that was asked; 0 for one without end."""
-    if population is None:
-        return 0.0
-    return check_population(population, int(counts.sum()))
 
 
 def functional(

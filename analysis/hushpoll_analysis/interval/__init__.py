@@ -17,6 +17,7 @@ from .edges import fallback as fallback
 from .edges import is_no_chance as is_no_chance
 from .edges import misfit as misfit
 from .edges import outside as outside
+from .effective import at_freedom as at_freedom
 from .effective import effective_interval as effective_interval
 from .effective import effective_quantity as effective_quantity
 from .likelihood import crossings as crossings

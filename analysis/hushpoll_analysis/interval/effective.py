@@ -6,14 +6,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.channel.base import ChannelView, Floats
 from hushpoll_analysis.channel.decoy import EstimatedDecoy
 
-from .base import Interval, Resampling
+from .base import Interval
 from .quantity import Quantity, in_population, known_shares, quantity
 from .registry import interval
+from .student import critical
 
 
 def effective_quantity(
@@ -62,18 +62,22 @@ def effective_quantity(
     return replace(quantity_of_size, se=math.sqrt(variance + extra))
 
 
-def effective_interval(
-    wanted_quantity: Quantity, method: str, level: float, degrees_of_freedom: int
-) -> tuple[Interval, Quantity]:
-    """Return an interval at the effective size with t in place of z, and the quantity that it belongs to.
+def at_freedom(quantity: Quantity, level: float, degrees_of_freedom: int) -> Quantity:
+    """Return a quantity whose intervals at this level have t in place of z.
 
     Wilson's interval depends on z^2 / n only, so a size smaller by (z/t)^2 is the same as t; the other methods follow.
     """
-    tail = (1.0 - level) / 2.0
-    shrink = float(ndtri(tail) / stdtrit(degrees_of_freedom, tail))
-    counts = np.asarray(wanted_quantity.counts * shrink**2, dtype=np.float64)
-    line = wanted_quantity.line
+    shrink = critical(level) / critical(level, degrees_of_freedom)
+    counts = np.asarray(quantity.counts * shrink**2, dtype=np.float64)
+    line = quantity.line
     if line is not None:
         line = replace(line, successes=line.successes * shrink**2, trials=line.trials * shrink**2)
-    scaled = replace(wanted_quantity, counts=counts, line=line, se=wanted_quantity.se / shrink)
-    return interval(scaled, method, level, Resampling()), scaled
+    return replace(quantity, counts=counts, line=line, se=quantity.se / shrink, shrink=shrink)
+
+
+def effective_interval(
+    quantity: Quantity, method: str, level: float, degrees_of_freedom: int
+) -> tuple[Interval, Quantity]:
+    """Return an interval at the effective size with t in place of z, and the quantity that it belongs to."""
+    scaled = at_freedom(quantity, level, degrees_of_freedom)
+    return interval(scaled, method, level), scaled

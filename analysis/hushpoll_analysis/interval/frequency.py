@@ -12,13 +12,7 @@ from hushpoll_client.messages import msg
 from hushpoll_analysis.channel.base import Floats
 
 from .base import IntervalMethod, Limits, ManyLimits, Resampling
-from .quantity import (
-    FinitePopulation,
-    OneFrequency,
-    Quantity,
-    noise_line,
-    population_variance,
-)
+from .quantity import FinitePopulation, OneFrequency, Quantity, noise_line, population_variance
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,14 +82,12 @@ def decoy_limits(quantity: Quantity, reports: BoundedEstimate, level: float) -> 
         """How far 0 lies inside the interval of z - A(p) - B(p) q; negative outside."""
         slope = float(move[0] + share * (move[1] - move[0]))
         gap = reports.estimate - float(base[0] + share * (base[1] - base[0])) - slope * q.estimate
+        side = reports.above
         if gap > 0.0:
             side = reports.below
-        else:
-            side = reports.above
+        other = q.below
         if (gap > 0.0) == (slope > 0.0):
             other = q.above
-        else:
-            other = q.below
         return math.hypot(side, slope * other) - abs(gap)
 
     no, yes = (float(value) for value in quantity.target)
@@ -135,10 +133,9 @@ def with_decoys(reports: BoundedEstimate, decoys: Sequence[DecoyError]) -> Limit
 
     def room(value: float) -> float:
         gap = reports.estimate - value
+        side = reports.above
         if gap > 0.0:
             side = reports.below
-        else:
-            side = reports.above
         return math.hypot(side, *(decoy.side(gap) for decoy in decoys)) - abs(gap)
 
     return _edge(room, reports.estimate, -1.0), _edge(room, reports.estimate, 1.0)
@@ -215,10 +212,9 @@ def least_ratio(first: BoundedEstimate, second: BoundedEstimate, correlation: fl
 def _lowest(first: BoundedEstimate, second: BoundedEstimate, correlation: float) -> float:
     """Solve first - R second = sqrt(below^2 + R^2 other^2 - 2 R rho below other), a quadratic in R."""
     a, b, below = first.estimate, second.estimate, first.below
+    other = second.below
     if first.low >= 0.0:
         other = second.above
-    else:
-        other = second.below
     square, half, free = b * b - other**2, a * b - correlation * below * other, a * a - below**2
     root = math.sqrt(max(half * half - square * free, 0.0))
     # Two forms of the same root; each is the stable one where the other divides by nearly 0.

@@ -14,6 +14,7 @@ from hushpoll_analysis.errors import AnalysisError
 from .base import Interval, Limits
 from .effective import effective_interval
 from .quantity import Quantity
+from .student import critical
 from .under_design import DesignMethod, SampledShare
 from .wald import Wald
 
@@ -33,7 +34,7 @@ class ReportedShare:
         """Return the reported share behind a true one."""
         tail = (1.0 - level) / 2.0
         mean, variance = share.reported_share()
-        return cls(mean, variance, share.n, tail, float(stats.t.isf(tail, share.degrees_of_freedom)))
+        return cls(mean, variance, share.n, tail, critical(level, share.degrees_of_freedom))
 
     @property
     def of_one(self) -> float:

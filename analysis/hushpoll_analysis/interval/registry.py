@@ -81,21 +81,7 @@ def interval(
     level: float = 0.95,
     resampling: Resampling = Resampling(),  # noqa: B008  (frozen)
 ) -> Interval:
-    """Return a confidence interval for a linear quantity, unclipped.
-
-    Parameters
-    ----------
-    quantity : Quantity
-    method : str
-        One of `METHODS`; where it does not fit, `method_for` names the one that is used.
-    level : float
-    resampling : Resampling
-        For the bootstrap; the default seed makes it repeat exactly.
-
-    Returns
-    -------
-    Interval
-    """
+    """Return a confidence interval for a linear quantity, unclipped, by the method that `method_for` chooses."""
     chosen = method_for([quantity], method)
     return Interval(*limits_of(quantity, chosen, level, resampling), chosen)
 

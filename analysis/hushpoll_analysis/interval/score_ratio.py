@@ -72,9 +72,8 @@ def ratio_score_limits(
     # Both limits in one search: twice the rows cost less than twice the calls.
     twice = [np.concatenate([values, values]) for values in (top, bottom, frequencies, reach, best, normal)]
     side = np.repeat([-1.0, 1.0], len(best))
-    if population is None:
-        test = _excess
-    else:
+    test = _excess
+    if population is not None:
         test = partial(_excess_of_population, population.twice())
     ends = twice[4] + side * _limit(partial(test, *twice[:4]), twice[4], side, twice[5])
     low, high = ends.reshape(2, -1)

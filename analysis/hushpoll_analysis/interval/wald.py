@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hushpoll_client.messages import msg
-from scipy.special import ndtri
 
 from .base import IntervalMethod, Limits, Resampling
 from .quantity import Quantity
+from .student import critical
 
 
 class Wald(IntervalMethod):
@@ -23,5 +23,5 @@ class Wald(IntervalMethod):
 
     def limits(self, quantity: Quantity, level: float, resampling: Resampling) -> Limits:
         """Return estimate minus and plus the margin."""
-        margin = -float(ndtri((1.0 - level) / 2.0)) * quantity.se
+        margin = critical(level) * quantity.se
         return quantity.estimate - margin, quantity.estimate + margin

@@ -2,31 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Channel
-from hushpoll_client.exact import Number, is_whole
+from hushpoll_client.errors import MechanismError
+from hushpoll_client.exact import Number, is_whole, spell
 from hushpoll_client.formatting import at_most
 from hushpoll_client.limits import MAX_OPTIONS
-from hushpoll_client.mechanism import Mechanism, designed
+from hushpoll_client.mechanism import MECHANISMS, Mechanism, designed
 from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult
 
-from .candidates import Offer, offers
 from .least_variance import least_variance_at
 from .optimal import MOST_DESIGNED, OptimalChannel, best, best_worst_case
 from .optimal.pricing import ENUMERATED
 from .optimal.problem import Problem, Target
 from .optimal.program import Progress
+from .variance.total import n_variance, unary_n_variance
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A mechanism with its variance, or with the reason why there is none."""
+
+    name: str
+    n_variance: float | None
+    reason: str = ""
+    mechanism: Mechanism | None = None
+
+
+def offers(problem: Problem, epsilon: Fraction, worst: bool) -> Iterator[Offer]:
+    """Yield every mechanism that needs nothing but an epsilon, in the order of the registry, then unary."""
+    for mechanism in MECHANISMS.values():
+        if (
+            not mechanism.in_surveys
+            or mechanism.has_decoy
+            or mechanism.fits == "set"
+            or not mechanism.has_epsilon()
+        ):
+            continue
+        if not mechanism.fits_options(problem.options):
+            yield Offer(mechanism.name, None, f"does not take {problem.options} options")
+            continue
+        try:
+            compiled = mechanism.compile(problem.options, {"epsilon": spell(epsilon)})
+        except MechanismError as error:
+            # A table of one's own and a designed one come with their integers: they are no offer by name.
+            if error.field != "name":
+                yield Offer(mechanism.name, None, error.problem)
+            continue
+        value = n_variance(problem, compiled.device, worst=worst)
+        yield Offer(mechanism.name, value, "" if value is not None else "cannot estimate this", compiled)
+    yield Offer("unary", unary_n_variance(problem, float(epsilon), worst=worst))
+
 
 # A designed channel is listed behind one that is as good: what everybody knows is easier to explain.
 _AS_GOOD = 1e-5
@@ -99,18 +136,7 @@ class DesignResult(PlottedResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as JSON values."""
-        return {
-            "options": self.options,
-            "epsilon": self.epsilon,
-            "target": self.target,
-            "worst": self.worst,
-            "n_variance": self.n_variance,
-            "bound": self.bound,
-            "outcomes": self.outcomes,
-            "candidates": [dict(candidate) for candidate in self.candidates],
-            "left_out": dict(self.left_out),
-            "channel": self.channel.to_json(),
-        }
+        return {**super().to_dict(), "channel": self.channel.to_json()}
 
     def __str__(self) -> str:
         what = "n × variance"

@@ -63,9 +63,8 @@ class BlockEpsilonSearch:
         choices = []
         for ask in range(min(self.ask, 2), min(len(self.members), _MOST_ASKED) + 1):
             alternative = self.asking(ask)
-            if alternative is None:
-                epsilon = None
-            else:
+            epsilon = None
+            if alternative is not None:
                 epsilon = alternative.smallest(n, margins)
             if epsilon is not None:
                 choices.append((float(epsilon), ask, epsilon))

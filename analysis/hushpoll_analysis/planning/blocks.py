@@ -80,6 +80,7 @@ class BlockOption:
 class BlockPlan(PlottedResult):
     """The ways to ask, the best first, and the recommended one."""
 
+    json_keys = ("sizes", "epsilon", "cross_tables", "ask", "reason", "options")
     words = "respondents for the same margin, the best = 1"
     plotted_column = "respondents"
     from_zero = True
@@ -143,14 +144,7 @@ class BlockPlan(PlottedResult):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
-        return {
-            "sizes": list(self.sizes),
-            "epsilon": self.epsilon,
-            "cross_tables": self.cross_tables,
-            "ask": self.ask,
-            "reason": self.reason,
-            "options": [option.to_dict() for option in self.options],
-        }
+        return super().to_dict() | {"options": [option.to_dict() for option in self.options]}
 
     def to_frame(self) -> pd.DataFrame:
         """Return the ways to ask as a table, best first; `ask` is missing where all people are asked all questions."""

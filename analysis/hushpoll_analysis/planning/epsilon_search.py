@@ -18,6 +18,7 @@ from hushpoll_client.mechanism.base import positive_epsilon
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.bisection import least_positive
 from hushpoll_analysis.planning.margins import SLIDER_STOPS
 from hushpoll_analysis.planning.precision import Precision, recommended_for
 
@@ -160,9 +161,8 @@ class EpsilonSearch:
         return NormalDist().inv_cdf((1.0 + self.level) / 2.0)
 
     def _precision(self, epsilon: Number | None) -> Precision:
-        if epsilon is None:
-            mechanism = self.question.mechanism
-        else:
+        mechanism = self.question.mechanism
+        if epsilon is not None:
             mechanism = self.at(epsilon)
         return Precision(mechanism, None, self._z, self.question.answers.optimum[0])
 
@@ -327,13 +327,7 @@ def krr_needed(options: int, target: str, n: int, margin: float, level: float) -
     def reached(epsilon: float) -> float:
         return Precision(mechanisms.krr(options=options, epsilon=epsilon), None, z, target).margin(n)
 
-    low, high = math.log(0.01), math.log(float(MAX_EPSILON) - 4.0)
-    if n < 1 or reached(math.exp(high)) > margin:
+    most = float(MAX_EPSILON) - 4.0
+    if n < 1 or reached(most) > margin:
         return None
-    while high - low > 1e-4:
-        middle = (low + high) / 2.0
-        if reached(math.exp(middle)) <= margin:
-            high = middle
-        else:
-            low = middle
-    return math.exp(high)
+    return least_positive(lambda epsilon: reached(epsilon) <= margin, 0.01, most, 17)

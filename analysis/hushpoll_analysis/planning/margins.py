@@ -18,8 +18,9 @@ from hushpoll_client.mechanism import Mechanism
 from hushpoll_client.messages import msg
 
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.bisection import least_positive
 from hushpoll_analysis.planning.variance.spread import TARGETS
-from hushpoll_analysis.result import PlottedResult, as_json
+from hushpoll_analysis.result import PlottedResult
 
 from .precision import Precision, build, curator_variance, mechanism_class, read_number, read_whole
 
@@ -101,28 +102,6 @@ class Plan(PlottedResult):
         margins = (self.margin_sampling_only, self.margin_trusted_curator, self.margin)
         return pd.DataFrame({"margin": margins}, index=list(names))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON values: None stands for unbounded."""
-        return {
-            "mechanism": self.mechanism,
-            "options": self.options,
-            "n": self.n,
-            "epsilon": as_json(self.epsilon),
-            "margin": self.margin,
-            "margin_sampling_only": self.margin_sampling_only,
-            "margin_trusted_curator": self.margin_trusted_curator,
-            "recorded_as_chosen": self.recorded_as_chosen,
-            "odds_factor": as_json(self.odds_factor),
-            "level": self.level,
-            "share": self.share,
-            "planned_share": self.planned_share,
-            "design_effect": as_json(self.design_effect),
-            "dishonest_weight": self.dishonest_weight,
-            "epsilon_note": self.epsilon_note,
-            "solved": self.solved,
-            "target": self.target,
-        }
-
 
 def plan(
     mechanism: str | Mechanism,
@@ -193,8 +172,7 @@ def plan(
         )
     if target not in TARGETS:
         raise AnalysisError(
-            msg("target is {target!r}", target=target),
-            msg("use one of: {known}", known=", ".join(TARGETS)),
+            msg("target is {target!r}", target=target), msg("use one of: {known}", known=", ".join(TARGETS))
         )
     _check_targets(epsilon, n, margin)
     named = {"truth": truth, "forced": forced, "decoy_share": decoy_share, "decoy_counts": decoy_counts}
@@ -214,10 +192,8 @@ def plan(
 
     def precision(at: float | None) -> Precision:
         if isinstance(mechanism, Mechanism):
-            ready = mechanism
-        else:
-            ready = build(mechanism, options, at, parameters, target)
-        return Precision(ready, share, z, target)
+            return Precision(mechanism, share, z, target)
+        return Precision(build(mechanism, options, at, parameters, target), share, z, target)
 
     if solved == "epsilon":
         assert n is not None
@@ -266,9 +242,8 @@ def _finish(
         open_share = precision.share
     sampling = open_share * (1.0 - open_share) / n
     # A flip on the device keeps the epsilon that was asked for; otherwise it is the device's own.
-    if epsilon is None:
-        final_epsilon = mechanism.epsilon
-    else:
+    final_epsilon = mechanism.epsilon
+    if epsilon is not None:
         final_epsilon = float(epsilon)
     noise = math.inf
     if final_epsilon > 0.0:
@@ -303,16 +278,9 @@ def _solve_epsilon(
     Less epsilon is the channel of more epsilon followed by noise, so the margin falls as epsilon grows.
     """
     _check_reach(precision(_HIGHEST).margin(n), n, margin, z, share)
-    low, high = math.log(_LOWEST), math.log(_HIGHEST)
     if precision(_LOWEST).margin(n) <= margin:
         return _LOWEST
-    for _ in range(48):
-        middle = (low + high) / 2.0
-        if precision(math.exp(middle)).margin(n) <= margin:
-            high = middle
-        else:
-            low = middle
-    return math.exp(high)
+    return least_positive(lambda epsilon: precision(epsilon).margin(n) <= margin, _LOWEST, _HIGHEST, 48)
 
 
 def _search_epsilon(

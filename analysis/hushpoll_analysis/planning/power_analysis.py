@@ -14,7 +14,8 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.variance.spread import spread
 from hushpoll_analysis.result import PlottedResult
 
-from .precision import read_number, read_whole
+from .bisection import least_count
+from .precision import Precision, read_number, read_whole
 
 _NORMAL = NormalDist()
 
@@ -74,27 +75,16 @@ def answers_for_power(
     wanted = _wanted(wanted)
     if share == null:
         raise AnalysisError(f"share and null are both {share:g}", "no number of answers can tell them apart")
-    high = 2
-    while _power(mechanism, high, share, null, alpha, two_sided) < wanted:
-        high *= 2
-        if high > 10**15:
-            if mechanism.decoy_counts is None:
-                reason = ""
-            else:
-                reason = " for a decoy share known from so few answers"
-            raise AnalysisError(
-                f"share and null are too close{reason}: more than 10^15 answers would be needed"
-            )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _power(mechanism, middle, share, null, alpha, two_sided) >= wanted
-        if enough:
-            high = middle
-        else:
-            low = middle
-    chance = _power(mechanism, high, share, null, alpha, two_sided)
-    return PowerResult(mechanism.name, high, share, null=null, alpha=alpha, two_sided=two_sided, power=chance)
+    least = least_count(lambda n: _power(mechanism, n, share, null, alpha, two_sided) >= wanted, 2, 10**15)
+    if least is None:
+        reason = " for a decoy share known from so few answers"
+        if mechanism.decoy_counts is None:
+            reason = ""
+        raise AnalysisError(f"share and null are too close{reason}: more than 10^15 answers would be needed")
+    chance = _power(mechanism, least, share, null, alpha, two_sided)
+    return PowerResult(
+        mechanism.name, least, share, null=null, alpha=alpha, two_sided=two_sided, power=chance
+    )
 
 
 def power_of_difference(
@@ -152,28 +142,18 @@ def answers_for_difference(
     def chance(n: int) -> float:
         return power_of_difference(mechanism, sizes(n), shares, alpha, two_sided)
 
-    high = 2
-    while chance(high) < wanted:
-        high *= 2
-        if high > 10**12:
-            raise AnalysisError(
-                "the shares are too close: more than 10^12 answers would be needed",
-                "plan for a larger difference",
-            )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if chance(middle) >= wanted:
-            high = middle
-        else:
-            low = middle
-    return sizes(high)
+    least = least_count(lambda n: chance(n) >= wanted, 2, 10**12)
+    if least is None:
+        raise AnalysisError(
+            "the shares are too close: more than 10^12 answers would be needed",
+            "plan for a larger difference",
+        )
+    return sizes(least)
 
 
 def _power(mechanism: Mechanism, n: int, share: float, null: float, alpha: float, two_sided: bool) -> float:
-    variance, decoy = spread(mechanism), DecoyVariance.of(mechanism)
-    null_error = math.sqrt(variance.unit_variance(null) / n + decoy.at(null))
-    error = math.sqrt(variance.unit_variance(share) / n + decoy.at(share))
+    precision = Precision(mechanism, share, 1.0)
+    null_error, error = (math.sqrt(precision.variance(n, at)) for at in (null, share))
     return _tail(abs(share - null), null_error, error, alpha, two_sided)
 
 

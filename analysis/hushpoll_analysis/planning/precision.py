@@ -22,6 +22,7 @@ from hushpoll_client.messages import msg
 
 from hushpoll_analysis.channel.spread import DecoyVariance, Spread
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.planning.bisection import least_count
 from hushpoll_analysis.planning.variance.spread import TARGETS, MeanSpread, spread
 
 PLANNED = {
@@ -209,36 +210,30 @@ class Precision:
 
     def margin(self, n: float) -> float:
         """Return the half-width of the interval at n answers."""
-        share = self.at(n)
-        return self.z * math.sqrt(self.spread.unit_variance(share) / n + self.decoy.at(share))
+        return self.z * math.sqrt(self.variance(n, self.at(n)))
+
+    def variance(self, n: float, share: float) -> float:
+        """Return the variance of the estimate at n answers and a true share, with the other answers at their worst."""
+        return self.spread.unit_variance(share) / n + self.decoy.at(share)
 
     def answers(self, margin: float) -> int:
         """Return the smallest n whose margin is at most `margin`."""
         if self.decoy.factor == 0.0:
             return _ceil((self.z / margin) ** 2 * self.spread.unit_variance(self.at(1.0)))
-        high = 1
-        while self.margin(high) > margin:
-            high *= 2
-            if high > 10**15:
-                assert self.mechanism.decoy_counts is not None
-                raise AnalysisError(
-                    msg(
-                        "a margin of {margin:g} cannot be reached: the decoy share, known from {answers:,} "
-                        "answers only, leaves {left:.4f} by itself",
-                        margin=margin,
-                        answers=self.mechanism.decoy_counts[1],
-                        left=self.margin(1e15),
-                    ),
-                    "ask more people the decoy question",
-                )
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.margin(middle) <= margin:
-                high = middle
-            else:
-                low = middle
-        return high
+        enough = least_count(lambda n: self.margin(n) <= margin, 1, 10**15)
+        if enough is not None:
+            return enough
+        assert self.mechanism.decoy_counts is not None
+        raise AnalysisError(
+            msg(
+                "a margin of {margin:g} cannot be reached: the decoy share, known from {answers:,} "
+                "answers only, leaves {left:.4f} by itself",
+                margin=margin,
+                answers=self.mechanism.decoy_counts[1],
+                left=self.margin(1e15),
+            ),
+            "ask more people the decoy question",
+        )
 
 
 def curator_variance(mechanism: Mechanism, target: str, n: int, epsilon: float, at_most: int | None) -> float:

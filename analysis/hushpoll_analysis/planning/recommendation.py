@@ -76,6 +76,7 @@ class Recommendation(PlottedResult):
         The truth at which all candidates are compared, and what of.
     """
 
+    json_keys = ("mechanism", "reason", "proof", "criterion", "candidates")
     words = "respondents for the same margin, the best = 1"
     plotted_column = "respondents"
     from_zero = True
@@ -97,16 +98,6 @@ class Recommendation(PlottedResult):
 
     def _caption(self) -> str:
         return self.reason
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the recommendation as JSON values."""
-        return {
-            "mechanism": self.mechanism,
-            "reason": self.reason,
-            "proof": self.proof,
-            "criterion": self.criterion,
-            "candidates": [vars(candidate) for candidate in self.candidates],
-        }
 
 
 @dataclass(frozen=True)
@@ -345,13 +336,7 @@ def _ranked(variances: Iterable[tuple[str, float]]) -> tuple[Candidate, ...]:
 
 
 def _for_yes_no(
-    kind: Kind,
-    advised: str,
-    epsilon: float,
-    n: int,
-    level: float,
-    share: float | None,
-    decoy_share: Number,
+    kind: Kind, advised: str, epsilon: float, n: int, level: float, share: float | None, decoy_share: Number
 ) -> Recommendation:
     """Compare the device's own coin with the decoy designs, by the margins of the share of Yes."""
     allowed_parameters = {"epsilon", "decoy_share", "decoy_counts"}

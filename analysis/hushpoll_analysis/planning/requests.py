@@ -48,9 +48,8 @@ class PlanningRequest:
         if unchanged or not self.search.can_move:
             return self.spending(None, missed=self._by_hand())
         epsilon = self.search.smallest(self.n, self.target_margin, self.designs)
-        if epsilon is not None:
-            problem = ""
-        else:
+        problem = ""
+        if epsilon is None:
             problem = _out_of_reach(self)
         return self.spending(epsilon or self.search.stated_epsilon, problem)
 
@@ -64,9 +63,8 @@ class PlanningRequest:
     ) -> QuestionBudget:
         """Return what it spends and what that makes of it."""
         search = self.search
-        if stated_epsilon is None:
-            epsilon = search.question.epsilon
-        else:
+        epsilon = search.question.epsilon
+        if stated_epsilon is not None:
             epsilon = search.at(stated_epsilon).epsilon
         margin = search.margin(self.n, stated_epsilon)
         plan = (search, self.number, epsilon, margin, self.target_margin, locked, stated_epsilon)
@@ -181,9 +179,8 @@ class BlockRequest:
             return [
                 member.spending(lock, problem, missed, locked=True, block=block) for member in self.members
             ]
-        if epsilon is not None:
-            problem = ""
-        else:
+        problem = ""
+        if epsilon is None:
             problem = self._out_of_reach(block)
         stated_epsilon, locked = epsilon or block.stated_epsilon, lock is not None
         return [

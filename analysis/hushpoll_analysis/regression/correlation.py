@@ -14,12 +14,7 @@ from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
-from hushpoll_analysis.sample.columns import (
-    Mechanisms,
-    check_frame,
-    check_names,
-    refuse_skipped,
-)
+from hushpoll_analysis.sample.columns import Mechanisms, check_frame, check_names, refuse_skipped
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.missing import takes_missing
@@ -132,14 +127,13 @@ def correlate(
     if len(columns) < 2 or len(set(columns)) != len(columns):
         raise AnalysisError("a correlation needs at least two columns, each named once")
     refuse_skipped(channels, columns, "use crosstab or compare, which take each answer by itself")
-    data, keys = sample.in_frame(data)
-    sample = SampleKeys(**keys)
+    data, sample = sample.in_frame(data)
     data, channels, _ = with_options(data, channels, columns)
     n = int(times_of(data).sum())
     if n < 3:
         raise AnalysisError(f"a correlation needs at least 3 respondents, got {n}")
     channels = with_designs(channels, designs, data)
-    design, simple = sample.design_or_simple(data)
+    design = sample.design_or_simple(data)
     report_columns = [read_moments(data, channels, name) for name in columns]
     mean = design.mean(np.stack([column.values for column in report_columns], axis=1))
     variance = np.array(
@@ -161,10 +155,7 @@ def correlate(
         for column in report_columns
         if column.decoy is not None
     ]
-    if simple:
-        df = None
-    else:
-        df = design.degrees_of_freedom
+    df = design.freedom
     size = len(columns)
     r, low, high, se, p_value = (
         *(np.eye(size) for _ in range(3)),

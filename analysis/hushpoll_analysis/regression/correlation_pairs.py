@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.stacked import StackedView
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.sample.columns import (
     Codes,
     EstimatedShare,
@@ -136,11 +136,8 @@ class ColumnPair:
     def figures(self, design: SampleDesign, level: float, df: int | None) -> PairFigures:
         """Return the correlation with its standard error, interval and p-value."""
         r = float(design.mean(self.products[:, None])[0])
-        if design.fractions is None:
-            noise = None
-        else:
-            noise = self.noise(r)[:, None, None]
-        variance = max(float(design.covariance(self.influence(r)[:, None], noise)[0, 0]), 0.0)
+        covariance = design.covariance(self.influence(r)[:, None], lambda: self.noise(r)[:, None, None])
+        variance = max(float(covariance[0, 0]), 0.0)
         decoys = _decoy_variance(design, (self.first, self.second))
         se = float(np.sqrt(variance + decoys))
         cells = self._cells(design)
@@ -150,8 +147,7 @@ class ColumnPair:
         # What a finite population makes smaller, the linearised variance decides alone.
         worth = min(spread / variance, design.effective_n if design.fractions is None else np.inf)
         test = CorrelationTest(*cells[:4], max(worth, 2.0), decoys, df)
-        tail = (1.0 - level) / 2.0
-        half = se * float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
+        half = se * critical(level, df)
         low, high = test.limits(level, min(-1.0, r - half), max(1.0, r + half))
         return PairFigures(r, se, low, high, test.p_value(), worth * cells.rarest)
 

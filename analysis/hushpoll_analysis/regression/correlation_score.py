@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.interval.student import critical, two_sided
 
 CLOSE = 1e-10
 SCAN = 17  # values on the way to an end of the interval
@@ -66,16 +66,14 @@ class CorrelationTest:
 
     def p_value(self, rho: float = 0.0) -> float:
         """Return the two-sided p-value of a value: the level at which the interval reaches it."""
-        tail = -abs(self.statistic(rho))
-        return min(2.0 * float(ndtr(tail) if self.freedom is None else stdtr(self.freedom, tail)), 1.0)
+        return min(float(two_sided(self.statistic(rho), self.freedom)), 1.0)
 
     def limits(self, level: float, least: float, most: float) -> tuple[float, float]:
         """Return the limits of the values between `least` and `most` that are not rejected."""
-        tail = (1.0 - level) / 2.0
-        critical = float(-ndtri(tail) if self.freedom is None else -stdtrit(self.freedom, tail))
+        z = critical(level, self.freedom)
         return (
-            self._reach(least, lambda rho: self.statistic(rho) - critical),
-            self._reach(most, lambda rho: -self.statistic(rho) - critical),
+            self._reach(least, lambda rho: self.statistic(rho) - z),
+            self._reach(most, lambda rho: -self.statistic(rho) - z),
         )
 
     def _reach(self, end: float, excess: Callable[[float], float]) -> float:

@@ -91,9 +91,8 @@ def binary(link: str, event: Any) -> Family:
     chance_of(link)
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
-        if not hasattr(channels, "get"):
-            source = None
-        else:
+        source = None
+        if hasattr(channels, "get"):
             source = channels.get(name)
         if isinstance(source, RowDesigns):
             return _binary_by_rows(column, name, source, link, event)
@@ -103,7 +102,11 @@ def binary(link: str, event: Any) -> Family:
         table = _event_table(_table(variable), variable, event)
         codes = report_codes(column, variable.view.outcomes)
         model = BinaryOutcome(
-            table[0][codes], table[1][codes], link, (table,), np.zeros(len(codes), dtype=np.int64)
+            table[0][codes],
+            table[1][codes],
+            link,
+            tables=(table,),
+            table_of=np.zeros(len(codes), dtype=np.int64),
         )
         _check_possible(model.no, model.yes, name)
         return ReadOutcome(model, _event_labels(variable, event), True, variable, codes)
@@ -122,7 +125,8 @@ def _exact_binary(column: pd.Series[Any], name: str, link: str, event: Any) -> R
         yes = report_codes(column, 2).astype(np.float64)
         if yes.min() == yes.max():
             raise AnalysisError(f"the outcome {name!r} has one value only", "nothing to fit")
-    model = BinaryOutcome(1.0 - yes, yes, link, (np.eye(2),), np.zeros(len(yes), dtype=np.int64))
+    every = np.zeros(len(yes), dtype=np.int64)
+    model = BinaryOutcome(1.0 - yes, yes, link, tables=(np.eye(2),), table_of=every)
     return ReadOutcome(model, ("not", event) if event is not None else (0, 1), False)
 
 
@@ -178,9 +182,8 @@ def _binary_by_rows(
     if variable is not None:
         assert isinstance(variable.view, StackedView)
         through = variable.view.codes(codes, source.rows)
-    if variable is None:
-        labels = (0, 1)
-    else:
+    labels = (0, 1)
+    if variable is not None:
         labels = _event_labels(variable, event)
     return ReadOutcome(model, labels, True, variable, through)
 
@@ -247,9 +250,8 @@ def _table(variable: Variable) -> Floats:
 
 def _event_labels(variable: Variable, event: Any) -> tuple[Any, ...]:
     if len(variable.labels) == 2:
-        if event is None:
-            yes = 1
-        else:
+        yes = 1
+        if event is not None:
             yes = variable.position(event)
         return variable.labels[1 - yes], variable.labels[yes]
     return "not", event
@@ -262,9 +264,8 @@ def _event_table(table: Floats, variable: Variable, event: Any) -> Floats:
     in K-ary and forced response: then the event's own report is all that matters.
     """
     if len(variable.labels) == 2:
-        if event is None:
-            yes = 1
-        else:
+        yes = 1
+        if event is not None:
             yes = variable.position(event)
         return table[[1 - yes, yes]]
     if event is None:
@@ -294,14 +295,13 @@ def multinomial(reference: Any) -> Family:
 
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
-        if reference is None:
-            first = 0
-        else:
+        first = 0
+        if reference is not None:
             first = variable.position(reference)
         order = [first, *(k for k in range(len(variable.labels)) if k != first)]
         seen = seen_chances(variable, codes, name)[:, order]
         tables, table_of = report_tables(variable)
-        model = MultinomialOutcome(seen, tuple(table[order] for table in tables), table_of)
+        model = MultinomialOutcome(seen, tables=tuple(table[order] for table in tables), table_of=table_of)
         labels = tuple(variable.labels[k] for k in order)
         every = tuple(range(len(labels)))
         return ReadOutcome(model, labels, variable.randomized, variable, codes, every)
@@ -316,7 +316,9 @@ def ordinal(link: str) -> Family:
     def read(column: pd.Series[Any], name: str, channels: Mechanisms) -> ReadOutcome:
         variable, codes = _several(column, name, channels)
         labels = tuple(map(str, variable.labels))
-        model = OrdinalOutcome(seen_chances(variable, codes, name), link, labels, *report_tables(variable))
+        tables, table_of = report_tables(variable)
+        seen = seen_chances(variable, codes, name)
+        model = OrdinalOutcome(seen, link, labels, tables=tables, table_of=table_of)
         every = tuple(range(len(variable.labels)))
         return ReadOutcome(model, variable.labels, variable.randomized, variable, codes, every)
 

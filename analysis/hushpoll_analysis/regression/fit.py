@@ -14,8 +14,9 @@ from scipy import optimize, stats
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval.student import critical, two_sided
 from hushpoll_analysis.plotting import draw_whiskers
-from hushpoll_analysis.result import PlottedResult
+from hushpoll_analysis.result import PlottedResult, rows_as_json
 from hushpoll_analysis.tidy import Tidy
 
 from .reading import ModelData
@@ -67,16 +68,13 @@ class Coefficients(Tidy):
 
     def quantile(self, level: float | None = None) -> float:
         """Return normal quantile of the intervals, or t under a sample design."""
-        tail = (1.0 - (self.level if level is None else check_level(level))) / 2.0
-        df = self.degrees_of_freedom
-        return float(stats.norm.isf(tail) if df is None else stats.t.isf(tail, df))
+        return critical(self.level if level is None else check_level(level), self.degrees_of_freedom)
 
     def rows(self) -> pd.DataFrame:
         """Return all coefficients with Wald intervals and tests."""
         with np.errstate(divide="ignore", invalid="ignore"):
             z = self.coef / self.se
-        df = self.degrees_of_freedom
-        p = 2.0 * (stats.norm.sf(np.abs(z)) if df is None else stats.t.sf(np.abs(z), df))
+        p = two_sided(z, self.degrees_of_freedom)
         half = self.quantile() * self.se
         columns = {"coef": self.coef, "se": self.se, "z": z, "p_value": p}
         limits = {"low": self.coef - half, "high": self.coef + half}
@@ -298,9 +296,8 @@ class ModelFit(Coefficients):
     def likelihood_intervals(self, level: float | None = None) -> pd.DataFrame:
         """Return profile likelihood intervals of the outcome's coefficients; an open end is infinite."""
         self._need_likelihood()
-        if level is None:
-            requested_level = self.level
-        else:
+        requested_level = self.level
+        if level is not None:
             requested_level = check_level(level)
         drop = float(stats.chi2.isf(1.0 - requested_level, 1)) / 2.0
         rows = [
@@ -342,14 +339,6 @@ class ModelFit(Coefficients):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fit as JSON values."""
-        rows = self.to_frame(everything=True).reset_index().to_dict(orient="records")
-        plain = [
-            {
-                key: None if isinstance(value, float) and not math.isfinite(value) else value
-                for key, value in row.items()
-            }
-            for row in rows
-        ]
         return {
             "formula": self.formula,
             "family": self.family,
@@ -361,7 +350,7 @@ class ModelFit(Coefficients):
             "randomized": list(self.randomized),
             "penalized": self.penalized,
             "notes": list(self.notes),
-            "coefficients": plain,
+            "coefficients": rows_as_json(self.to_frame(everything=True).reset_index()),
         }
 
     def _repr_html_(self) -> str:

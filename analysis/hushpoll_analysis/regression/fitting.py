@@ -16,10 +16,9 @@ from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
 from .families import Family
 from .fit import ModelFit
-from .likelihood import Evaluable, Evaluation, Likelihood
+from .likelihood import Evaluable, Evaluation, Penalized
 from .noise import score_noise
 from .outcomes import GaussianOutcome
-from .penalty import Penalized
 from .reading import ModelData
 from .search import best_maximum, highest_step, maximum
 
@@ -64,8 +63,7 @@ def fit_model(
                 raise
             note = PENALIZED if design is None else PENALIZED_SAMPLE
     if note:
-        assert isinstance(data.likelihood, Likelihood)
-        data = replace(data, likelihood=Penalized(data.likelihood))
+        data = replace(data, likelihood=Penalized(data.likelihood.base))
         maximum = _maximised(names, data, information)
     theta, evaluation, bread, held = maximum
     covariance = _covariance(data, theta, evaluation, bread, held, design)
@@ -74,7 +72,6 @@ def fit_model(
         raise AnalysisError(
             f"{len(theta)} coefficients are too many for the clusters and strata of this design"
         )
-    plain = data.likelihood.base if isinstance(data.likelihood, Penalized) else data.likelihood
     coef, slope = natural_scale(data, theta)
     remarks = tuple(edge_note(names[position], float(coef[position])) for position in held)
     return ModelFit(
@@ -85,7 +82,7 @@ def fit_model(
         names=names,
         coef=coef,
         covariance=read_covariance(covariance, slope, held),
-        log_likelihood=plain.evaluate(theta).log_likelihood,
+        log_likelihood=data.likelihood.base.evaluate(theta).log_likelihood,
         level=level,
         information=information,
         outcome_size=len(data.names),
@@ -176,10 +173,7 @@ def _covariance(
     if design is not None and design.replicates is not None:
         inner = _replicated(data, theta, held, design.replicates)[np.ix_(free, free)]
     elif design is not None:
-        if design.fractions is None:
-            noise = None
-        else:
-            noise = score_noise(data, theta)[:, free][:, :, free]
+        noise = lambda: score_noise(data, theta)[:, free][:, :, free]  # noqa: E731
         inner = inverse @ design.total_covariance(evaluation.scores[:, free], noise) @ inverse
     for decoy in data.decoys:
         ends = [decoy.at(side * _STEP).evaluate(theta) for side in (1.0, -1.0)]
@@ -195,16 +189,11 @@ def _replicated(
     data: ModelData, theta: Floats, held: dict[int, float], replicates: ReplicateWeights
 ) -> Floats:
     """Covariance from fits under each set of replicate weights."""
-    likelihood = data.likelihood
-    plain = likelihood.base if isinstance(likelihood, Penalized) else likelihood
-    assert isinstance(plain, Likelihood)
     refits = []
     for weights in replicates.weights.T:
-        again: Evaluable = replace(plain, weights=np.asarray(weights, dtype=np.float64))
-        if isinstance(likelihood, Penalized):
-            assert isinstance(again, Likelihood)
-            again = Penalized(again)
-        refits.append(maximum(again, theta, held)[0])
+        again = replace(data.likelihood.base, weights=np.asarray(weights, dtype=np.float64))
+        penalized = isinstance(data.likelihood, Penalized)
+        refits.append(maximum(Penalized(again) if penalized else again, theta, held)[0])
     return replicates.spread(np.stack(refits), theta)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +16,59 @@ from hushpoll_analysis.arguments import listed, seed_of
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import PlottedResult, rows_as_json
-from hushpoll_analysis.sample.columns import check_frame
+from hushpoll_analysis.sample.columns import check_frame, find_column
+from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.tidy import Tidy
 
-from .likelihood import Likelihood
-from .matching import matched_rows
 from .outcomes import BinaryOutcome, MultinomialOutcome, OrdinalOutcome
 
 if TYPE_CHECKING:
     from .fit import ModelFit
+
+
+REMEDY = "give the table that was fitted, with its index"
+
+
+def matched_rows(fit: ModelFit, data: pd.DataFrame) -> pd.DataFrame:
+    """Return `data` in the order of the fitted rows, matched by index.
+
+    Raises AnalysisError if the index is another one and no column of the model shows that the rows are the same, or if
+    a column of the model has other values than the fit. `data` has as many rows as the fit.
+    """
+    fitted = fit.data.rows.index
+    is_matched = len(fitted) == fit.n and fitted.is_unique and data.index.is_unique
+    same_names = data.index.equals(fitted)
+    if is_matched and not same_names and fitted.isin(data.index).all():
+        data, same_names = data.loc[fitted], True
+    compared = [_agrees(fit, data, name) for name in (*fit.data.terms.frame.columns, fit.data.outcome_name)]
+    if not same_names and not any(compared):
+        raise AnalysisError(
+            "the index of data is not the one that was fitted, and no column of the model is there to compare",
+            REMEDY,
+        )
+    return data
+
+
+def _agrees(fit: ModelFit, data: pd.DataFrame, name: str) -> bool:
+    """Return whether a column of the model could be compared; raise AnalysisError if it has other values."""
+    rows = fit.data.rows
+    randomized = name in fit.data.randomized
+    fitted_name, given_name = (find_column(frame, name, randomized) for frame in (rows.frame, data))
+    if fitted_name is None or fitted_name != given_name:
+        return False
+    fitted = rows.of_each(rows.frame[fitted_name])
+    fitted, column = (values.reset_index(drop=True) for values in (fitted, data[given_name]))
+    if len(fitted) != len(column):
+        return False
+    unequal = np.flatnonzero(fitted.to_numpy() != column.to_numpy())
+    if len(unequal):
+        row = int(unequal[0])
+        raise AnalysisError(
+            f"data has other rows than the fit: {fitted_name!r} is {value_at(column, row)!r} in row {row}, "
+            f"and the fit had {value_at(fitted, row)!r} there",
+            REMEDY,
+        )
+    return True
 
 
 def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None) -> Floats:
@@ -32,9 +77,7 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
     if random is not None:
         answers: Floats = random.answers(theta, rng)
         return answers[:, None, :]
-    likelihood = fit.data.likelihood
-    base = getattr(likelihood, "base", likelihood)
-    assert isinstance(base, Likelihood)
+    base = fit.data.likelihood.base
     beta, gamma, extra = base.split(theta)
     model = base.outcome
     logs = np.log(np.maximum(base.class_chances(gamma) * base.seen, 1e-300))
@@ -56,21 +99,12 @@ def _joint(fit: ModelFit, theta: Floats, rng: np.random.Generator | None = None)
     return np.asarray(np.exp(joint - total), dtype=np.float64)
 
 
-def _everybodys(fit: ModelFit, joint: Floats) -> Floats:
-    """Return every respondent the chances of their row."""
-    of_row = fit.data.rows.of_row
-    if of_row is None:
-        return joint
-    return joint[of_row]
-
-
 def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
     """Return the chance of each true answer of one randomized column, one row per respondent."""
+    name = column
     if column is None:
         name = fit.data.outcome_name
-    else:
-        name = column
-    joint = _everybodys(fit, _joint(fit, fit.theta))
+    joint = fit.data.rows.of_each(_joint(fit, fit.theta))
     index = fit.data.rows.index
     if name == fit.data.outcome_name:
         if not fit.data.outcome.randomized:
@@ -92,7 +126,7 @@ def hidden_answers(fit: ModelFit, column: str | None = None) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Pooled(PlottedResult):
+class Pooled(Tidy, PlottedResult):
     """Estimates of several imputations put together by Rubin's rules.
 
     `fraction_missing` is the share of the variance that the hidden answers make.
@@ -106,6 +140,9 @@ class Pooled(PlottedResult):
     fraction_missing: Floats
     level: float
     names: tuple[str, ...]
+
+    def _at_level(self, level: float) -> Pooled:
+        return replace(self, level=level)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for each quantity with its t interval."""
@@ -315,7 +352,7 @@ def impute(
     for _ in range(imputations):
         theta = fit.theta.copy()
         theta[np.array(free)] = rng.multivariate_normal(fit.theta[free], covariance, method="eigh")
-        answers = _drawn(fit, base, _everybodys(fit, _joint(fit, theta, rng)), rng)
+        answers = _drawn(fit, base, rows.of_each(_joint(fit, theta, rng)), rng)
         answers = answers.set_axis(index)
         frames.append(answers if order is None or order.equals(index) else answers.loc[order])
     return Imputations(tuple(frames), fit.randomized, fit.level)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special, stats
+from scipy import special
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
+from hushpoll_analysis.interval.student import critical, two_sided
 from hushpoll_analysis.sample.columns import Codes, read_column
 
 from .families import Family
@@ -31,7 +32,6 @@ from .fitting import (
     natural_scale,
     read_covariance,
 )
-from .likelihood import Likelihood
 from .outcomes import BinaryOutcome
 from .random_intercept import LEAST, STEP, RandomIntercept
 from .reading import ModelData
@@ -90,9 +90,9 @@ class MixedFit(ModelFit):
             return frame
         wider = math.sqrt(len(self.groups) / freedom)
         coef, se = (frame.loc[between, name] for name in ("coef", "se"))
-        half = float(stats.t.isf((1.0 - self.level) / 2.0, freedom)) * wider * se
+        half = critical(self.level, freedom) * wider * se
         frame.loc[between, "z"] = coef / (wider * se)
-        frame.loc[between, "p_value"] = 2.0 * stats.t.sf(np.abs(coef / (wider * se)), freedom)
+        frame.loc[between, "p_value"] = two_sided(coef / (wider * se), freedom)
         frame.loc[between, "low"], frame.loc[between, "high"] = coef - half, coef + half
         return frame
 
@@ -117,15 +117,13 @@ class MixedFit(ModelFit):
         REML does. Where the relative standard error is below 5 % the interval is normal on the logarithm, which is the
         same then.
         """
-        if level is None:
-            requested_level = self.level
-        else:
+        requested_level = self.level
+        if level is not None:
             requested_level = check_level(level)
-        z = float(stats.norm.isf((1.0 - requested_level) / 2.0))
+        z = critical(requested_level)
+        error = math.inf
         if self.sd > 0.0:
             error = float(self.se[-1]) / self.sd
-        else:
-            error = math.inf
         if error < _SHARP:
             return self.sd * math.exp(-z * error), self.sd * math.exp(z * error)
         assert self.random is not None
@@ -197,12 +195,11 @@ def fit_mixed(
     if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= 100:
         raise AnalysisError(f"points is {points!r}", "give the number of quadrature points, 1 to 100")
     assert isinstance(outcome, BinaryOutcome)
-    assert isinstance(data.likelihood, Likelihood)
     _check_exact(data)
     codes, names = pd.factorize(read_column(data.rows.frame, data.random), sort=True)
     _check_groups(data, codes, len(names))
     random = RandomIntercept(
-        outcome, data.likelihood.design[0], codes.astype(np.int64), points, data.rows.times
+        outcome, data.likelihood.base.design[0], codes.astype(np.int64), points, data.rows.times
     )
     plain = fit_model(
         formula, data, family=family, level=level, information="observed", design=None, penalty=penalty
@@ -288,10 +285,9 @@ def _highest(random: RandomIntercept, plain: ModelFit) -> tuple[Floats, float, d
             if height >= top - 1e-6:
                 theta, top, held = moved, height, edge
     last = len(theta) - 1
+    alone = plain.log_likelihood
     if random.prior:
         alone = plain._top
-    else:
-        alone = plain.log_likelihood
     if theta[last] < LEAST or top <= alone + 1e-9:
         return np.append(plain.theta, -30.0), alone, {**plain.held, last: -30.0}
     return theta, top, held
@@ -333,9 +329,8 @@ def _finished(
 ) -> MixedFit:
     theta, top, covariance, held = maximum
     last = len(theta) - 1
-    if last in held:
-        sd = 0.0
-    else:
+    sd = 0.0
+    if last not in held:
         sd = math.exp(theta[-1])
     scale = np.append(data.scale, 1.0)
     coef, inner = natural_scale(data, theta[:-1])

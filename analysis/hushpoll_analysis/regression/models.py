@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -19,10 +19,9 @@ from hushpoll_analysis.sample.columns import (
     is_randomized,
     refuse_skipped,
 )
-from hushpoll_analysis.sample.design import SampleDesign
+from hushpoll_analysis.sample.design import SampleDesign, can_be_grouped, put_design_together, strata_codes
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
 from hushpoll_analysis.sample.distinct_rows import TIMES, DistinctRows, each_row, merge_equal_rows, times_of
-from hushpoll_analysis.sample.grouped_design import can_be_grouped, put_design_together, strata_codes
 from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.row_designs import Designs, is_column, with_designs
 from hushpoll_analysis.sample.streams import takes_streams
@@ -128,25 +127,10 @@ def logit(
 
     def fitted(formula: str, event: Any) -> ModelFit:
         family = families.binary(link, event)
-        model, design = _read(
-            formula,
-            data,
-            channels=known_channels,
-            designs=designs,
-            family=family,
-            predictors=predictors,
-            sample=sample,
-        )
+        request = _ModelRequest(formula, data, known_channels, designs, predictors, sample)
+        model, design = request.read(family)
         if model.random is None:
-            return fit_model(
-                formula,
-                model,
-                family=family,
-                level=level,
-                information=information,
-                design=design,
-                penalty=penalty,
-            )
+            return fit_model(formula, model, family, level, information, design, penalty=penalty)
         if design is not None:
             refuse_random(model, "a sample design (weights, strata, clusters, population)")
         if information != INFORMATION[0]:
@@ -187,14 +171,8 @@ def multinomial(
     :math:`P(z \mid x) = \sum_k C_{kz} \mu_k(x)`, with :math:`\log(\mu_k / \mu_0) = x'\beta_k`.
     """
     _check(level, information, penalty)
-    family = families.multinomial(reference)
-    model, design = _read(
-        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
-    )
-    refuse_random(model, f"the {family.name} model")
-    return fit_model(
-        formula, model, family=family, level=level, information=information, design=design, penalty=penalty
-    )
+    request = _ModelRequest(formula, data, channels, designs, predictors, sample)
+    return request.fitted(families.multinomial(reference), level, information, penalty)
 
 
 @takes_streams("data", "channels")
@@ -229,13 +207,8 @@ def ordinal(
     _check(level, information, penalty)
     family = families.ordinal(link)
     refuse_skipped(channels, [parse_formula(formula)[0]], "use multinomial, or logit of one answer (event=)")
-    model, design = _read(
-        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
-    )
-    refuse_random(model, f"the {family.name} model")
-    return fit_model(
-        formula, model, family=family, level=level, information=information, design=design, penalty=penalty
-    )
+    request = _ModelRequest(formula, data, channels, designs, predictors, sample)
+    return request.fitted(family, level, information, penalty)
 
 
 @takes_streams("data", "channels")
@@ -267,18 +240,14 @@ def linear(
     _check(level, information, NEVER)
     if errors not in ERRORS:
         raise AnalysisError(f"errors {errors!r} is not one of {', '.join(ERRORS)}")
-    if isinstance(data, pd.DataFrame):
-        data, keys = sample.in_frame(data)
-        sample = SampleKeys(**keys)
+    data, sample = sample.in_frame(data)
     outcome_of_mean = unbiased_outcome(formula, data, channels, designs)
     family = families.number(outcome_of_mean[1] if outcome_of_mean is not None else None)
     if outcome_of_mean is not None:
         data, channels, designs = outcome_of_mean[0], {}, None
         if not sample.given:
             sample = SampleKeys(weights=times_of(data))
-    model, design = _read(
-        formula, data, channels=channels, designs=designs, family=family, predictors=predictors, sample=sample
-    )
+    model, design = _ModelRequest(formula, data, channels, designs, predictors, sample).read(family)
     refuse_random(model, f"the {family.name} model")
     if errors == ANY:
         return fit_moments(formula, model, level, design)
@@ -288,38 +257,43 @@ def linear(
     return replace(fit, remarks=(*fit.remarks, *with_check(fit, design)))
 
 
-def _read(
-    formula: str,
-    data: pd.DataFrame,
-    channels: Any,
-    designs: Designs | None,
-    family: families.Family,
-    predictors: str | None,
-    sample: SampleKeys,
-) -> tuple[ModelData, SampleDesign | None]:
-    """Read a model from its arguments: its likelihood, the sample design."""
-    if isinstance(data, pd.DataFrame):
+@dataclass(frozen=True, eq=False)
+class _ModelRequest:
+    """What a model is fitted to."""
+
+    formula: str
+    data: pd.DataFrame
+    channels: Any
+    designs: Designs | None
+    predictors: str | None
+    sample: SampleKeys
+
+    def fitted(self, family: families.Family, level: float, information: str, penalty: str) -> ModelFit:
+        """Fit a model without a random intercept by maximum likelihood."""
+        model, design = self.read(family)
+        refuse_random(model, f"the {family.name} model")
+        return fit_model(self.formula, model, family, level, information, design, penalty=penalty)
+
+    def read(self, family: families.Family) -> tuple[ModelData, SampleDesign | None]:
+        """Read the likelihood and the sample design."""
         # Respondents who were not asked about an option are left out, with what is known of them.
-        data, keys = sample.in_frame(data)
-        sample = SampleKeys(**keys)
-    data, channels = formula_options(formula, data, channels)
-    channels = _with_designs(formula, data, channels, designs)
-    design = sample.design(data)
-    rows = each_row(check_frame(data))
-    if designs is not None:
-        together = rows
-    else:
-        together = _alike(formula, data, channels, predictors, design)
-    added_up = put_design_together(design, together)
-    if TIMES in data.columns:
-        together = replace(together, of_row=None)
-    try:
-        return read_model(formula, together, channels, family, predictors, added_up), added_up
-    except AnalysisError:
-        if together.of_row is None:
-            raise
-    # What is wrong has its row and its number in the table that was given.
-    return read_model(formula, rows, channels, family, predictors, design), design
+        data, sample = self.sample.in_frame(self.data)
+        data, channels = formula_options(self.formula, data, self.channels)
+        channels = _with_designs(self.formula, data, channels, self.designs)
+        design = sample.design(data)
+        rows = together = each_row(check_frame(data))
+        if self.designs is None:
+            together = _alike(self.formula, data, channels, self.predictors, design)
+        added_up = put_design_together(design, together)
+        if TIMES in data.columns:
+            together = replace(together, of_row=None)
+        try:
+            return read_model(self.formula, together, channels, family, self.predictors, added_up), added_up
+        except AnalysisError:
+            if together.of_row is None:
+                raise
+        # What is wrong has its row and its number in the table that was given.
+        return read_model(self.formula, rows, channels, family, self.predictors, design), design
 
 
 def _alike(

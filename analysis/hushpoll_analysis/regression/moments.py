@@ -17,7 +17,6 @@ from hushpoll_analysis.sample.distinct_rows import DistinctRows
 
 from .fit import Coefficients, ModelFit
 from .formula import ModelTerms
-from .likelihood import Likelihood
 from .outcomes import GaussianOutcome
 from .reading import ModelData
 
@@ -95,11 +94,7 @@ class MomentFit(Coefficients):
             )
         if data is None:
             assert self.people is not None
-            of_row = self.people.of_row
-            if of_row is None:
-                frame = self.terms.frame
-            else:
-                frame = self.terms.frame.iloc[of_row]
+            frame: pd.DataFrame = self.people.of_each(self.terms.frame)
             return frame.set_axis(self.people.index)
         data = check_frame(data)
         missing = [name for name in self.terms.frame.columns if name not in data.columns]
@@ -165,7 +160,7 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
     Nakamura (1990), Biometrika 77, 127-137 (corrected scores); Fuller, "Measurement error models" (1987).
     """
     _refuse(data, design)
-    moments, likelihood = _moments(data), _likelihood(data)
+    moments, likelihood = _moments(data), data.likelihood.base
     weights, width = likelihood.weights, len(data.names)
     coef = moments.solve(weights)
     if design is not None and design.replicates is not None:
@@ -175,9 +170,8 @@ def fit_moments(formula: str, data: ModelData, level: float, design: SampleDesig
         covariance = design.replicates.spread(np.stack(again), coef)
     else:
         covariance = _spread(moments.influence(weights, coef), data, design)
-    if design is None:
-        df = None
-    else:
+    df = None
+    if design is not None:
         df = design.degrees_of_freedom + 1 - width
     if df is not None and df < 1:
         raise AnalysisError(f"{width} coefficients are too many for the clusters and strata of this design")
@@ -217,7 +211,7 @@ def with_check(fit: ModelFit, design: SampleDesign | None) -> tuple[str, ...]:
         moments = _moments(data)
     except AnalysisError:
         return ()
-    likelihood, width = _likelihood(data), len(data.names)
+    likelihood, width = data.likelihood.base, len(data.names)
     coef = moments.solve(likelihood.weights)
     evaluation = likelihood.evaluate(fit.theta)
     inverse = np.linalg.inv(evaluation.information)
@@ -249,13 +243,8 @@ def _refuse(data: ModelData, design: SampleDesign | None) -> None:
         )
 
 
-def _likelihood(data: ModelData) -> Likelihood:
-    assert isinstance(data.likelihood, Likelihood)
-    return data.likelihood
-
-
 def _moments(data: ModelData) -> _Moments:
-    likelihood = _likelihood(data)
+    likelihood = data.likelihood.base
     assert isinstance(likelihood.outcome, GaussianOutcome)
     members, design = data.members(), likelihood.design
     squares = np.einsum("nj,jna,jnb->nab", members, design, design, optimize=True)

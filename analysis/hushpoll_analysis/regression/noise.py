@@ -21,14 +21,12 @@ from hushpoll_analysis.sample.columns import SetVariable, Variable
 from .families import MOST_REPORTS, report_tables
 from .likelihood import Likelihood
 from .outcomes import GaussianOutcome, HiddenNumber, report_column
-from .penalty import Penalized
 from .reading import ModelData
 
 
 def score_noise(data: ModelData, theta: Floats) -> Floats:
     """Return Var(score | truth) of each respondent, on average over the truths (n x k x k)."""
-    likelihood = data.likelihood.base if isinstance(data.likelihood, Penalized) else data.likelihood
-    assert isinstance(likelihood, Likelihood)
+    likelihood = data.likelihood.base
     model = likelihood.outcome
     if isinstance(model, GaussianOutcome) and model.hidden is not None:
         return _number_noise(likelihood, model, model.hidden, theta)

@@ -90,12 +90,7 @@ class OptionFits(Tidy):
     def to_dict(self) -> dict[str, Any]:
         """Return the fits as JSON values."""
         fits = {option: fit.to_dict() for option, fit in self.fits.items()}
-        return {
-            "formula": self.formula,
-            "outcome": self.outcome,
-            "options": fits,
-            "notes": list(self.notes),
-        }
+        return {"formula": self.formula, "outcome": self.outcome, "options": fits, "notes": list(self.notes)}
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""

@@ -7,9 +7,9 @@ in these R + E together; the likelihood adds the chain rule to the coefficients.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,46 +32,76 @@ class Terms:
     second: Floats
 
 
-class Outcome(Protocol):
-    """What the likelihood needs to know of an outcome."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome(ABC):
+    """What the likelihood needs to know of an outcome; by default of one linear predictor on the scale of log-odds."""
+
+    tables: tuple[Floats, ...] = ()
+    """The chances of reports under every true answer (K x M), one table a design."""
+    table_of: Codes | None = None
+    """Whose table is whose; None where all have one."""
 
     @property
     def lines(self) -> int:
         """Number R of linear predictors."""
+        return 1
 
     @property
     def extra(self) -> int:
         """Number E of parameters besides the coefficients."""
+        return 0
 
     @property
     def extra_names(self) -> tuple[str, ...]:
         """What they are called."""
+        return ()
 
     @property
     def log_odds(self) -> bool:
         """Whether coefficients are of the size of log-odds, so that a large one is on its way to infinity."""
-
-    def start(self, extra: int) -> Floats:
-        """Where to start the search for the further parameters."""
-
-    def terms(self, eta: Floats, extra: Floats) -> Terms:
-        """Return log g and its derivatives at linear predictors (n x R)."""
-
-    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
-        """Return the further parameters as people read them, and the derivative from the ones of the search."""
-
-    def chances(self, eta: Floats, extra: Floats) -> Floats:
-        """Return the chance of each true answer (n x K); the mean of a number (n x 1)."""
+        return True
 
     @property
     def reports(self) -> int:
         """How many different reports there can be."""
+        return max(int(table.shape[1]) for table in self.tables)
 
+    def start(self, extra: int) -> Floats:
+        """Where to start the search for the further parameters."""
+        return np.zeros(extra)
+
+    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
+        """Return the further parameters as people read them, and the derivative from the ones of the search."""
+        return extra, np.eye(self.extra)
+
+    @abstractmethod
+    def terms(self, eta: Floats, extra: Floats) -> Terms:
+        """Return log g and its derivatives at linear predictors (n x R)."""
+
+    @abstractmethod
+    def chances(self, eta: Floats, extra: Floats) -> Floats:
+        """Return the chance of each true answer (n x K); the mean of a number (n x 1)."""
+
+    @abstractmethod
     def reporting(self, report: int) -> Outcome:
         """Return the outcome if each respondent had sent this report."""
 
+    @abstractmethod
     def given(self, extra: Floats) -> Floats:
         """Return the chance of each respondent's report under every true answer (n x K)."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnswersOutcome(Outcome):
+    """One of several answers; `seen` is n x K, C[k, z_i]."""
+
+    seen: Floats
+
+    def reporting(self, report: int) -> AnswersOutcome:
+        return replace(self, seen=report_column(self.tables, self.table_of, report, len(self.seen)))
+
+    def given(self, extra: Floats) -> Floats:
+        return self.seen
 
 
 def report_column(tables: Sequence[Floats], table_of: Codes | None, report: int, n: int) -> Floats:
@@ -94,7 +124,7 @@ def logarithm(chance: Floats, first: Floats, second: Floats) -> Terms:
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryOutcome:
+class BinaryOutcome(Outcome):
     """A yes/no outcome: `no` and `yes` are the chances of each respondent's report under either truth.
 
     Where a design has an unknown share s, these are no + s * no_slope and yes + s * yes_slope; `unknown_of` names the
@@ -105,8 +135,6 @@ class BinaryOutcome:
     no: Floats
     yes: Floats
     link: str
-    tables: tuple[Floats, ...] = ()
-    table_of: Codes | None = None
     unknown: tuple[str, ...] = ()
     unknown_of: Codes | None = None
     no_slope: Floats | None = None
@@ -115,8 +143,6 @@ class BinaryOutcome:
     """How the tables move with the unknown share."""
     honest: Floats | None = None
     """The chance of a report from a Yes where the unknown share stands aside; NaN where it does not."""
-    lines: int = field(default=1, init=False)
-    log_odds: bool = field(default=True, init=False)
 
     @property
     def extra(self) -> int:
@@ -125,9 +151,6 @@ class BinaryOutcome:
     @property
     def extra_names(self) -> tuple[str, ...]:
         return self.unknown
-
-    def start(self, extra: int) -> Floats:
-        return np.zeros(extra)
 
     def rows(self, extra: Floats) -> tuple[Floats, Floats]:
         """Chances of each respondent's report if the truth is No, and if it is Yes."""
@@ -153,7 +176,7 @@ class BinaryOutcome:
             table + share[number] * slope
             for table, slope, number in zip(self.tables, self.slopes, of_table, strict=True)
         )
-        return BinaryOutcome(no, yes, self.link, tables, self.table_of, honest=self.honest)
+        return BinaryOutcome(no, yes, self.link, honest=self.honest, tables=tables, table_of=self.table_of)
 
     def with_report(self, low: Floats, high: Floats, extra: Floats) -> Floats:
         """Return the chances of No and of Yes (`low`, `high`) together with each respondent's report (n x 2)."""
@@ -225,10 +248,6 @@ class BinaryOutcome:
             result[mine] = slope[mine] ** 2 * parts.sum(axis=1)
         return result
 
-    @property
-    def reports(self) -> int:
-        return max(int(table.shape[1]) for table in self.tables)
-
     def reporting(self, report: int) -> BinaryOutcome:
         chance = report_column(self.tables, self.table_of, report, len(self.no))
         if not self.unknown:
@@ -241,23 +260,12 @@ class BinaryOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialOutcome:
-    """Unordered answers: multinomial logit with the first answer as reference; `seen` is n x K, C[k, z_i]."""
-
-    seen: Floats
-    tables: tuple[Floats, ...] = ()
-    table_of: Codes | None = None
-    extra: int = field(default=0, init=False)
-    extra_names: tuple[str, ...] = field(default=(), init=False)
-    log_odds: bool = field(default=True, init=False)
-    link: str = field(default="logit", init=False)
+class MultinomialOutcome(AnswersOutcome):
+    """Unordered answers: multinomial logit with the first answer as reference."""
 
     @property
     def lines(self) -> int:
         return int(self.seen.shape[1]) - 1
-
-    def start(self, extra: int) -> Floats:
-        return np.zeros(extra)
 
     def chances(self, eta: Floats, extra: Floats) -> Floats:
         lines = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
@@ -274,34 +282,16 @@ class MultinomialOutcome:
         second = second - rest[:, :, None] * rest[:, None, :] * (gap[:, :, None] + gap[:, None, :])
         return logarithm(chance, first, second)
 
-    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
-        return extra, np.eye(0)
-
-    @property
-    def reports(self) -> int:
-        return max(int(table.shape[1]) for table in self.tables)
-
-    def reporting(self, report: int) -> MultinomialOutcome:
-        return replace(self, seen=report_column(self.tables, self.table_of, report, len(self.seen)))
-
-    def given(self, extra: Floats) -> Floats:
-        return self.seen
-
 
 @dataclass(frozen=True, eq=False)
-class OrdinalOutcome:
-    """Ordered answers: P(answer <= k) = F(zeta_k - eta), as R's polr; `seen` is n x K, C[k, z_i].
+class OrdinalOutcome(AnswersOutcome):
+    """Ordered answers: P(answer <= k) = F(zeta_k - eta), as R's polr.
 
     The search uses zeta_1 and the logarithms of the gaps between cut points, which keeps them in order.
     """
 
-    seen: Floats
     link: str
     labels: tuple[str, ...]
-    tables: tuple[Floats, ...] = ()
-    table_of: Codes | None = None
-    lines: int = field(default=1, init=False)
-    log_odds: bool = field(default=True, init=False)
 
     @property
     def extra(self) -> int:
@@ -349,16 +339,6 @@ class OrdinalOutcome:
             second[:, 1 + number, 1 + number] += later[:, number] * np.exp(extra[number])
         return logarithm(chance, first, second)
 
-    @property
-    def reports(self) -> int:
-        return max(int(table.shape[1]) for table in self.tables)
-
-    def reporting(self, report: int) -> OrdinalOutcome:
-        return replace(self, seen=report_column(self.tables, self.table_of, report, len(self.seen)))
-
-    def given(self, extra: Floats) -> Floats:
-        return self.seen
-
 
 @dataclass(frozen=True, eq=False)
 class HiddenNumber:
@@ -371,22 +351,23 @@ class HiddenNumber:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianOutcome:
+class GaussianOutcome(Outcome):
     """An exact number with normal errors; the further parameter is the log of their standard deviation."""
 
     values: npt.NDArray[np.float64]
     hidden: HiddenNumber | None = None
-    lines: int = field(default=1, init=False)
-    extra: int = field(default=1, init=False)
-    extra_names: tuple[str, ...] = field(default=("log(sigma)",), init=False)
-    log_odds: bool = field(default=False, init=False)
-    link: str = field(default="identity", init=False)
 
-    def start(self, extra: int) -> Floats:
-        return np.zeros(extra)
+    @property
+    def extra(self) -> int:
+        return 1
 
-    def natural(self, extra: Floats) -> tuple[Floats, Floats]:
-        return extra, np.eye(1)
+    @property
+    def extra_names(self) -> tuple[str, ...]:
+        return ("log(sigma)",)
+
+    @property
+    def log_odds(self) -> bool:
+        return False
 
     def chances(self, eta: Floats, extra: Floats) -> Floats:
         return eta

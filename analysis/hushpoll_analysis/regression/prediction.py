@@ -7,20 +7,63 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special, stats
+from scipy import optimize, special
 
 from hushpoll_analysis.arguments import one_or_more
 from hushpoll_analysis.channel.base import Floats
-from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval.student import two_sided
 
 from .formula import forgets_rows
-from .likelihood import Likelihood
 from .outcomes import BinaryOutcome
-from .profiles import profile_limits
 
 if TYPE_CHECKING:
     from .fit import ModelFit
+
+
+def profile_limits(fit: ModelFit, statistic: Callable[[Floats], Floats], se: Floats, z: float) -> Floats:
+    """Return the least and the largest value of each statistic at parameters that the likelihood does not reject.
+
+    These are the ends of the profile likelihood interval (Neale and Miller 1997), or the normal ones where those are
+    farther: two rows, low and high.
+    """
+    likelihood, top = fit.data.likelihood, fit._top
+    drop = z**2 / 2.0
+
+    def room(theta: Floats) -> float:
+        return likelihood.evaluate(theta).log_likelihood - top + drop
+
+    def slope(theta: Floats) -> Floats:
+        evaluation = likelihood.evaluate(theta)
+        return np.asarray(likelihood.weights @ evaluation.scores, dtype=np.float64)
+
+    middle = statistic(fit.theta)
+    limits = np.stack([middle - z * se, middle + z * se])
+
+    def end(k: int, side: float) -> float:
+        """Return the end of the interval on one side (-1: low); the normal one where the search finds none."""
+
+        def height(theta: Floats) -> float:
+            return -side * float(statistic(theta)[k]) / max(float(se[k]), 1e-9)
+
+        minimum = optimize.minimize(
+            height,
+            fit.theta,
+            method="SLSQP",
+            constraints=[{"type": "ineq", "fun": room, "jac": slope}],
+            options={"maxiter": 60, "ftol": 1e-6},
+        )
+        value = float(statistic(minimum.x)[k])
+        usable = np.isfinite(value) and room(minimum.x) > -0.05
+        if usable:
+            return value
+        return float(middle[k]) + side * z * float(se[k])
+
+    for k in range(len(middle)):
+        limits[0, k] = min(limits[0, k], end(k, -1.0))
+        limits[1, k] = max(limits[1, k], end(k, 1.0))
+    return limits
+
 
 # What is said of people at given parameters.
 Statistic = Callable[[Floats], Floats]
@@ -53,7 +96,7 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
         covariates = terms.covariates(frame if people is None else people)
 
     def chances(theta: Floats) -> Floats:
-        beta, gamma, extra = _plain(fit).split(theta)
+        beta, gamma, extra = fit.data.likelihood.base.split(theta)
         width = beta.size
         beta = beta / fit.data.scale[:width].reshape(beta.shape)
         if covariates is None:
@@ -67,13 +110,6 @@ def answer_chances(fit: ModelFit, frame: pd.DataFrame, people: pd.DataFrame | No
         )
 
     return chances
-
-
-def _plain(fit: ModelFit) -> Likelihood:
-    likelihood = fit.data.likelihood
-    base = getattr(likelihood, "base", likelihood)
-    assert isinstance(base, Likelihood)
-    return base
 
 
 def _frame(fit: ModelFit, data: pd.DataFrame | None) -> pd.DataFrame:
@@ -120,11 +156,10 @@ def with_slopes(fit: ModelFit, statistic: Statistic) -> tuple[Floats, Floats]:
 def predicted(fit: ModelFit, data: pd.DataFrame | None, level: float | None) -> pd.DataFrame:
     """One row a respondent, and for several answers one block an answer."""
     frame = _frame(fit, data)
+    index = fit.data.rows.index
     if data is not None:
         index = frame.index
-    else:
-        index = fit.data.rows.index
-    z = fit.quantile(fit.level if level is None else check_level(level))
+    z = fit.quantile(level)
     chosen = list(fit.data.outcome.shown)
     chances = answer_chances(fit, frame)
 
@@ -166,9 +201,8 @@ def marginal_effects(
     """Average over the data of dP/dx, or of P(one value) - P(the first value)."""
     terms = fit.data.terms
     columns = list(terms.frame.columns)
-    if variables is None:
-        chosen_variables = columns
-    else:
+    chosen_variables = columns
+    if variables is not None:
         chosen_variables = list(one_or_more(variables, "variables"))
     discrete = one_or_more(discrete, "discrete")
     unknown = [name for name in [*chosen_variables, *discrete] if name not in columns]
@@ -177,7 +211,7 @@ def marginal_effects(
     names: list[tuple[Any, ...]] = []
     parts: list[tuple[Floats, Floats]] = []
     limits: list[Floats] = []
-    z = fit.quantile(fit.level if level is None else check_level(level))
+    z = fit.quantile(level)
     faint = _is_faint(fit)
     for name in chosen_variables:
         # One at a time: each holds the model's matrix of the whole data, twice.
@@ -195,8 +229,7 @@ def marginal_effects(
     low, high = np.concatenate(limits, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = value / se
-    df = fit.degrees_of_freedom
-    p = 2.0 * (stats.norm.sf(np.abs(ratio)) if df is None else stats.t.sf(np.abs(ratio), df))
+    p = two_sided(ratio, fit.degrees_of_freedom)
     rows = pd.DataFrame({"effect": value, "se": se, "z": ratio, "p_value": p, "low": low, "high": high})
     keys = [(*pair, answer) for pair in names for answer in wide]
     index = pd.MultiIndex.from_tuples(keys, names=["variable", "contrast", "answer"])
@@ -291,10 +324,10 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]
     position = [hidden for hidden, _ in terms.randomized].index(name)
     variable = dict(terms.randomized)[name]
     base = terms.frame.drop(columns=[hidden for hidden, _ in terms.randomized])
-    weights, matrix = _plain(fit).weights, terms.matrix(base)
+    weights, matrix = fit.data.likelihood.base.weights, terms.matrix(base)
 
     def average(theta: Floats, k: int) -> Floats:
-        likelihood, model = _plain(fit), fit.data.likelihood.outcome
+        likelihood, model = fit.data.likelihood.base, fit.data.likelihood.outcome
         beta, gamma, extra = likelihood.split(theta)
         beta = beta / fit.data.scale[: beta.size].reshape(beta.shape)
         classes = likelihood.class_chances(gamma)
@@ -315,7 +348,7 @@ def _randomized_effects(fit: ModelFit, name: str) -> list[tuple[str, Statistic]]
 
 
 def _difference(fit: ModelFit, upper: Statistic, lower: Statistic, width: float | Floats) -> Statistic:
-    weights = _plain(fit).weights
+    weights = fit.data.likelihood.base.weights
     chosen = list(fit.data.outcome.shown)
 
     def average(theta: Floats) -> Floats:

@@ -18,9 +18,9 @@ from scipy import optimize, special
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.sample.columns import Codes
 
+from .likelihood import log_f
 from .links import chance_of
 from .outcomes import TINY, BinaryOutcome
-from .penalty import log_f
 
 LEAST = -6.0  # logarithm of a standard deviation below which the groups do not differ
 STEP = 1e-4

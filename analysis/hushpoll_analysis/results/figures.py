@@ -124,10 +124,9 @@ def draw_question(question: QuestionResults, axes: Any = None) -> Any:
         mean = question.numbers.mean
     if question.shares:
         assert question.estimate is not None
+        panel = axes
         if axes is None:
             panel = new_axes(len(question.all_shares))
-        else:
-            panel = axes
         _draw_shares(question, panel, question.estimate.level)
         return panel
     if mean is None:

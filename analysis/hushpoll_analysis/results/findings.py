@@ -87,9 +87,8 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
     """Read the margins that were needed, one for all questions or by question id, as proportions."""
     if needed is None:
         return {}
-    if isinstance(needed, Mapping):
-        margins = needed
-    else:
+    margins = needed
+    if not isinstance(needed, Mapping):
         margins = dict.fromkeys(known, needed)
     for name, value in margins.items():
         if name not in known:
@@ -298,9 +297,8 @@ def _points(value: float, texts: Texts) -> str:
 
 
 def _measured(question: QuestionResults, value: float, digits: int, texts: Texts) -> str:
-    if question.numbers is None:
-        unit = ""
-    else:
+    unit = ""
+    if question.numbers is not None:
         unit = texts.unit(question.question, question.numbers.unit)
     return in_unit(texts.say("measured", value=texts.say.number(value, digits)), unit)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +9,8 @@ from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.base import Floats
-from hushpoll_analysis.estimand.ratio_limits import Ratios
+from hushpoll_analysis.estimand.ratios import Ratios
 from hushpoll_analysis.estimates import Estimate, Shown
-from hushpoll_analysis.sample.design_sample import DesignSample
 from hushpoll_analysis.sample.sample import Sample
 
 if TYPE_CHECKING:
@@ -56,12 +54,12 @@ def _entry(ratios: Ratios, position: int, label: str, limits: Floats) -> Estimat
     sample, denominator, gap = ratios.sample, ratios.whole.estimate, ratios.gaps[position]
     ratio = float(ratios.estimates[position])
     low, high = (float(end) for end in limits)
-    se = gap.se / denominator
+    se = gap.standard_error / denominator
     direct = ratio * (1.0 - ratio) / max(denominator * (sample.n - 1), 1.0)
     effect = None
     if direct > 0.0:
         effect = se**2 / direct
-    entry = Estimate(
+    return Estimate(
         option=label,
         reported=None,
         estimate=ratio,
@@ -72,13 +70,7 @@ def _entry(ratios: Ratios, position: int, label: str, limits: Floats) -> Estimat
         se_privacy=gap.se_privacy / denominator,
         interval=ratios.method.name,
         misfit=None,
-        weight=gap.heaviest / denominator,
+        weight=sample.heaviest * gap.heaviest / denominator,
         design_effect=effect,
         n_effective=None if not effect else denominator * sample.n / effect,
     )
-    if not isinstance(sample, DesignSample):
-        return entry
-    design = sample.reports.design
-    heaviest = design.heaviest * design.positive / design.total
-    plain: Estimate = sample.plainly(replace(entry, weight=entry.weight * heaviest))
-    return plain

@@ -98,9 +98,8 @@ def _names(
 def _share_sentence(claim: _Claim[GroupDifference], table: GroupTable, texts: Texts | None) -> str:
     gap = claim.gap
     points = [100.0 * value for value in (gap.difference, gap.low, gap.high)]
-    if texts is None:
-        option = gap.option
-    else:
+    option = gap.option
+    if texts is not None:
         option = texts.option(table.question, gap.option)
     if texts is None:
         say = wording("en")
@@ -113,13 +112,11 @@ def _mean_sentence(claim: _Claim[GroupMeanDifference], table: GroupTable, texts:
     gap = claim.gap
     numbers = [gap.difference, gap.low, gap.high]
     # Two digits of the standard error are what the data can tell.
-    if not gap.se > 0.0:
-        digits = 2
-    else:
+    digits = 2
+    if gap.se > 0.0:
         digits = min(max(1 - math.floor(math.log10(gap.se)), 0), 6)
-    if texts is None:
-        unit = table.unit
-    else:
+    unit = table.unit
+    if texts is not None:
         unit = texts.unit(table.question, table.unit)
     if texts is None:
         say = wording("en")

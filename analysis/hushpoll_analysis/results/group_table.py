@@ -55,10 +55,10 @@ class GroupTable:
     by: str
     by_text: str
     randomized: bool
-    shares: tuple[GroupShare, ...]
-    cross: Cells | None
-    comparison: Comparison | None
-    notes: tuple[str, ...]
+    shares: tuple[GroupShare, ...] = ()
+    cross: Cells | None = None
+    comparison: Comparison | None = None
+    notes: tuple[str, ...] = ()
     numbers: MeanComparison | None = None
 
     @property
@@ -136,11 +136,9 @@ class GroupTable:
     @property
     def is_supported(self) -> bool:
         """Whether the test across all groups supports a difference; also where there is no such test."""
-        if self.cross is None:
-            test = None
-        else:
-            test = self.cross.test
-        return test is None or test.p_value < 1.0 - self.level
+        if self.cross is None or self.cross.test is None:
+            return True
+        return self.cross.test.p_value < 1.0 - self.level
 
     @property
     def is_follow_up(self) -> bool:
@@ -166,16 +164,11 @@ class GroupTable:
     def test(self) -> str:
         """The test of independence in one line, or why there is none."""
         if self.cross is None:
-            test = None
-        else:
-            test = self.cross.test
+            return ""
+        test = self.cross.test
+        if test is None and self.cross.untested:
+            return msg("not tested: {reason}.", reason=constant(self.cross.untested))
         if test is None:
-            if self.cross is None:
-                untested = ""
-            else:
-                untested = self.cross.untested
-            if untested:
-                return msg("not tested: {reason}.", reason=constant(untested))
             return ""
         rare = test.p_value < 1e-4
         values: dict[str, Any] = {
@@ -197,9 +190,8 @@ class GroupTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready data; null where a number cannot be given."""
-        if self.cross is None:
-            cross = None
-        else:
+        cross = None
+        if self.cross is not None:
             cross = self.cross.to_dict()
         return {
             "question": self.id,

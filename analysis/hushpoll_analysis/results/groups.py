@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,51 +67,32 @@ def group_tables(
         raise AnalysisError(
             msg('"{by}" is the only question, so nothing is left to show by it', by=by), "leave `by` out"
         )
+    tables = (GroupTable(question, by, text, grouping is not None) for question in questions)
     return tuple(
-        _table(
-            counted,
-            question,
-            by_text=text,
-            grouping=grouping,
-            level=level,
-            minimum=minimum,
-            reference=reference,
-            respondents=respondents,
-        )
-        for question in questions
+        _filled(table, counted, grouping, level, minimum, reference, respondents=respondents)
+        for table in tables
     )
 
 
-def _table(
+def _filled(
+    table: GroupTable,
     counted: Tally,
-    question: Question,
-    by_text: str,
     grouping: _RandomizedGroups | None,
     level: float,
     minimum: int,
     reference: str | None,
-    respondents: Respondents | None = None,
+    *,
+    respondents: Respondents | None,
 ) -> GroupTable:
-    by, joint = counted.by, counted.joint[question.id]
-    assert by is not None
-    notes: list[str] = []
-    survey = counted.survey
+    """Return the table of a question with its shares, tests, differences and means, or with why there are none."""
+    by, question, survey = table.by, table.question, counted.survey
+    joint, notes = counted.joint[question.id], list[str]()
     together = grouping is not None and grouping.block is not None and grouping.block == question.block
     if together:
         try:
             pair_of(survey, by, question.id)
         except AnalysisError as error:
-            told_why = sentence(error.sentence)
-            return GroupTable(
-                question,
-                by,
-                by_text=by_text,
-                randomized=True,
-                shares=(),
-                cross=None,
-                comparison=None,
-                notes=(told_why,),
-            )
+            return replace(table, notes=(sentence(error.sentence),))
         assert grouping is not None
         joint = _folded(joint, len(grouping.question.options), len(question.options))
     labels: tuple[str, ...] = () if grouping is None else grouping.labels
@@ -123,16 +104,7 @@ def _table(
     shares_known = tells_shares(question)
     reason = _refusal(labels, question, minimum, shares_known)
     if reason:
-        return GroupTable(
-            question,
-            by,
-            by_text=by_text,
-            randomized=grouping is not None,
-            shares=(),
-            cross=None,
-            comparison=None,
-            notes=(*notes, reason),
-        )
+        return replace(table, notes=(*notes, reason))
     base = labels[0] if reference is None else reference
     if base not in labels:
         raise AnalysisError(
@@ -145,31 +117,14 @@ def _table(
     )
     # Two questions of a block were randomized together, which stands in the survey.
     mechanisms = survey if together else mechanisms
-    reports, keys = joint, dict[str, Any]()
+    reports, sample = joint, SampleKeys()
     if respondents is not None:
-        reports, keys = _chosen(respondents.of(question.id, by), by, labels, renamed, grouping is None)
-    groups, sample = _groups(by, labels, grouping), SampleKeys(**keys)
-    means = (
-        None
-        if together
-        else _means(
-            reports, mechanisms, groups=groups, question=question, level=level, reference=base, sample=sample
-        )
-    )
+        reports, sample = _chosen(respondents.of(question.id, by), by, labels, renamed, grouping is None)
+    groups, keys = _groups(by, labels, grouping), sample.given
+    means = _means(reports, mechanisms, groups, question, level, base, sample=sample)
     group_notes = [] if means is None else [mean.note for mean in means.means if mean.note]
     if not shares_known:
-        notes += sentences(group_notes)
-        return GroupTable(
-            question,
-            by,
-            by_text=by_text,
-            randomized=grouping is not None,
-            shares=(),
-            cross=None,
-            comparison=None,
-            notes=tuple(notes),
-            numbers=means,
-        )
+        return replace(table, notes=(*notes, *sentences(group_notes)), numbers=means)
     cross = None
     if question.channel.listed:
         cross = crosstab(reports, mechanisms, by, question.id, labels=names, level=level, **keys)
@@ -186,16 +141,8 @@ def _table(
     notes += sentences(
         [*group_notes, *outside(shares, question.labels, labels), methods(comparison), many(comparison)]
     )
-    return GroupTable(
-        question,
-        by,
-        by_text=by_text,
-        randomized=grouping is not None,
-        shares=shares,
-        cross=cross,
-        comparison=comparison,
-        notes=tuple(notes),
-        numbers=means,
+    return replace(
+        table, shares=shares, cross=cross, comparison=comparison, notes=tuple(notes), numbers=means
     )
 
 
@@ -307,42 +254,29 @@ def _means(
     question: Question,
     level: float,
     reference: str,
+    *,
     sample: SampleKeys,
 ) -> MeanComparison | None:
     """Compare means, where answers are numbers and the reports determine their mean.
 
-    The reports are rows of a sample, with what randomized them; without a sample design, joint counts.
+    The reports are rows of a sample, with what randomized them; without a sample design, joint counts. Two questions of
+    one block were randomized together, as their survey says, and have no means.
     """
     values = values_of(question)
-    if values is None:
+    if values is None or isinstance(mechanisms, Survey):
         return None
     if isinstance(reports, pd.DataFrame):
         names = {groups.name: groups.labels}
         return compare_design_means(
-            reports,
-            mechanisms,
-            question=question,
-            by=groups.name,
-            sample=sample,
-            labels=names,
-            level=level,
-            reference=reference,
+            reports, mechanisms, question, groups.name, sample, names, level=level, reference=reference
         )
     rounding = float(question.answers.spacing)
-    return compare_means(
-        reports,
-        groups,
-        outcome=question.mechanism,
-        values=values,
-        level=level,
-        reference=reference,
-        rounding=rounding,
-    )
+    return compare_means(reports, groups, question.mechanism, values, level, reference, rounding=rounding)
 
 
 def _chosen(
     rows: Rows, by: str, labels: tuple[str, ...], renamed: dict[str, str], exact: bool
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[Any, SampleKeys]:
     """Return the respondents of the groups that are shown."""
     frame, keys = rows
     if not exact:

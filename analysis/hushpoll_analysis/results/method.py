@@ -165,10 +165,9 @@ def _plain_note(mechanism: Mechanism) -> str:
     if mechanism.epsilon_conditional is None:
         return mechanism.epsilon_note
     # A conditional figure never stands without its condition.
+    condition = UNBOUNDED_IF_KNOWN
     if math.isfinite(mechanism.epsilon):
         condition = msg("unconditional")
-    else:
-        condition = UNBOUNDED_IF_KNOWN
     return msg(
         "{known}; a conditional ε = {epsilon} {condition}",
         known=condition,

@@ -144,6 +144,7 @@ def numbers_of(question: Question, sample: Sample, level: float, interval: str) 
         only=only,
         bound=bound,
         upward=answers.upward,
+        freedom=sample.freedom,
     )
 
 
@@ -236,8 +237,7 @@ def in_unit(text: str, unit: str) -> str:
 
 def rounded(value: float, se: float, sign: str = "") -> str:
     """Write a number with as many decimals as its standard error makes sense of, two digits of it."""
-    if not se > 0.0:
-        digits = 2
-    else:
+    digits = 2
+    if se > 0.0:
         digits = min(max(1 - math.floor(math.log10(se)), 0), 6)
     return number_text(value, f"{sign},.{digits}f", plain_zero=True)

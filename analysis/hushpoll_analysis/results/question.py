@@ -20,6 +20,7 @@ from hushpoll_analysis.estimand.quantiles import Quantile
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimand.shares import read_share_sample
 from hushpoll_analysis.estimates import Estimate
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.planning.shuffle import ShuffledEpsilon, shuffled_epsilon
 from hushpoll_analysis.result import PlottedResult, as_json
 from hushpoll_analysis.sample.released import AT_ONCE
@@ -417,7 +418,7 @@ def _with_shares(
     """Add the shares; `tables` have each interval alone and all of them together."""
     alone, together = tables
     constrained = dict(zip(results.question.labels, likeliest, strict=True))
-    z = _normal_quantile(alone.level)
+    z = critical(alone.level)
     shares = tuple(
         ReportedShare.of(
             entry,
@@ -439,7 +440,7 @@ def _with_among_asked(
         return results
     entries = shares_among_asked(results.question, sample, level, interval)
     possible = likeliest_among_asked([share.constrained for share in results.shares])
-    z = _normal_quantile(level)
+    z = critical(level)
     shares = tuple(
         ReportedShare.of(entry, together, constrained=share, dishonest_shift=DISHONEST * entry.weight, z=z)
         for (entry, together), share in zip(entries, possible, strict=False)
@@ -462,9 +463,3 @@ def _variation(question: Question) -> float:
         return 0.0
     ((_, variation),) = question.channel.profile([0])
     return variation
-
-
-def _normal_quantile(level: float) -> float:
-    from scipy.stats import norm
-
-    return float(norm.ppf(0.5 + level / 2))

@@ -23,9 +23,8 @@ DISHONEST = 0.01
 
 def remarks(question: QuestionResults) -> list[str]:
     """Return what to know about the numbers of one question, one sentence each."""
-    if question.estimate is None:
-        sentences = []
-    else:
+    sentences = []
+    if question.estimate is not None:
         sentences = [*question.estimate.notes, *_share_remarks(question)]
     sentences += _number_remarks(question)
     shuffled = question.shuffled

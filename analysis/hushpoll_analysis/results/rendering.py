@@ -161,10 +161,9 @@ def as_notebook(report: SurveyResults) -> str:
 @cache
 def stylesheet(alone: bool = False) -> str:
     """Return the rules of the report; `alone` adds the palette that pages bring themselves."""
+    names = ["report.css"]
     if alone:
         names = ["palette.css", "report.css"]
-    else:
-        names = ["report.css"]
     folder = files(__package__) / "templates"
     return "\n".join((folder / name).read_text("utf-8") for name in names)
 

@@ -60,9 +60,8 @@ def _table(survey: Survey, question: Question) -> Iterator[str]:
     if coded is None or view.options * view.outcomes > LARGEST_TABLE:
         yield "# It has too many answers or reports for a script; see reproduce.py."
         return
-    if view.possible.all():
-        possible = ""
-    else:
+    possible = ""
+    if not view.possible.all():
         possible = f"[{_vector(view.possible.nonzero()[0] + 1)}]"
     yield f"counts <- counted({coded}, {view.outcomes}){possible}"
     decoy = _decoy(question, view)
@@ -176,9 +175,8 @@ def _add(
     question: Question, kind: str, options: Sequence[str], quantity: str, size: str = "nrow(reports)"
 ) -> str:
     names = ", ".join(_text(label) for label in options)
-    if question.epsilon == float("inf"):
-        epsilon = "Inf"
-    else:
+    epsilon = "Inf"
+    if question.epsilon != float("inf"):
         epsilon = repr(float(question.epsilon))
     together = ", TRUE" if kind == "share" else ""
     return f"add({_text(question.id)}, {_text(kind)}, c({names}), {size}, {quantity}, {epsilon}{together})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from hushpoll_analysis.sample.tally import Tally, column_of
 MOST_READ = 1_000_000
 """Reports of many files that are read as one table: two questions of so many, with weights and strata, took 385 MB."""
 
-Rows = tuple[pd.DataFrame, dict[str, Any]]
+Rows = tuple[pd.DataFrame, SampleKeys]
 """Respondents, a row each or several that are alike in one row, and the keys of their sample design."""
 
 
@@ -54,7 +54,7 @@ class _InMemory(Respondents):
 
     survey: Survey
     frame: pd.DataFrame
-    keys: dict[str, Any]
+    keys: SampleKeys
 
     def of(self, *names: str) -> Rows:
         return with_options(self.frame, self.survey, names)[0], self.keys
@@ -76,12 +76,11 @@ class _InEngine(Respondents):
             if isinstance(column, str)
         ]
         beside = list(dict.fromkeys([*columns, *(sample.margins or {})]))
-        if sample.weights is None:
-            weights = None
-        else:
+        weights = None
+        if sample.weights is not None:
             weights = str(sample.weights)
         rows = self.reports.alike(names, beside, weights, self.fewest)
-        return rows, sample.given | ({} if weights is None else {"weights": WEIGHTS})
+        return rows, replace(sample, weights=None if weights is None else WEIGHTS)
 
 
 def respondents_of(survey: Survey, data: Any, sample: SampleKeys, fewest: int) -> tuple[Any, Respondents]:

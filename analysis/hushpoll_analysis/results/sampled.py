@@ -7,21 +7,19 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from hushpoll_client.messages import msg
 from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.base import Floats, Sampler
 from hushpoll_analysis.channel.maximum_likelihood import maximise
 from hushpoll_analysis.channel.view import analysis_channel, sampler
+from hushpoll_analysis.counts import level_of_each
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.constrained import ConstrainedEstimate
 from hushpoll_analysis.estimand.option_shares import Pair, PartsEstimate, asked_notes, estimate_parts
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, largest_shares
-from hushpoll_analysis.interval import Resampling, quantity_method
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.sample.design_keywords import SampleKeys
 from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
 from hushpoll_analysis.sample.option_columns import OPTION, option_rows
 from hushpoll_analysis.sample.tally import Tally
@@ -40,8 +38,6 @@ class SampleEstimate(ShareEstimates):
     """Estimated shares of one question under a sample design."""
 
     sample: DesignSample = field(repr=False, compare=False)
-    worth: tuple[Quantity, ...] = field(repr=False, compare=False)
-    """Each share with the counts that its interval used."""
     degrees_of_freedom: int
 
     def top(self, k: int = 10) -> tuple[Estimate, ...]:
@@ -49,45 +45,17 @@ class SampleEstimate(ShareEstimates):
 
         Their intervals hold together, whichever options these are.
         """
-        return _largest(self.estimates, self.worth, k, self.level)
+        worth = [self.sample.quantity(self.view.unit(self._place(entry.option))) for entry in self.estimates]
+        return _largest(self.estimates, worth, k, self.level)
 
     def constrained(self) -> ConstrainedEstimate:
         """Shares that make the weighted reports likeliest: never negative, summing to one."""
-        counts = self.sample.reports.frequencies * self.n
+        counts = self.sample.frequencies * self.n
         start = np.full(self.view.options, 1.0 / self.view.options)
         maximum = maximise(counts, self.view.forward, self.view.backward, start)
         return ConstrainedEstimate(
             self.counts, maximum.shares, maximum.log_likelihood, float("nan"), maximum.gap, maximum.converged
         )
-
-    def functional(
-        self, target: npt.ArrayLike, label: str = "quantity", interval: str | None = None
-    ) -> Estimate:
-        """Estimate a.h with its linearised standard error, and an interval at the effective size with t."""
-        method = quantity_method(interval or self.interval_requested)
-        plain: Estimate = self.sample.plainly(super().functional(target, label, method))
-        return plain
-
-    def gap(self, first: str | int, second: str | int) -> tuple[float, float]:
-        """Return the difference of two shares and its standard error alone."""
-        difference, error = super().gap(first, second)
-        return difference, error * self.sample.shrink
-
-    def covariance(self) -> Floats:
-        """Linearised covariance of the shares of all options."""
-        if self.decoy is not None or self.sample.reports.design.fractions is not None:
-            raise AnalysisError(
-                "the covariance is not estimated for a finite population or a decoy whose share was estimated",
-                "use the standard errors of to_frame()",
-            )
-        return self.sample.covariance(np.eye(self.view.options))
-
-    def _target_quantity(self, target: Floats) -> Quantity:
-        return self.sample.quantity(target)
-
-    def _covariance(self) -> Floats:
-        positions = [self._place(entry.option) for entry in self.estimates]
-        return self.covariance()[np.ix_(positions, positions)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,34 +127,24 @@ class SampledQuestion:
                 ),
             )
         spacing = float(question.answers.spacing)
-        keys = SampleKeys(**self.rows[1])
-        return design_sample(self.rows[0], question.mechanism, question.id, keys, self.level, spacing)
+        frame, keys = self.rows
+        return design_sample(frame, question.mechanism, question.id, keys, self.level, spacing)
 
     @property
     def numbers(self) -> Numbers | None:
         """Mean, cumulative shares and quantiles."""
         if not has_numbers(self.question):
             return None
-        numbers = numbers_of(self.question, self.sample, self.level, quantity_method(self.interval))
-        if numbers is None:
-            return None
-        return _plainly(numbers, self.sample)
+        return numbers_of(self.question, self.sample, self.level, self.interval)
 
     @cached_property
     def _weighted(self) -> WeightedQuestion:
-        keys, question = SampleKeys(**self.rows[1]), self.question
+        question = self.question
         return WeightedQuestion(
             name=question.id,
             labels=question.labels,
-            reports=self.sample.reports,
-            n=self.sample.n,
-            simple=keys.design(self.rows[0]) is None,
+            sample=replace(self.sample, level=None),
         )
-
-    def _each(self, entries: int, *, simultaneous: bool) -> float:
-        if simultaneous:
-            return 1.0 - (1.0 - self.level) / entries
-        return self.level
 
     def table(self, *, simultaneous: bool) -> SampleEstimate:
         """Return the shares of answers, of which each report names one."""
@@ -195,10 +153,11 @@ class SampledQuestion:
         entries = list(range(len(options)))
         if question.kind.yes_or_no and question.after is None:
             entries = [1]
-        weighted = self._weighted.estimate(self._each(len(entries), simultaneous=simultaneous), self.interval)
+        weighted = self._weighted.estimate(
+            level_of_each(self.level, len(entries), simultaneous), self.interval
+        )
         counts = tuple(int(count) for count in self.counted.counts[question.id])
-        reports = self._weighted.reports
-        view = reports.view
+        view = self.sample.view
         same = view.options == view.outcomes
         return SampleEstimate(
             mechanism=mechanism.name,
@@ -218,19 +177,13 @@ class SampledQuestion:
                 replace(weighted.shares[k], reported=counts[k] if same else None) for k in entries
             ),
             notes=(_worth(weighted), *weighted.notes),
-            shares=np.array([share.estimate for share in weighted.shares]),
-            source=mechanism,
-            view=view,
-            decoy=reports.decoy,
-            resampling=Resampling(),
             sample=self.sample,
-            worth=tuple(reports.worth(k, self.level) for k in entries),
             degrees_of_freedom=weighted.degrees_of_freedom,
         )
 
     @cached_property
     def _options(self) -> list[WeightedQuestion]:
-        question, keys = self.question, SampleKeys(**self.rows[1])
+        question, keys = self.question, self.rows[1]
         design = sampler(analysis_channel(question.mechanism))
         rows_of = option_rows(self.rows[0], question.id, design)
         options = []
@@ -248,7 +201,7 @@ class SampledQuestion:
         plain = estimate_parts(
             counts, question.mechanism, self.level, simultaneous=simultaneous, options=options
         )
-        each_level = self._each(len(options), simultaneous=simultaneous)
+        each_level = level_of_each(self.level, len(options), simultaneous)
         tables = [option.estimate(each_level, self.interval) for option in self._options]
         first = tables[0]
         notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
@@ -259,31 +212,10 @@ class SampledQuestion:
                 replace(table.shares[1], option=option) for table, option in zip(tables, options, strict=True)
             ),
             "notes": (_worth(first), *asked_notes(design), *_left_out(question, design), *notes),
-            "worth": tuple(option.reports.worth(1, self.level) for option in self._options),
+            "worth": tuple(option.worth(1, self.level) for option in self._options),
             "degrees_of_freedom": first.degrees_of_freedom,
         }
         return SampleParts(**values)
-
-
-def _plainly(numbers: Numbers, sample: DesignSample) -> Numbers:
-    """Take the factor t/z out of the standard errors; limits keep it."""
-    if numbers.mean is None:
-        mean = None
-    else:
-        mean = sample.plainly(numbers.mean)
-    quantiles, histogram = numbers.quantiles, numbers.histogram
-    if quantiles is not None:
-        cumulative = quantiles.cumulative
-        plain = replace(
-            cumulative,
-            estimates=tuple(sample.plainly(estimate) for estimate in cumulative.estimates),
-            band=tuple(sample.plainly(estimate) for estimate in cumulative.band),
-        )
-        quantiles = replace(quantiles, cumulative=plain)
-    if histogram is not None:
-        histogram = sample.plainly(histogram)
-    freedom = sample.reports.design.degrees_of_freedom
-    return replace(numbers, mean=mean, quantiles=quantiles, histogram=histogram, freedom=freedom)
 
 
 def _largest(

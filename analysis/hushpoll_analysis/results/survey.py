@@ -25,11 +25,11 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.result import as_json
 from hushpoll_analysis.results.group_table import GroupTable
 from hushpoll_analysis.sample.design_keywords import SampleKeys
+from hushpoll_analysis.sample.design_reading import Population
 from hushpoll_analysis.sample.engine_sums import is_engine_table
 from hushpoll_analysis.sample.files import Progress, tally_records
 from hushpoll_analysis.sample.link_groups import by_link, folded_population, group_sizes
 from hushpoll_analysis.sample.missing import FAIL, OMIT
-from hushpoll_analysis.sample.population import Population
 from hushpoll_analysis.sample.raking import Margins
 from hushpoll_analysis.sample.released import released_together
 from hushpoll_analysis.sample.tally import Tally, question_of, total_of
@@ -154,9 +154,8 @@ class SurveyResults:
                 f", {key}={value!r}" if isinstance(value, str | int | float | dict) else f", {key}={key}"
             )
         if self.validity is not None:
-            if self.validity.answer is None:
-                answer = ""
-            else:
+            answer = ""
+            if self.validity.answer is not None:
                 answer = f", {self.validity.answer!r}"
             minimum += f", anchor=({self.validity.anchor!r}, {self.validity.share:g}{answer})"
         return (

@@ -65,10 +65,9 @@ def as_text(report: SurveyResults) -> str:
 def _validity_text(validity: Validity) -> list[str]:
     rows = [["", "answer", "as reported", "corrected"], *(list(row) for row in validity.rows())]
     lines = [line for note in validity.notes for line in _wrapped(note)]
+    table = []
     if len(rows) > 1:
         table = _aligned(rows)
-    else:
-        table = []
     return ["Careless answers", "----------------", *_wrapped(validity.sentence), *table, *lines, ""]
 
 
@@ -177,10 +176,9 @@ def _number_text(numbers: Numbers, level: str) -> list[str]:
         iqr = numbers.quantiles.iqr
         limits = f"{measure(iqr.low)} – {measure(iqr.high)}"
         rows.append([f"interquartile range{unit}", measure(iqr.estimate), limits])
+    lines = []
     if rows:
         lines = _aligned([["", "estimate", f"{level} interval"], *rows])
-    else:
-        lines = []
     if numbers.cumulative is not None:
         cumulative, heading = numbers.cumulative, "this or less"
         entries, band_entries = cumulative.estimates, cumulative.band

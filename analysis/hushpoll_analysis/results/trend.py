@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any
 
@@ -17,6 +17,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown
 from hushpoll_analysis.plotting import draw_line
 from hushpoll_analysis.result import PlottedResult, flat
+from hushpoll_analysis.tidy import Tidy, keeps_call
 
 from .follow_up import OF_EVERYBODY
 from .survey import SurveyResults
@@ -45,7 +46,7 @@ class TrendWave(IntervalEstimate):
 
 
 @dataclass(frozen=True)
-class Trend(PlottedResult):
+class Trend(Tidy, PlottedResult):
     """All waves of one answer; `slope` is the change per unit of time along the weighted straight line.
 
     `changed_p` tests that nothing changed at all, `slope_p` that the line is flat, `bent_p` that the line fits
@@ -78,9 +79,8 @@ class Trend(PlottedResult):
     notes: tuple[str, ...]
 
     def _title(self) -> str:
-        if self.bent_p is None:
-            bent = ""
-        else:
+        bent = ""
+        if self.bent_p is not None:
             bent = f", bent p = {self.bent_p:.4f}"
         return (
             f"{self.option} over {len(self.waves)} waves, {100 * self.level:g} % intervals\n"
@@ -98,19 +98,20 @@ class Trend(PlottedResult):
             {**wave.row(), "wave": _as_json(wave.wave), "shown": dict(vars(wave.shown))}
             for wave in self.waves
         ]
-        return {**vars(self), "waves": waves, "notes": list(self.notes)}
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {**own, "waves": waves, "notes": list(self.notes)}
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the result with matplotlib and give the axes."""
         frame = self.to_frame()
         limits = (frame["shown_estimate"], frame["shown_low"], frame["shown_high"])
-        if self.option == MEAN:
-            words = MEAN
-        else:
+        words = MEAN
+        if self.option != MEAN:
             words = f"share of {self.option}"
         return draw_line(frame["time"], *limits, ("time", words), axes)
 
 
+@keeps_call
 def trend(
     waves: Sequence[Any] | Mapping[Any, Any],
     option: Any = None,

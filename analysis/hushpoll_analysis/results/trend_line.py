@@ -14,8 +14,9 @@ from scipy.optimize import brentq
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.estimates import Difference
 from hushpoll_analysis.interval.mover import difference_limits
+from hushpoll_analysis.interval.student import critical, two_sided
 
-from .wave_values import WaveValue, quantile
+from .wave_values import WaveValue
 
 SMALLEST = 1e-12  # limits at smaller levels lose their digits
 LARGEST = 1.0 - 1e-6
@@ -93,7 +94,7 @@ def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line
     parts = (weights * columns[:, 1] * errors) ** 2
     se = math.sqrt((float(parts.sum()) + 4.0 * more) / spread**2)
     freedom = satterthwaite(parts, [wave.freedom for wave in waves])
-    half = quantile(level, freedom) * se
+    half = critical(level, freedom) * se
     size = abs(slope) / se
     bent = None
     if len(waves) > 2:
@@ -104,7 +105,7 @@ def line_through(when: Floats, waves: Sequence[WaveValue], level: float) -> Line
         se,
         low=slope - half,
         high=slope + half,
-        slope_p=2.0 * float(stats.norm.sf(size) if freedom is None else stats.t.sf(size, freedom)),
+        slope_p=float(two_sided(size, freedom)),
         changed_p=_fits(columns[:, :1], values, weights, loose),
         bent_p=bent,
     )

@@ -14,7 +14,6 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import randomized_variable, read_variable
-from hushpoll_analysis.sample.design_keywords import SampleKeys
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.members import refuse_together
 from hushpoll_analysis.sample.tally import Tally, question_of
@@ -268,7 +267,7 @@ def _careless(anchor: _Known, counted: Tally, respondents: Respondents | None) -
         frame, keys = respondents.of(question.id)
         variable, codes = read_variable(frame, question.id, how, question.labels)
         counts = np.bincount(codes, times_of(frame), variable.view.outcomes).astype(np.float64)
-        joint = JointReports((variable,), counts, (codes,), SampleKeys(**keys).design(frame))
+        joint = JointReports((variable,), counts, (codes,), keys.design(frame))
     return careless_of(joint, read_anchor(variable, anchor.share, anchor.answer), anchor.level)
 
 
@@ -288,7 +287,7 @@ def _corrected(
     else:
         refuse_together(survey, [question.id, anchor_question.id], "take an anchor outside of the block")
         reports, sample = respondents.of(question.id, anchor_question.id)
-        keys |= sample
+        keys |= sample.given
     how = {question.id: question.mechanism, anchor_question.id: anchor_question.mechanism}
     results = []
     if _has_shares(question):

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scipy.special import ndtri, stdtrit
-
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.option_shares import PartsEstimate
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate, Shown
 from hushpoll_analysis.interval.mover import BoundedEstimate
-from hushpoll_analysis.sample.design_sample import DesignSample
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.sample.weighted import WeightedEstimate
 from hushpoll_analysis.validity.two_groups import Parameter, TwoGroupEstimate
 
@@ -46,7 +44,7 @@ class WaveValue(IntervalEstimate):
         """The standard error; where all reports are equal, what the interval says it is."""
         if self.se > 0.0:
             return self.se
-        return (self.high - self.low) / (2.0 * quantile(self.level, self.freedom))
+        return (self.high - self.low) / (2.0 * critical(self.level, self.freedom))
 
     def part(self, level: float) -> BoundedEstimate:
         """Return the estimate with its limits at a level: computed, or farther by the ratio of the quantiles."""
@@ -54,7 +52,7 @@ class WaveValue(IntervalEstimate):
             return self
         if self.again is not None:
             return BoundedEstimate(self.estimate, *self.again(level))
-        factor = quantile(level, self.freedom) / quantile(self.level, self.freedom)
+        factor = critical(level, self.freedom) / critical(self.level, self.freedom)
         return _farther(self, factor)
 
     def part_with(self, level: float, freedom: float | None) -> BoundedEstimate:
@@ -62,7 +60,7 @@ class WaveValue(IntervalEstimate):
         at_level = self.part(level)
         if self.freedom is None and freedom is None:
             return at_level
-        return _farther(at_level, quantile(level, freedom) / quantile(level, self.freedom))
+        return _farther(at_level, critical(level, freedom) / critical(level, self.freedom))
 
 
 def _value(option: Any, n: int, level: float, entry: Estimate | Parameter, **more: Any) -> WaveValue:
@@ -83,12 +81,6 @@ def _value(option: Any, n: int, level: float, entry: Estimate | Parameter, **mor
 def _farther(estimate: BoundedEstimate, factor: float) -> BoundedEstimate:
     middle = estimate.estimate
     return BoundedEstimate(middle, middle - factor * estimate.below, middle + factor * estimate.above)
-
-
-def quantile(level: float, freedom: float | None) -> float:
-    """Return the normal quantile of a two-sided level, or that of t."""
-    tail = (1.0 - level) / 2.0
-    return -float(ndtri(tail) if freedom is None else stdtrit(freedom, tail))
 
 
 def read_wave(wave: Any, option: Any, question: str | None) -> WaveValue:
@@ -149,8 +141,6 @@ def _several(results: QuestionResults, option: Any, level: float) -> WaveValue |
     estimate = rising.estimates[position]
     if side == "more":
         estimate = rising.at_least(name)
-        if isinstance(rising.sample, DesignSample):
-            estimate = rising.sample.plainly(estimate)
     assert results.numbers is not None
     value = _value(str(option), results.n, level, estimate, freedom=results.numbers.freedom)
     return replace(value, variance_at=share_variance(results.estimate, list(positions), value.error**2))
@@ -170,9 +160,8 @@ def _parameter(result: TwoGroupEstimate, option: Any) -> WaveValue:
 def _share(result: ShareEstimates | WeightedEstimate | PartsEstimate, option: Any) -> WaveValue:
     entries: Sequence[Any] = result.shares if isinstance(result, WeightedEstimate) else result.estimates
     labels = [entry.option for entry in entries]
-    if isinstance(result, WeightedEstimate):
-        every = labels
-    else:
+    every = labels
+    if not isinstance(result, WeightedEstimate):
         every = list(result.options)
     if option is None and len(entries) > 2:
         answers = ", ".join(map(str, labels))

@@ -241,9 +241,8 @@ def _upper_half(parts: list[QuestionResults]) -> FollowedRow:
         assert results.numbers.cumulative is not None
         entries.append(results.numbers.cumulative.upper_half)
     lowest, highest = entries[-1].option, parts[-1].question.options[-1]
-    if lowest == highest:
-        label = lowest
-    else:
+    label = lowest
+    if lowest != highest:
         label = msg("{option} or more", option=lowest)
     return _row(label, entries)
 

@@ -23,6 +23,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.row_designs import RowDesigns
 from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.sample.sampled_codes import sampled_codes
 
 MAX_GROUPS = 1000
 
@@ -134,6 +135,12 @@ class Variable:
         """The K x M matrix of b: row k estimates the share of answer k."""
         return self.view.shares(np.eye(self.view.outcomes)).T
 
+    def chosen(self, option: object = None) -> list[int]:
+        """Return the answers to estimate: the one that is named, Yes of two, or each of several."""
+        if option is not None:
+            return [self.position(option)]
+        return list(range(1 if len(self.labels) == 2 else 0, len(self.labels)))
+
     def position(self, label: object) -> int:
         """Find an answer by its label; No and Yes by their codes too."""
         if self.randomized and self.labels == ("No", "Yes") and label in (0, 1):
@@ -153,14 +160,7 @@ class SetVariable(Variable):
     def codes(self, column: pd.Series[Any]) -> npt.NDArray[Any]:
         """Read a column of sets: which options each holds."""
         assert isinstance(self.source, Mechanism | Channel)
-        report_sampler = sampler(analysis_channel(self.source))
-        packed, wrong = report_sampler.read(column.to_numpy())
-        if wrong is not None:
-            raise AnalysisError(
-                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of "
-                f"{self.name!r}",
-                "check that column and mechanism belong together",
-            )
+        packed = sampled_codes(column, sampler(analysis_channel(self.source)))
         bits = np.unpackbits(packed, axis=1, count=len(self.labels), bitorder="little")
         return np.asarray(bits, dtype=bool)
 
@@ -287,9 +287,8 @@ def _shared_decoy(name: str, designs: RowDesigns, view: ChannelView) -> Estimate
 
 def check_names(names: object, what: str = "columns") -> None:
     """Refuse what is not a name of a column, or no list of names."""
-    if isinstance(names, list | tuple):
-        listed = names
-    else:
+    listed: Any = names
+    if not isinstance(names, list | tuple):
         listed = [names]
     wrong = [name for name in listed if not isinstance(name, str)]
     if wrong or not listed:
@@ -331,10 +330,7 @@ def find_column(data: pd.DataFrame, name: str, randomized: bool = False) -> str 
     names = (name, f"{name}_reported")
     if randomized:
         names = names[::-1]
-    return next(
-        (candidate for candidate in names if candidate in data.columns),
-        None,
-    )
+    return next((candidate for candidate in names if candidate in data.columns), None)
 
 
 YES_NO_CODES = {"No": 0, "Yes": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,7 +11,42 @@ import numpy.typing as npt
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.sample.columns import Codes
+from hushpoll_analysis.sample.distinct_rows import DistinctRows
 from hushpoll_analysis.sample.replicates import ReplicateWeights
+
+
+def put_design_together(design: SampleDesign | None, rows: DistinctRows) -> SampleDesign | None:
+    """Add up the weights of rows that were put together."""
+    if design is None or rows.of_row is None:
+        return design
+    size, single = len(rows.frame), design.single
+    positive = design.weights > 0.0 if single is None else single.positive
+    weights, squares, positive = (
+        np.asarray(np.bincount(rows.of_row, values, size), dtype=np.float64)
+        for values in (design.weights, design.squared, positive)
+    )
+    strata, most = np.zeros(size, dtype=np.int64), np.zeros(size)
+    strata[rows.of_row] = design.strata
+    np.maximum.at(most, rows.of_row, design.weights if single is None else single.most)
+    return SampleDesign(weights, strata, single=SingleWeights(rows.times, squares, most, positive))
+
+
+def can_be_grouped(design: SampleDesign | None) -> bool:
+    """Return whether strata tell whose weights can be added up: no clusters, raking, finite population, replicates."""
+    if design is None:
+        return True
+    limits = (design.clusters, design.adjusted, design.fractions, design.replicates)
+    return all(limit is None for limit in limits)
+
+
+def strata_codes(design: SampleDesign | None) -> tuple[Codes, ...]:
+    """Return what rows of a design must have in common to be put together."""
+    if design is None or not design.strata.any():
+        return ()
+    return (design.strata,)
+
+
+Noise = Callable[[], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +96,8 @@ class SampleDesign:
     """Replicate weights: the variance comes from them, not from strata and clusters."""
     single: SingleWeights | None = field(default=None, repr=False)
     """Where a row stands for several respondents, what is known of them; None where every row is one."""
+    is_simple: bool = field(default=False, repr=False)
+    """Whether nothing was given, so that it is that of a simple random sample."""
 
     @property
     def n(self) -> int:
@@ -137,6 +175,13 @@ class SampleDesign:
             return self.replicates.degrees_of_freedom
         return int(self.units.sum()) - int((self.units > 0).sum())
 
+    @property
+    def freedom(self) -> int | None:
+        """Degrees of freedom of t intervals; None means the normal ones of a simple random sample."""
+        if self.is_simple:
+            return None
+        return self.degrees_of_freedom
+
     def mean(self, values: Floats) -> Floats:
         """Weighted mean of each column."""
         return np.asarray(self.weights @ values / self.total, dtype=np.float64)
@@ -150,9 +195,8 @@ class SampleDesign:
 
     def multiplied(self, factor: Floats) -> SampleDesign:
         """Multiply the weights of each row's respondents by its factor."""
-        if self.single is None:
-            single = None
-        else:
+        single = None
+        if self.single is not None:
             single = self.single.multiplied(factor)
         return replace(self, weights=self.weights * factor, single=single)
 
@@ -167,10 +211,11 @@ class SampleDesign:
             replicates=None if self.replicates is None else self.replicates.among(chosen),
         )
 
-    def total_covariance(self, values: Floats, noise: Floats | None = None) -> Floats:
+    def total_covariance(self, values: Floats, noise: Noise | None = None) -> Floats:
         """Covariance of the weighted totals of the columns of `values` (a row for each row of the design, q columns).
 
-        `noise` (rows x q x q) is an unbiased estimate of what the randomization of each respondent's report adds.
+        `noise` estimates without bias what the randomization of each respondent's report adds (rows x q x q); it is
+        computed in a finite population only.
         """
         values = values.reshape(len(self.weights), -1)
         if self.replicates is not None:
@@ -188,7 +233,7 @@ class SampleDesign:
             result = self._of_units(values, factor)
         if self.fractions is not None and noise is not None:
             share = self.fractions[self.strata] * self.squared
-            result = result + np.einsum("n,nab->ab", share, noise.reshape(*values.shape, -1))
+            result = result + np.einsum("n,nab->ab", share, noise().reshape(*values.shape, -1))
         return np.asarray(result, dtype=np.float64)
 
     def _of_units(self, values: Floats, factor: Floats) -> Floats:
@@ -210,7 +255,7 @@ class SampleDesign:
         middle = (sums * (factor / np.maximum(self.units, 1))[:, None]).T @ sums
         return np.asarray(around - middle, dtype=np.float64)
 
-    def covariance(self, influence: Floats, noise: Floats | None = None) -> Floats:
+    def covariance(self, influence: Floats, noise: Noise | None = None) -> Floats:
         """Covariance of means (or ratios) whose influence values, one row per respondent, have weighted mean zero."""
         if self.replicates is not None:
             weights = self.replicates.weights

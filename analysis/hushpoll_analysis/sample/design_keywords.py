@@ -16,9 +16,8 @@ from hushpoll_client import Survey
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Mechanisms
 from hushpoll_analysis.sample.design import SampleDesign
-from hushpoll_analysis.sample.design_reading import read_sample_design, simple_design
+from hushpoll_analysis.sample.design_reading import Population, read_sample_design, simple_design
 from hushpoll_analysis.sample.members import with_members
-from hushpoll_analysis.sample.population import Population
 from hushpoll_analysis.sample.raking import Margins
 from hushpoll_analysis.sample.replicates import replicates_beside
 from hushpoll_analysis.sample.weights import Column, row_values
@@ -52,12 +51,9 @@ class SampleKeys:
         """Read the design from a table of respondents; None when nothing was asked for."""
         return read_sample_design(data, **vars(self))
 
-    def design_or_simple(self, data: pd.DataFrame) -> tuple[SampleDesign, bool]:
-        """Read the design, and say whether it is only that of a simple random sample, because nothing was given."""
-        design = self.design(data)
-        if design is not None:
-            return design, False
-        return simple_design(data), True
+    def design_or_simple(self, data: pd.DataFrame) -> SampleDesign:
+        """Read the design; that of a simple random sample when nothing was asked for."""
+        return self.design(data) or simple_design(data)
 
     def design_of(self, reports: Any) -> SampleDesign | None:
         """Read the design of a table of respondents; joint counts have none."""
@@ -74,9 +70,12 @@ class SampleKeys:
             f"reports must be a DataFrame or an array of counts, not {type(reports).__name__}"
         )
 
-    def in_frame(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Put values that were given separately into the data; return the keys with names of columns only."""
-        keys, columns = {}, {}
+    def in_frame(self, frame: Any) -> tuple[Any, SampleKeys]:
+        """Put values that were given separately into a table; return the keys with names of columns only."""
+        if not isinstance(frame, pd.DataFrame):
+            return frame, self
+        keys: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for key, value in self.given.items():
             if key in ("weights", "strata", "clusters", "population") and isinstance(
                 value, list | np.ndarray | pd.Series
@@ -89,9 +88,9 @@ class SampleKeys:
             else:
                 keys[key] = value
         if not columns:
-            return frame, keys
+            return frame, self
         # All at once: hundreds of replicates one by one would be copied as often.
-        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1), keys
+        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1), SampleKeys(**keys)
 
     def refuse_reports(self, mechanisms: Any) -> None:
         """Refuse a randomized column as part of the design: its reports are not what people are."""
@@ -113,7 +112,7 @@ class SampleKeys:
         among = with_members(rows, mechanisms, names)
         if among is rows:
             return (frame, self)
-        return (among, SampleKeys(**keys))
+        return (among, keys)
 
 
 NAMES = tuple(key.name for key in fields(SampleKeys))

@@ -2,20 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.counts import check_population
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sample.columns import check_frame
+from hushpoll_analysis.sample.columns import Codes, check_frame
 from hushpoll_analysis.sample.design import SampleDesign, SingleWeights
 from hushpoll_analysis.sample.distinct_rows import MOST, POSITIVE, SQUARES, TIMES, times_of
-from hushpoll_analysis.sample.population import Population, sampling_fractions
 from hushpoll_analysis.sample.raking import Margins, margin_dummies, people_of, raking_factors
 from hushpoll_analysis.sample.replicates import read_replicates
+from hushpoll_analysis.sample.row_order import in_row_order
 from hushpoll_analysis.sample.weights import Column, read_groups, read_weights
+
+Population = float | int | str | Mapping[Any, float] | npt.NDArray[Any] | pd.Series | None
+"""The number of units of the population (people; clusters, where those were drawn), below 1 the fraction sampled.
+
+For each stratum: a mapping, or a column that is constant within strata, as R's `fpc`."""
+
+
+def sampling_fractions(
+    data: pd.DataFrame, population: Population, strata: Codes, names: list[Any], units: npt.NDArray[np.int64]
+) -> Floats:
+    """Return the fraction sampled of each stratum, whose sampled units are counted in `units`."""
+    if isinstance(population, Mapping):
+        missing = [name for name in names if name not in population]
+        if missing:
+            raise AnalysisError(f"population: nothing is given for the stratum {missing[0]!r}", "add it")
+        sizes: list[Any] = [population[name] for name in names]
+    elif isinstance(population, str | np.ndarray | pd.Series | list):
+        sizes = _by_column(data, population, strata, names)
+    elif len(names) > 1 and float(population or 0.0) > 1.0:
+        raise AnalysisError(
+            f"population: there are {len(names)} strata",
+            f"give the size of each, as in {{{names[0]!r}: 12000, ...}}",
+        )
+    else:
+        sizes = [population] * len(names)
+    return np.array([check_population(size, int(n)) for size, n in zip(sizes, units, strict=True)])
+
+
+def _by_column(data: pd.DataFrame, column: Any, strata: Codes, names: list[Any]) -> list[Any]:
+    if isinstance(column, str):
+        if column not in data.columns:
+            raise AnalysisError(f"population: there is no column {column!r}")
+        column = data[column]
+    values = pd.to_numeric(pd.Series(in_row_order(column, data, "population")), errors="coerce").to_numpy(
+        dtype=np.float64
+    )
+    if len(values) != len(data):
+        raise AnalysisError(f"population has {len(values)} values for {len(data)} respondents")
+    sizes = []
+    for stratum, name in enumerate(names):
+        sizes_here = np.unique(values[strata == stratum])
+        if len(sizes_here) != 1 or not np.isfinite(sizes_here[0]):
+            raise AnalysisError(
+                f"population: the stratum {name!r} has several sizes, or none", "give one for all"
+            )
+        sizes.append(float(sizes_here[0]))
+    return sizes
 
 
 def read_sample_design(
@@ -37,7 +88,7 @@ def read_sample_design(
         return None
     check_frame(data)
     _check_together(population, replicates, strata, clusters, margins)
-    design = replace(simple_design(data), weights=read_weights(data, weights))
+    design = replace(simple_design(data), weights=read_weights(data, weights), is_simple=False)
     if strata is not None:
         design = replace(design, strata=read_groups(data, strata, "strata")[0])
     if clusters is not None:
@@ -62,7 +113,7 @@ def read_sample_design(
 def simple_design(data: pd.DataFrame) -> SampleDesign:
     """Return the design of a simple random sample: weights of 1, no strata, each respondent a separate unit."""
     times = times_of(data)
-    design = SampleDesign(times, np.zeros(len(data), dtype=np.int64))
+    design = SampleDesign(times, np.zeros(len(data), dtype=np.int64), is_simple=True)
     if TIMES not in data.columns:
         return design
     squares, most, positive = (
@@ -87,9 +138,8 @@ def _of_population(
     design: SampleDesign, data: pd.DataFrame, population: Population, strata: Column, expand: bool
 ) -> SampleDesign:
     """Add the fractions sampled; `expand` makes weights of them."""
-    if strata is None:
-        names = [None]
-    else:
+    names = [None]
+    if strata is not None:
         names = list(read_groups(data, strata, "strata")[1])
     fractions = sampling_fractions(data, population, design.strata, names, design.units)
     design_with_fractions = replace(design, fractions=fractions)

@@ -37,6 +37,14 @@ class DistinctRows:
     of_row: Codes | None = None
     """Which of the rows is each respondent's; None where every row is its own."""
 
+    def of_each(self, values: Any) -> Any:
+        """Return what belongs to each respondent, from a table or array with an entry for each of the rows."""
+        if self.of_row is None:
+            return values
+        if isinstance(values, pd.DataFrame | pd.Series):
+            return values.iloc[self.of_row]
+        return values[self.of_row]
+
 
 def times_of(data: pd.DataFrame) -> npt.NDArray[np.float64]:
     """Return for how many respondents each row stands."""
@@ -72,9 +80,8 @@ def merge_equal_rows(
     frame = data.iloc[first]
     times = np.asarray(np.bincount(of_row, weights=times_of(data), minlength=len(first)), dtype=np.float64)
     # Where nobody knows any more whose row was which, a row is called by what it holds.
-    if has_labels:
-        index = data.index
-    else:
+    index = data.index
+    if not has_labels:
         index = pd.MultiIndex.from_frame(frame[list(columns)])
     return DistinctRows(frame, times, index, of_row)
 

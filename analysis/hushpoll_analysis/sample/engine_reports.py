@@ -19,8 +19,14 @@ from tqdm import tqdm
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.distinct_rows import HOW_TO_ADD, add_up
-from hushpoll_analysis.sample.engine_codes import REPORT, as_text, option_sums, question_by_option, with_codes
-from hushpoll_analysis.sample.engine_groups import engine_suffices
+from hushpoll_analysis.sample.engine_codes import (
+    REPORT,
+    as_text,
+    engine_suffices,
+    option_sums,
+    question_by_option,
+    with_codes,
+)
 from hushpoll_analysis.sample.engine_sums import (
     check_sums,
     engine_sums,
@@ -92,35 +98,20 @@ class EngineReports:
             return tally(self.survey, table, by, fewest=fewest)
 
     def alike(
-        self,
-        names: Sequence[str],
-        beside: Sequence[str],
-        weights: str | None,
-        fewest: int = FEWEST_REPORTS,
+        self, names: Sequence[str], beside: Sequence[str], weights: str | None, fewest: int = FEWEST_REPORTS
     ) -> pd.DataFrame:
         """Return what respondents say, those who are alike put together; who was not asked is left out.
 
-        Parameters
-        ----------
-        names
-            Questions, options (`question[option]`), and exact columns, whose values become text. Where reports of a
-            question speak of several options at once, and are many, there are rows for each option (`OPTION`).
-        beside
-            The columns of the sample design.
-        weights
-            The column of the weights.
-        fewest
-            What a group by link needs to be shown on its own.
+        `names` are questions, options (`question[option]`), and exact columns, whose values become text. Where reports
+        of a question speak of several options at once, and are many, there are rows for each option (`OPTION`).
+        `beside` are the columns of the sample design; `fewest` is what a group by link needs to be shown on its own.
         """
         exact = [name for name in names if grouping_column(self.survey, name) is not None]
         self.check([*exact, *beside, *([] if weights is None else [weights])])
         apart = next((name for name in names if question_by_option(self.survey, name)), None)
         columns = [name for name in names if name != apart]
         parts: list[pd.DataFrame] = []
-        with (
-            self._tables() as (tables, total),
-            tqdm(total=total, desc=", ".join(names), **_BAR) as bar,
-        ):
+        with self._tables() as (tables, total), tqdm(total=total, desc=", ".join(names), **_BAR) as bar:
             for table, rows in tables:
                 sums = self._sums(table, columns, beside, weights, apart)
                 parts = [sums if not parts else add_up([*parts, sums])]

@@ -17,8 +17,8 @@ from hushpoll_client.survey import Question
 
 from hushpoll_analysis.channel.view import sampler
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sample.engine_groups import NOT_ASKED, EngineGroups, engine_groups
-from hushpoll_analysis.sample.engine_sums import digit_at, digit_rows
+from hushpoll_analysis.sample.engine_codes import NOT_ASKED, EngineGroups, engine_groups
+from hushpoll_analysis.sample.engine_sums import check_present, digit_at, digit_rows
 from hushpoll_analysis.sample.members import with_member_counts
 from hushpoll_analysis.sample.tally import (
     COLUMN_SUFFIX,
@@ -37,12 +37,17 @@ from hushpoll_analysis.sample.tally import (
 
 _DIGIT = "(digit)"
 _HEXADECIMAL = "0123456789abcdef"
+_SUMS = ["n", "weight", "weight_squared"]
 
 
 def count_expression(
-    table: Any, columns: Mapping[str, int], group: str | None = None, exact: bool = False
+    table: Any,
+    columns: Mapping[str, int],
+    group: str | None = None,
+    exact: bool = False,
+    weights: str | None = None,
 ) -> Any:
-    """Return one Ibis expression whose rows are (question, place, group, code, n).
+    """Return one Ibis expression whose rows are (question, place, group, code, n), and sums of weights where wanted.
 
     Groups are reports, as text; `exact` ones stay as they are, because each engine writes True in its own way.
 
@@ -52,14 +57,14 @@ def count_expression(
     ibis = _ibis()
     parts = []
     for column, digits in columns.items():
-        counted, code = _count_table(ibis, table, column, digits, group)
+        counted, code = _count_table(ibis, table, column, digits, group, weights)
         parts.append(
             counted.select(
                 grp=_group_of(ibis, counted, group, exact),
                 place=counted["place"].cast("int64") if digits else ibis.literal(0, type="int64"),
                 code=counted[code].cast("int64"),
-                n=counted["n"],
                 question=ibis.literal(column),
+                **{name: counted[name] for name in (_SUMS if weights else _SUMS[:1])},
             )
         )
     if len(parts) > 1:
@@ -75,24 +80,27 @@ def _group_of(ibis: Any, counted: Any, group: str | None, exact: bool) -> Any:
     return counted["grp"].cast("string")
 
 
-def _count_table(ibis: Any, table: Any, column: str, digits: int, group: str | None) -> tuple[Any, str]:
+def _count_table(
+    ibis: Any, table: Any, column: str, digits: int, group: str | None, weights: str | None
+) -> tuple[Any, str]:
     """Count one column, within groups where there are any; give the counts and the name of the column with the codes.
 
     Grouped by the columns as they are, and named afterwards: engines count small integers by their place.
     """
     # The column of groups may be called anything, also what a column of ours is called.
-    keys = {}
-    if group:
-        keys = {"grp": table[group]}
+    keys = {"grp": table[group]} if group else {}
+    beside = keys | ({"weight": table[weights].cast("float64")} if weights else {})
+    code = column
+    chosen = table
     if digits:
-        cut = table.select(**digit_rows(ibis, table[column], 0, digits), **keys)
-        chosen = cut.select(*keys, "place", code=digit_at(ibis, cut.text, cut.place))
-        return chosen.group_by([*keys, "place", "code"]).agg(n=chosen.count()), "code"
-    if keys:
-        chosen = table.select(column, **keys)
-    else:
-        chosen = table
-    return chosen.group_by([*keys, column]).agg(n=chosen.count()), column
+        cut = table.select(**digit_rows(ibis, table[column], 0, digits), **beside)
+        chosen, code = cut.select(*beside, "place", code=digit_at(ibis, cut.text, cut.place)), "code"
+    elif beside:
+        chosen = table.select(column, **beside)
+    sums = {"n": chosen.count()}
+    if weights:
+        sums |= {"weight": chosen.weight.sum(), "weight_squared": (chosen.weight * chosen.weight).sum()}
+    return chosen.group_by([*keys, *(["place"] if digits else []), code]).agg(**sums), code
 
 
 def tally_table(survey: Survey, table: Any, by: str | None = None) -> Tally:
@@ -147,60 +155,24 @@ def _with_groups(table: Any, source: EngineGroups) -> tuple[Any, str]:
 def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = None) -> pd.DataFrame:
     """Add up weights instead of counting: what weighted shares need of a table that is too large to read.
 
-    Parameters
-    ----------
-    survey : Survey
-        What was asked.
-    table : Ibis table
-        Columns `<question id>_reported` and the weights; see `hushpoll_analysis.sample.parts.engine_table`.
-    weights : str
-        The column of the weights.
-    by : str, optional
-        A question's id, one option (`question[option]`) or a column that was not randomized: add up within its groups.
-
-    Returns
-    -------
-    DataFrame
-        A row for each question or block, group and report: `n`, the sum of `weight`, the sum of `weight_squared`. Where
-        reports are sets of options, a row for each `question[option]`: not held (0), or held (1).
+    `weights` names the column of the weights; `by` a question, one option (`question[option]`) or a column that was not
+    randomized, within whose groups they are added up. The result has a row for each question or block, group and
+    report: `n`, the sum of `weight`, the sum of `weight_squared`. Where reports are sets of options, it has a row for
+    each `question[option]`: not held (0), or held (1).
     """
-    ibis = _ibis()
     columns = {column_of(entry.id): sampler(entry.channel).digits for entry in survey.entries}
     grouping = grouping_column(survey, by)
     check_columns(table.columns, list(columns), grouping, "table")
-    if weights not in table.columns:
-        raise AnalysisError(f'table: no column "{weights}"', "name the column of the weights")
+    check_present(weights, table.columns, "table")
     _check_reports(survey, table, columns)
     _check_weights(table, weights)
-    if by is None:
-        groups = None
-    else:
-        groups = _one_grouping(survey, by)
-    if groups is None:
-        group = None
-    else:
+    groups = None if by is None else _one_grouping(survey, by)
+    group = None
+    if groups is not None:
         table, group = _with_groups(table, groups)
-    parts = []
-    for column, digits in columns.items():
-        chosen = table.select(
-            group=_grouped_by(ibis, table, group, grouping),
-            weight=table[weights].cast("float64"),
-            **(digit_rows(ibis, table[column], 0, digits) if digits else _whole(ibis, table[column])),
-        )
-        if digits:
-            chosen = chosen.mutate(
-                code=digit_at(ibis, chosen.text, chosen.place), place=chosen.place.cast("int64")
-            )
-        summed = chosen.group_by(["group", "place", "code"]).agg(
-            n=ibis._.count(), weight=ibis._.weight.sum(), weight_squared=(ibis._.weight * ibis._.weight).sum()
-        )
-        parts.append(summed.mutate(question=ibis.literal(column.removesuffix(COLUMN_SUFFIX))))
-    if len(parts) > 1:
-        union = ibis.union(*parts)
-    else:
-        union = parts[0]
-    order = ["question", "group", "code"]
-    rows = union.execute()
+    rows = count_expression(table, columns, group, grouping is not None, weights).execute()
+    rows = rows.rename(columns={"grp": "group"})
+    rows = rows.assign(question=rows["question"].str.removesuffix(COLUMN_SUFFIX))
     _check_codes(survey, rows)
     if grouping is not None:
         rows = _name_groups(rows, "group", grouping)
@@ -209,16 +181,9 @@ def weighted_counts(survey: Survey, table: Any, weights: str, by: str | None = N
     if by is not None and grouping is None:
         rows = rows[rows["group"] != NOT_ASKED]
     frame = pd.concat([_options(entry, rows[rows["question"] == entry.id]) for entry in survey.entries])
+    order = ["question", "group", "code"]
     frame = frame.sort_values(order, ignore_index=True)
     return frame[[*order, *_SUMS]].astype({"n": np.int64, "code": np.int64})
-
-
-def _grouped_by(ibis: Any, table: Any, group: str | None, grouping: str | None) -> Any:
-    if group is None:
-        return ibis.literal("")
-    if grouping is None:
-        return table[group].cast("string")
-    return table[group]
 
 
 def _one_grouping(survey: Survey, by: str) -> EngineGroups:
@@ -230,13 +195,6 @@ def _one_grouping(survey: Survey, by: str) -> EngineGroups:
             f'"{by}" speaks of several options at once', f"add up by one of them, as in {names[0]!r}"
         )
     return engine_groups(survey, by)
-
-
-_SUMS = ["n", "weight", "weight_squared"]
-
-
-def _whole(ibis: Any, column: Any) -> dict[str, Any]:
-    return {"code": column.cast("int64"), "place": ibis.literal(0, type="int64")}
 
 
 def _options(entry: Question | Block, rows: pd.DataFrame) -> pd.DataFrame:
@@ -283,10 +241,9 @@ def _check_reports(survey: Survey, table: Any, columns: Mapping[str, int]) -> No
 def _spelling(options: int) -> str:
     """Return the pattern of a set: lower-case digits, the first of which may stand for fewer than four options."""
     digits, rest = -(-options // 4), options % 4
+    first = _HEXADECIMAL
     if rest:
         first = _HEXADECIMAL[: 2**rest]
-    else:
-        first = _HEXADECIMAL
     return f"^[{first}][{_HEXADECIMAL}]{{{digits - 1}}}$"
 
 
@@ -314,9 +271,8 @@ def _check_codes(survey: Survey, rows: pd.DataFrame) -> None:
     """Refuse numbers that are no reports; sets were checked as text."""
     for entry in survey.entries:
         report_sampler, codes = sampler(entry.channel), rows.loc[rows["question"] == entry.id, "code"]
-        if report_sampler.digits:
-            wrong = None
-        else:
+        wrong = None
+        if not report_sampler.digits:
             wrong = report_sampler.read(codes.to_numpy())[1]
         if wrong is not None:
             raise foreign_code(entry, codes.iloc[wrong], "table")
@@ -342,9 +298,8 @@ def _collect_by(survey: Survey, rows: Any, by: str, grouping: str | None) -> Tal
         asked_rows = slice(None)
     else:
         asked_rows = slice(-1)
-    if grouping:
-        grouping_id = None
-    else:
+    grouping_id = None
+    if not grouping:
         grouping_id = grouping_question(survey, by).id
     joint = {name: table[asked_rows] for name, table in tables.items() if name != grouping_id}
     counted = with_member_counts(survey, counts)
@@ -368,18 +323,16 @@ def _tables(survey: Survey, rows: Any, names: list[str]) -> dict[str, Counts]:
 def _cells(question: Question | Block, rows: Any, names: list[str]) -> Counts:
     """Return the counts of one question, a row for each group, from the rows of the GROUP BY."""
     report_sampler = sampler(question.channel)
+    outcomes = question.channel.outcomes
     if report_sampler.digits:
         outcomes = 16
-    else:
-        outcomes = question.channel.outcomes
     for group, code in zip(rows["grp"], rows["code"], strict=True):
         if not (code == code and 0 <= code < outcomes) or group not in names:
             raise foreign_code(question, code, "table")
     table = np.zeros((len(names), report_sampler.cells), dtype=np.int64)
     for number, name in enumerate(names):
-        if len(names) == 1:
-            mine = rows
-        else:
+        mine = rows
+        if len(names) != 1:
             mine = rows[rows["grp"] == name]
         codes, times, positions = (mine[key].to_numpy(dtype=np.int64) for key in ("code", "n", "place"))
         if report_sampler.digits:

@@ -62,20 +62,11 @@ def tally(
 ) -> Tally:
     """Count the reports in `data`.
 
-    Parameters
-    ----------
-    survey : Survey
-        What was asked; its channels say which codes are legal.
-    data : Tally, DataFrame, mapping, path, Ibis table, or iterable of bytes
-        Columns named `<question id>_reported`; a path ends in .csv, .csv.gz or .parquet or is a folder of Parquet
-        files; bytes are the database's fixed-width records, in blocks of any number of whole records.
-    by : str, optional
-        A question's id, or a column of the data that was not randomized, such as the `group` of a survey with groups:
-        also count jointly with it. Small groups of a survey are put together as `other`.
-    progress : callable, optional
-        Called with the number of reports read since the last call.
-    fewest : int
-        What a group by link needs to be counted on its own.
+    `data` is a tally, a table or mapping with columns named `<question id>_reported`, a path (.csv, .csv.gz, .parquet
+    or a folder of Parquet files), a query engine's table, or the database's records in blocks of bytes. `by` is a
+    question's id, or a column that was not randomized, such as the `group` of a survey with groups: reports are counted
+    jointly with it too. Of a survey's own groups those with fewer than `fewest` reports are put together as `other`.
+    `progress` is called with the number of reports read since the last call.
     """
     if isinstance(data, Tally):
         return _same_survey(data, survey, by)
@@ -88,14 +79,13 @@ def tally(
         if by_link(survey, by):
             return folded_tally(counted, fewest)
         return counted
-    columns = [column_of(entry.id) for entry in survey.entries]
     grouping = grouping_column(survey, by)
     if isinstance(data, pd.DataFrame | Mapping):
         where = "data"
-        blocks: Blocks = (block for block in [_frame_columns(data, columns, grouping)])
+        blocks: Blocks = (block for block in [_frame_columns(survey, data, grouping)])
     elif isinstance(data, str | Path):
         where = Path(data).name
-        blocks = _file_blocks(survey, Path(data), columns, grouping)
+        blocks = _file_blocks(survey, Path(data), grouping)
     elif isinstance(data, Iterable):
         return tally_records(survey, data, [by], progress, fewest)[0]
     else:
@@ -128,31 +118,22 @@ def read_frame(survey: Survey, data: Any, fewest: int = FEWEST_REPORTS) -> pd.Da
 
     Where the survey has groups, a column `group` names them; small ones are put together.
     """
-    columns = [column_of(entry.id) for entry in survey.entries]
+    columns = report_names_of(survey)
     if isinstance(data, pd.DataFrame):
         check_columns(data.columns, columns, None, "data")
         check_once(data, columns)
         _written(survey, {name: data[name].to_numpy() for name in columns}, "data", 0)
         return folded_frame(survey, data, fewest)
-    path = None
-    if isinstance(data, str | Path):
-        path = Path(data)
-    if path is None:
-        where = "database"
-    else:
-        where = path.name
     group = None
-    if survey.groups and (path is None or FIELD in column_names(path)):
+    if survey.groups and (not isinstance(data, str | Path) or FIELD in column_names(Path(data))):
         group = FIELD
-    if path is None:
-        blocks = _record_blocks(survey, data)
-    else:
-        blocks = _file_blocks(survey, path, columns, group)
+    where, blocks = "database", _record_blocks(survey, data)
+    if isinstance(data, str | Path):
+        where, blocks = Path(data).name, _file_blocks(survey, Path(data), group)
     frames, n = [], 0
     for block in blocks:
-        if group is None:
-            named = {}
-        else:
+        named = {}
+        if group is not None:
             named = {group: block[group]}
         frames.append(pd.DataFrame(named | _written(survey, block, where, n)))
         n += len(frames[-1])
@@ -192,7 +173,7 @@ def column_blocks(
     """
     entries = {column_of(entry.id): entry for entry in survey.entries}
     if isinstance(data, str | Path):
-        where, blocks = Path(data).name, _csv_blocks(survey, Path(data), list(entries), None, names, texts)
+        where, blocks = Path(data).name, _csv_blocks(survey, Path(data), None, names, texts)
     else:
         where, blocks = "database", _record_blocks(survey, data)
     n = 0
@@ -270,9 +251,8 @@ class _JointCounts:
 
     def __init__(self, survey: Survey, by: str, grouping: str | None) -> None:
         self._survey, self._by, self._grouping = survey, by, grouping
-        if grouping:
-            grouping_id = None
-        else:
+        grouping_id = None
+        if not grouping:
             grouping_id = grouping_question(survey, by).id
         self._tables: dict[str, dict[str, Counts]] = {
             entry.id: {} for entry in survey.entries if entry.id != grouping_id
@@ -347,12 +327,14 @@ def _group_names(
     return sorted(seen)
 
 
-def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], grouping: str | None) -> Codes:
-    check_columns(list(data.keys()), columns, grouping, "data")
-    if grouping:
-        names = [*columns, grouping]
-    else:
-        names = columns
+def report_names_of(survey: Survey, grouping: str | None = None) -> list[str]:
+    """Name the columns of a survey's reports, and the one to group by."""
+    return [*(column_of(entry.id) for entry in survey.entries), *([grouping] if grouping else [])]
+
+
+def _frame_columns(survey: Survey, data: pd.DataFrame | Mapping[str, Any], grouping: str | None) -> Codes:
+    check_columns(list(data.keys()), report_names_of(survey), grouping, "data")
+    names = report_names_of(survey, grouping)
     if isinstance(data, pd.DataFrame):
         check_once(data, names)
     arrays = {name: np.asarray(data[name]) for name in names}
@@ -362,23 +344,18 @@ def _frame_columns(data: pd.DataFrame | Mapping[str, Any], columns: list[str], g
     return arrays
 
 
-def _file_blocks(survey: Survey, path: Path, columns: list[str], grouping: str | None) -> Blocks:
+def _file_blocks(survey: Survey, path: Path, grouping: str | None) -> Blocks:
     if not path.is_dir() and not any(file.exists() for file in files_at(path)):
         raise AnalysisError(f"{path.name}: no such file", "give a .csv or .parquet file of reports")
-    if grouping:
-        names = [*columns, grouping]
-    else:
-        names = columns
     if are_many(path) or path.suffix == ".parquet":
-        return _parquet_blocks(survey, path, columns, grouping, names)
+        return _parquet_blocks(survey, path, grouping)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
-        return _csv_blocks(survey, path, columns, grouping, names)
+        return _csv_blocks(survey, path, grouping, report_names_of(survey, grouping))
     raise AnalysisError(f"{path.name}: cannot tell its format", "name it .csv, .csv.gz or .parquet")
 
 
-def _parquet_blocks(
-    survey: Survey, path: Path, columns: list[str], grouping: str | None, names: list[str]
-) -> Blocks:
+def _parquet_blocks(survey: Survey, path: Path, grouping: str | None) -> Blocks:
+    columns, names = report_names_of(survey), report_names_of(survey, grouping)
     pyarrow = arrow(path.name)
     files = files_at(path)
     if not files:
@@ -430,23 +407,14 @@ def read_table(survey: Survey, path: Path, **options: Any) -> Any:
 
 
 def _csv_blocks(
-    survey: Survey,
-    path: Path,
-    columns: list[str],
-    grouping: str | None,
-    names: list[str],
-    texts: Collection[str] = (),
+    survey: Survey, path: Path, grouping: str | None, names: list[str], texts: Collection[str] = ()
 ) -> Blocks:
     try:
         header = pd.read_csv(path, nrows=0)
-        check_columns(header.columns, columns, grouping, path.name)
+        check_columns(header.columns, report_names_of(survey), grouping, path.name)
         # Bitmaps are text, also where all their digits are decimal ones. So are groups: 01 in one block and 2A in
         # another would be a number here and text there.
-        if grouping is None:
-            exact = []
-        else:
-            exact = [grouping]
-        spelled = text_columns(survey) | dict.fromkeys([*texts, *exact], str)
+        spelled = text_columns(survey) | dict.fromkeys([*texts, *([grouping] if grouping else [])], str)
         with read_table(survey, path, usecols=names, chunksize=BLOCK_ROWS, dtype=spelled) as reader:
             for frame in reader:
                 yield {name: frame[name].to_numpy() for name in names}

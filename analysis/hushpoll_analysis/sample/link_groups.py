@@ -106,10 +106,9 @@ def folded_frame(survey: Survey, frame: pd.DataFrame, fewest: int = FEWEST_REPOR
     frame = frame.assign(**{FIELD: frame[FIELD].map(str).map(unguarded)})
     check_names(survey, frame[FIELD].tolist(), "data")
     # Of options in rows of their own one tells how many respondents there are.
+    respondents = frame
     if OPTION in frame.columns:
         respondents = frame[frame[OPTION] == 0]
-    else:
-        respondents = frame
     if TIMES in frame.columns:
         counted = respondents.groupby(FIELD)[TIMES].sum()
     else:

@@ -73,14 +73,12 @@ def _columns(frame: pd.DataFrame, names: Iterable[str], mechanisms: Any) -> list
     survey = None
     if isinstance(mechanisms, Survey):
         survey = mechanisms
-    if survey is None:
-        members = {}
-    else:
+    members = {}
+    if survey is not None:
         members = {question: block.id for block in survey.blocks for question in block.questions}
+    columns = []
     if COMPLETE in frame.columns:
         columns = [COMPLETE]
-    else:
-        columns = []
     for name in names:
         for candidate in (name, name.split("[")[0], members.get(name.split("[")[0], name)):
             column = find_column(

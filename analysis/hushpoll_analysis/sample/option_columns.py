@@ -24,7 +24,7 @@ from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Mechanisms, read_column
 from hushpoll_analysis.sample.members import with_members
 from hushpoll_analysis.sample.row_designs import RowDesigns
-from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.sample.sampled_codes import sampled_codes
 
 YES_NO = (msg("No"), msg("Yes"))
 OPTION = "(option)"
@@ -45,10 +45,8 @@ def options_of(question: str, mechanisms: Mechanisms, labels: Labels = None) -> 
     if names is not None and parts and len(names) != len(parts):
         raise AnalysisError(f"{question}: {len(names)} labels for {len(parts)} options", "give one for each")
     if names is None:
-        named = survey_labels.get(question, ())
-    else:
-        named = names
-    return tuple(map(str, named if len(named) == len(parts) else range(len(parts))))
+        names = survey_labels.get(question, ())
+    return tuple(map(str, names if len(names) == len(parts) else range(len(parts))))
 
 
 def option_names(formula: str) -> list[str]:
@@ -119,9 +117,8 @@ def each_option(
         [question, *(_question_of(name, mechanisms, labels) for name in names if name != question)]
     )
     options = options_of(question, mechanisms, labels)
-    if chosen is None:
-        selected = options
-    else:
+    selected = options
+    if chosen is not None:
         selected = tuple(chosen)
     for option in selected:
         _check_option(question, option, options)
@@ -235,16 +232,4 @@ def option_rows(
 
 def _reports_of(data: pd.DataFrame, question: str, report_sampler: Sampler) -> npt.NDArray[Any]:
     """Read the column of a question's reports as codes."""
-    column = read_column(data, question, True)
-    codes, wrong = report_sampler.read(column.to_numpy())
-    if wrong is not None:
-        raise AnalysisError(
-            msg(
-                "column {column!r} holds {value!r} in row {row}, which is not a report of this question",
-                column=column.name,
-                value=value_at(column, wrong),
-                row=wrong,
-            ),
-            "check that column and mechanism belong together",
-        )
-    return codes
+    return sampled_codes(read_column(data, question, True), report_sampler)

@@ -22,7 +22,7 @@ from hushpoll_client.survey.group import FIELD, OTHER
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.arrow import arrow, files_at
-from hushpoll_analysis.sample.engine_groups import engine_suffices
+from hushpoll_analysis.sample.engine_codes import engine_suffices
 from hushpoll_analysis.sample.files import HASH_KEY, Progress, check_hash, read_frame, tally
 from hushpoll_analysis.sample.released import metadata_of
 from hushpoll_analysis.sample.tally import COLUMN_SUFFIX, Tally
@@ -149,10 +149,9 @@ def _check_alike(first: Sequence[str], names: Sequence[str], first_name: str, se
     missing = next((name for name in first if name not in names), None)
     foreign = next((name for name in names if name.endswith(COLUMN_SUFFIX) and name not in first), None)
     if missing is not None or foreign is not None:
+        where = second_name
         if missing is None:
             where = first_name
-        else:
-            where = second_name
         raise AnalysisError(
             f'{where}: no column "{missing or foreign}", which other files have',
             "give files with the same columns",
@@ -167,24 +166,11 @@ def tally_parts(
     master: str | None = None,
     progress: Progress | None = None,
 ) -> Tally:
-    """Count the reports of many Parquet files by a query engine.
+    """Count the reports of many Parquet files (a folder, or a pattern such as `parts/*.parquet`) by a query engine.
 
-    What DuckDB cannot group by, such as an option that very many different reports hold, is read block by block.
-
-    Parameters
-    ----------
-    survey : Survey
-        What was asked.
-    where : path or pattern
-        A folder, or a pattern such as `parts/*.parquet`.
-    by : str, optional
-        A question's id, one option of a question, or a column that was not randomized: also count jointly with it.
-    engine : {"duckdb", "spark"}
-        What counts.
-    master : str, optional
-        Spark's address, such as `spark://host:7077`; by default this machine.
-    progress : callable, optional
-        Called with the number of reports read since the last call, where they are read in blocks.
+    What DuckDB cannot group by, such as an option that very many different reports hold, is read block by block, and
+    `progress` called with the number of reports read since the last call. `master` is Spark's address, such as
+    `spark://host:7077`; by default this machine.
     """
     if engine == ENGINES[0] and not engine_suffices(survey, by):
         find_parts(survey, where)

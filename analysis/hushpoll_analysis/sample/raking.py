@@ -19,11 +19,7 @@ Margins = Mapping[str, Mapping[Any, float]]
 
 
 def rake(
-    data: pd.DataFrame,
-    margins: Margins,
-    weights: Column = None,
-    tolerance: float = 1e-10,
-    rounds: int = 1000,
+    data: pd.DataFrame, margins: Margins, weights: Column = None, tolerance: float = 1e-10, rounds: int = 1000
 ) -> pd.Series[float]:
     """Rake weights to known margins (iterative proportional fitting; one margin alone is post-stratification).
 

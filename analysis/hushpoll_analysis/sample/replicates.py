@@ -62,9 +62,8 @@ class ReplicateWeights:
 
     def spread(self, values: Floats, centre: Floats) -> Floats:
         """Covariance of a statistic from its values under each replicate (R x q)."""
-        if self.mse:
-            middle = centre
-        else:
+        middle = centre
+        if not self.mse:
             middle = values[self.factors > 0.0].mean(axis=0)
         gaps = values - middle
         return np.asarray((gaps * self.factors[:, None]).T @ gaps, dtype=np.float64)
@@ -72,9 +71,8 @@ class ReplicateWeights:
 
 def read_replicates(data: pd.DataFrame, replicates: Any) -> ReplicateWeights:
     """Check replicate weights against the data."""
-    if isinstance(replicates, Replicates):
-        described = replicates
-    else:
+    described = replicates
+    if not isinstance(replicates, Replicates):
         described = Replicates(replicates)
     if described.kind not in REPLICATE_KINDS:
         raise AnalysisError(f"replicates: kind {described.kind!r} is not one of {', '.join(REPLICATE_KINDS)}")
@@ -102,9 +100,8 @@ def read_replicates(data: pd.DataFrame, replicates: Any) -> ReplicateWeights:
 
 def replicates_beside(data: pd.DataFrame, replicates: Any) -> tuple[dict[str, Floats], Any]:
     """Return replicate weights that are not in the data as columns for it, and how to name them then."""
-    if isinstance(replicates, Replicates):
-        described = replicates
-    else:
+    described = replicates
+    if not isinstance(replicates, Replicates):
         described = Replicates(replicates)
     if _are_names(described.columns):
         return {}, replicates

@@ -33,10 +33,9 @@ def _row(survey: Survey, report: Any, number: int) -> dict[str, Any]:
     columns = [column_of(entry.id) for entry in survey.entries]
     if isinstance(report, Mapping) and "reports" not in report:
         return dict(report)
+    codes = report
     if isinstance(report, Mapping):
         codes = report["reports"]
-    else:
-        codes = report
     if not isinstance(codes, Sequence) or isinstance(codes, str) or len(codes) != len(columns):
         raise AnalysisError(
             f"data: report {number} is {report!r}",

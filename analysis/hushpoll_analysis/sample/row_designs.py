@@ -86,10 +86,9 @@ class RowDesigns:
                     block = _block(design, options)
                     table = block.backward(np.eye(block.outcomes)).T
                 else:
+                    table = decoy.without
                     if answer:
                         table = decoy.within
-                    else:
-                        table = decoy.without
                 tables[answer].append(fraction * table)
         yes, of = polls.pop()
         without, within = (np.concatenate(tables[answer], axis=1) for answer in (False, True))

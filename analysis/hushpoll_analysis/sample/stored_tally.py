@@ -62,19 +62,9 @@ def tally_from_counts(
 ) -> Tally:
     """Make the tally that `tally` would make of all reports.
 
-    Parameters
-    ----------
-    survey : Survey
-        What was asked.
-    groups : {group: {entry: counts}}
-        The counts of every question outside blocks and of every block, for each group that has any; a survey without
-        groups is group 0.
-    by : str, optional
-        A question of the survey, or its groups.
-    joint : {entry: counts}, optional
-        Where `by` is a question: a row of counts for each of its reports, one after the other.
-    fewest : int
-        What a group by link needs to be counted on its own.
+    `groups` has the counts of every question outside blocks and of every block, for each group that has any; a survey
+    without groups is group 0. Where `by` is a question, `joint` has for each entry a row of counts for each of its
+    reports, one after the other. A group by link with fewer than `fewest` reports is not counted on its own.
     """
     tables = {number: _arrays(survey, counts) for number, counts in sorted(groups.items())}
     empty = {entry.id: np.zeros(sampler(entry.channel).cells, dtype=np.int64) for entry in survey.entries}

@@ -125,19 +125,10 @@ def combinations(
 ) -> pd.DataFrame:
     """Return every different row of reports once, with the column `(times)`: for how many respondents it stands.
 
-    Parameters
-    ----------
-    survey : Survey
-        What was asked.
-    data : path, pattern, Ibis table, or iterable of bytes
-        A .csv, Parquet files (a folder, or a pattern such as `parts/*.parquet`), a query engine's table, or the
-        database's records.
-    names : sequence of str
-        Questions and columns that are needed; what the data do not have is left to who asks for it.
-    weights : str, optional
-        A column of weights: `(weights)` and `(squares)` are then the sums of them and of their squares.
-    omit : bool
-        Put those who lack a value together in a last row that has none in `(complete)`.
+    `data` is a .csv, Parquet files (a folder, or a pattern), a query engine's table, or the database's records. `names`
+    are the questions and columns that are needed; what the data do not have is left to who asks for it. With a column
+    of `weights`, `(weights)` and `(squares)` are the sums of them and of their squares. With `omit` those who lack a
+    value are put together in a last row that has none in `(complete)`.
     """
     parts: list[pd.DataFrame] = []
     left_out = 0
@@ -206,9 +197,8 @@ def _count_blocks(
     needed_columns = _needed_columns(survey, present, names)
     check_present(weights, present, "database" if path is None else path.name)
     columns = list(dict.fromkeys([*needed_columns, *([] if weights is None else [weights])]))
-    if path is None:
-        texts = []
-    else:
+    texts = []
+    if path is not None:
         texts = _mixed_columns(survey, path, needed_columns)
     with tqdm(unit=" reports", unit_scale=True, disable=None, leave=False) as bar:
         for block, lacking in column_blocks(survey, data, columns, texts, omit):

@@ -83,8 +83,7 @@ def question_of(survey: Survey, name: str) -> Question:
     except KeyError:
         ids = ", ".join(survey.questions_by_id)
         raise AnalysisError(
-            msg('the survey has no question "{name}"', name=name),
-            msg("its questions are {known}", known=ids),
+            msg('the survey has no question "{name}"', name=name), msg("its questions are {known}", known=ids)
         ) from None
 
 

@@ -9,11 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from hushpoll_analysis.channel.base import ChannelView, Floats
-from hushpoll_analysis.channel.decoy import EstimatedDecoy
+from hushpoll_analysis.channel.base import ChannelView
 from hushpoll_analysis.channel.parts import Marginal
 from hushpoll_analysis.channel.view import channel_view
 from hushpoll_analysis.counts import check_level
@@ -22,22 +20,19 @@ from hushpoll_analysis.estimates import Estimate, shown_share
 from hushpoll_analysis.interval import (
     AUTO,
     DesignMethod,
-    Interval,
     SampledShare,
+    at_freedom,
     design_method,
     design_method_for,
-    effective_interval,
-    effective_quantity,
     fallback,
     misfit,
     outside,
 )
 from hushpoll_analysis.interval.quantity import Quantity
-from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import as_json
 from hushpoll_analysis.sample.columns import Codes, Mechanisms, check_frame, check_names, read_variable
-from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.design_sample import DesignSample, FullSample
 from hushpoll_analysis.sample.distinct_rows import times_of
 from hushpoll_analysis.sample.members import asked_in_block
 from hushpoll_analysis.sample.missing import takes_missing
@@ -219,9 +214,11 @@ def read_weighted(
             f"{name}: {error.problem}",
             f"its mean may be determined: linear('{name} ~ 1', ...), or report(..., weights=...)",
         ) from None
-    design, simple = keys.design_or_simple(reports)
-    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy, whole=everybody)
-    return WeightedQuestion(name=name, labels=variable.labels, reports=sample, n=design.n, simple=simple)
+    design = keys.design_or_simple(reports)
+    sample = DesignSample(
+        variable.view, codes=codes, design=design, decoy=variable.counted_decoy, whole=everybody
+    )
+    return WeightedQuestion(name=name, labels=variable.labels, sample=sample)
 
 
 def weighted_option(
@@ -236,28 +233,26 @@ def weighted_option(
 
     `others` is how many options of the question are estimated as well.
     """
-    design, simple = keys.design_or_simple(reports)
+    design = keys.design_or_simple(reports)
     is_asked = codes >= 0
     among = design.among(is_asked, marginal.asked)
-    everybody = Everybody(replace(design, fractions=among.fractions), is_asked)
-    sample = WeightedReports(
-        channel_view(marginal.channel), np.maximum(codes, 0), among, None, whole=everybody
+    everybody = FullSample(replace(design, fractions=among.fractions), is_asked)
+    sample = DesignSample(
+        channel_view(marginal.channel), codes=np.maximum(codes, 0), design=among, whole=everybody
     )
-    return WeightedQuestion(
-        name=name, labels=YES_NO, reports=sample, n=everybody.n, simple=simple, others=other_options
-    )
+    return WeightedQuestion(name=name, labels=YES_NO, sample=sample, others=other_options)
 
 
 def _everybody(
     reports: pd.DataFrame, mechanisms: Mechanisms, name: str, keys: SampleKeys
-) -> Everybody | None:
+) -> FullSample | None:
     """Read the design of all respondents, where some were not asked a question of a block."""
     block = asked_in_block(reports, mechanisms, name)
     if block is None:
         return None
-    design, _ = keys.design_or_simple(reports)
+    design = keys.design_or_simple(reports)
     is_asked, share = block
-    return Everybody(replace(design, fractions=design.among(is_asked, share).fractions), is_asked)
+    return FullSample(replace(design, fractions=design.among(is_asked, share).fractions), is_asked)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -266,38 +261,37 @@ class WeightedQuestion:
 
     name: str
     labels: Sequence[Any]
-    reports: WeightedReports
-    n: int
-    """Number of respondents who were asked."""
-    simple: bool
-    """Whether no design was given, so that it is that of a simple random sample."""
+    sample: DesignSample
     others: int = 0
     """How many options of the question are estimated as well."""
 
     @cached_property
     def quantities(self) -> list[Quantity]:
         """The share of each answer."""
-        view = self.reports.view
-        return [self.reports.quantity(view.unit(k)) for k in range(len(self.labels))]
+        return [self.sample.quantity(self.sample.view.unit(k)) for k in range(len(self.labels))]
+
+    def worth(self, option: int, level: float) -> Quantity:
+        """Return a share at the size that its interval uses, t in place of z."""
+        return at_freedom(self.quantities[option], level, self.sample.design.degrees_of_freedom)
 
     def estimate(self, level: float, interval: str) -> WeightedEstimate:
         """Return the shares with intervals of a level."""
-        sample, design = self.reports, self.reports.design
-        method = design_method_for(self.quantities, interval, simple=self.simple)
+        sample, design = self.sample, self.sample.design
+        method = design_method_for(self.quantities, interval, simple=design.is_simple)
         method.check(
             self.name,
             sample.view.outcomes,
             counted_decoy=sample.decoy is not None,
             all_alike=bool(np.ptp(sample.codes) == 0),
         )
-        automatic = design_method_for(self.quantities, AUTO, simple=self.simple)
+        automatic = design_method_for(self.quantities, AUTO, simple=design.is_simple)
         shares = tuple(
-            sample.share(option, quantity, method, level)
+            self._share(option, quantity, method, level)
             for option, quantity in zip(self.labels, self.quantities, strict=True)
         )
         return WeightedEstimate(
             name=self.name,
-            n=self.n,
+            n=sample.n,
             effective_n=design.effective_n,
             degrees_of_freedom=design.degrees_of_freedom,
             level=level,
@@ -307,164 +301,18 @@ class WeightedQuestion:
             view=sample.view,
         )
 
-
-@dataclass(frozen=True, eq=False)
-class Everybody:
-    """All respondents, where only a random part of them was asked."""
-
-    design: SampleDesign
-    asked: npt.NDArray[np.bool_]
-
-    @property
-    def n(self) -> int:
-        """Number of respondents who were asked."""
-        single = self.design.single
-        if single is None:
-            return int(self.asked.sum())
-        return round(float(single.times[self.asked].sum()))
-
-
-@dataclass(frozen=True, eq=False)
-class WeightedReports:
-    """The reports of one question with the design that they were drawn by."""
-
-    view: ChannelView
-    codes: Codes
-    design: SampleDesign
-    decoy: EstimatedDecoy | None
-    rounding: float = 0.0
-    """How far apart the points are that numbers were rounded to at random."""
-    whole: Everybody | None = None
-    """All respondents; None where all of them were asked."""
-
-    @property
-    def frequencies(self) -> Floats:
-        # Not a mean of dummies: a column for each report would take n x outcomes numbers.
-        sums = np.bincount(self.codes, self.design.weights, self.view.outcomes)
-        return np.asarray(sums / self.design.total, dtype=np.float64)
-
-    def values(self, target: Floats) -> Floats:
-        """Return b(z) of each respondent, with C b = a."""
-        return self.view.solution(target)[self.codes]
-
-    def noise(self, target: Floats) -> Floats:
-        """Unbiased estimates of Var(b | truth), one a respondent; the largest where the channel determines none."""
-        weights, rounded = self.view.solution(target), (self.rounding / 2.0) ** 2
-        try:
-            return self.view.noise_by_report(weights)[self.codes] + rounded
-        except NotIdentifiedError:
-            return np.full(len(self.codes), float(self.view.noise(weights).max()) + rounded)
-
-    def variance(self, target: Floats, design: SampleDesign | None = None) -> float:
-        """Linearised variance of b.f, without an estimated decoy's own part."""
-        if design is None:
-            design = self.design
-        values = self.values(target)
-        mean = float(design.mean(values[:, None])[0])
-        centred = (values - mean)[:, None]
-        if design.fractions is None:
-            noise = None
-        else:
-            noise = self.noise(target)[:, None, None]
-        if self.whole is not None and design.adjusted is not None and len(values) == len(self.whole.asked):
-            # All people were raked to the margins, not those who were asked.
-            chosen = self.whole.asked[:, None] * (self.whole.design.total / design.total)
-            design_of_all = replace(self.whole.design, fractions=design.fractions)
-            if noise is None:
-                noise = None
-            else:
-                noise = noise * chosen[:, None] ** 2
-            return max(float(design_of_all.covariance(centred * chosen, noise)[0, 0]), 0.0)
-        return max(float(design.covariance(centred, noise)[0, 0]), 0.0)
-
-    def privacy(self, target: Floats) -> float:
-        """Variance that remains when exactly these respondents are of interest: the randomization's alone."""
-        design = self.design
-        return max(float(design.squared @ self.noise(target)) / design.total**2, 0.0)
-
-    def quantity(self, target: Floats) -> Quantity:
-        """Estimate a.h, with the linearised standard error and the counts that it is worth."""
-        variance, design = self.variance(target), self.design
-        kish, plain = design.effective_n, None
-        if design.fractions is not None:
-            plain = self.variance(target, design.without_population)
-            # A finite population makes each answer worth more, whatever the weights are.
-            kish *= max(plain / variance, 1.0) if variance > 0.0 else 1.0
-        quantity = effective_quantity(
-            self.view,
-            self.frequencies,
-            target,
-            self.decoy,
-            variance,
-            kish,
-            plain=plain,
-            sampling_fraction=design.sampling_fraction,
-        )
-        drift = max(quantity.se**2 - variance, 0.0)
-        return replace(quantity, se_privacy=math.sqrt(self.privacy(target) + drift))
-
-    def worth(self, option: int, level: float) -> Quantity:
-        """Return a share at the size that its interval uses, t in place of z."""
-        quantity = self.quantity(self.view.unit(option))
-        return effective_interval(quantity, Wald.name, level, self.design.degrees_of_freedom)[1]
-
-    def interval(self, quantity: Quantity, method: DesignMethod, level: float) -> tuple[Interval, Quantity]:
-        """Return the interval of a share, and the quantity at the size that the interval used."""
-        design = self.design
-        share = SampledShare(quantity, design.n, design.degrees_of_freedom, self._reported_share)
-        return method.interval(share, level)
-
-    def _reported_share(self) -> tuple[float, float]:
-        """Return the weighted share of the reports of the second kind, and its variance."""
-        second = (self.codes == 1).astype(np.float64)
-        mean = float(self.design.mean(second[:, None])[0])
-        return mean, float(self.design.covariance((second - mean)[:, None])[0, 0])
-
-    def total(self, quantity: Quantity) -> tuple[float, float]:
-        """Return the number of people in the population, with its standard error.
-
-        Who was not asked stands for people too: the total is N p, with N the weights of all and p from those asked. Its
-        linearised value of a respondent is p, and of who was asked N / N_asked (b - p) more.
-        """
-        design, values, noise = self.design, self.values(quantity.target), self.noise(quantity.target)
-        if self.whole is not None:
-            is_asked, people = self.whole.asked, self.whole.design
-            expansion = people.total / float(people.weights[is_asked].sum())
-            # Rows of who was not asked are still here, or were left out.
-            if len(values) == len(is_asked):
-                inside = is_asked
-            else:
-                inside = np.ones(len(values), dtype=bool)
-            centred = expansion * (values[inside] - quantity.estimate)
-            values, noise_of_all = np.full(len(is_asked), quantity.estimate), np.zeros(len(is_asked))
-            values[is_asked] += centred
-            noise_of_all[is_asked] = expansion**2 * noise[inside]
-            design, noise = people, noise_of_all
-        if design.fractions is None:
-            added = None
-        else:
-            added = noise[:, None, None]
-        drift = quantity.se**2 - self.variance(quantity.target)
-        variance = design.total_covariance(values[:, None], added)[0, 0] + drift * design.total**2
-        return quantity.estimate * design.total, math.sqrt(max(float(variance), 0.0))
-
-    def share(self, option: object, quantity: Quantity, method: DesignMethod, level: float) -> WeightedShare:
-        interval, scaled = self.interval(quantity, method, level)
+    def _share(self, option: object, quantity: Quantity, method: DesignMethod, level: float) -> WeightedShare:
+        sample, design = self.sample, self.sample.design
+        sampled = SampledShare(quantity, design.n, design.degrees_of_freedom, sample.reported_share)
+        interval, scaled = method.interval(sampled, level)
         visible = fallback(scaled, interval, level) or interval
-        target, design = quantity.target, self.design
-        values = self.values(target)
+        values = sample.values(quantity.target)
         plain = quantity.estimate * (1.0 - quantity.estimate) / (design.positive - 1)
         spread = float(design.mean(((values - quantity.estimate) ** 2)[:, None])[0]) / (design.positive - 1)
-        total, total_se = self.total(quantity)
+        total, total_se = sample.total(quantity)
         effect = None
         if plain > 0.0:
             effect = quantity.se**2 / plain
-        if self.whole is None:
-            respondents = design.n
-        else:
-            respondents = self.whole.n
-        # People who were not asked weigh nothing, and send no report about it.
-        heaviest = design.heaviest * design.positive / design.total
         return WeightedShare(
             option=option,
             reported=None,
@@ -478,8 +326,8 @@ class WeightedReports:
             misfit=misfit(scaled) if outside(scaled, interval) else None,
             total=total,
             total_se=total_se,
-            weight=heaviest * quantity.heaviest,
+            weight=sample.heaviest * quantity.heaviest,
             design_effect=effect,
-            n_effective=respondents / effect if effect else None,
+            n_effective=sample.n / effect if effect else None,
             sampling_effect=quantity.se**2 / spread if spread > 0.0 else math.nan,
         )

@@ -13,7 +13,8 @@ from hushpoll_analysis.interval import is_no_chance
 if TYPE_CHECKING:
     from hushpoll_analysis.interval import DesignMethod
     from hushpoll_analysis.sample.design import SampleDesign
-    from hushpoll_analysis.sample.weighted import WeightedReports, WeightedShare
+    from hushpoll_analysis.sample.design_sample import DesignSample
+    from hushpoll_analysis.sample.weighted import WeightedShare
 
 OTHER = 0.05
 """Weights that add up to a population as an estimate of it may differ so much by chance."""
@@ -65,7 +66,7 @@ def _narrow(method: DesignMethod, best: DesignMethod) -> str:
 
 def weighted_notes(
     shares: Sequence[WeightedShare],
-    sample: WeightedReports,
+    sample: DesignSample,
     method: DesignMethod,
     best: DesignMethod,
     level: float,
@@ -89,12 +90,8 @@ def weighted_notes(
         )
     if design.people is not None and abs(design.total / design.people - 1.0) > OTHER:
         notes.append(_other_population(design.total, design.people))
-    if sample.whole is None:
-        respondents = design.n
-    else:
-        respondents = sample.whole.n
-    if respondents > HEAVY * design.effective_n:
-        notes.append(joined(" ", [_heavy(design, respondents), _narrow(method, best)]))
+    if sample.n > HEAVY * design.effective_n:
+        notes.append(joined(" ", [_heavy(design, sample.n), _narrow(method, best)]))
     if sample.decoy is not None:
         notes.append(
             msg("The decoy's share is itself an estimate, so the estimate is consistent, not unbiased.")

@@ -33,9 +33,7 @@ _REPORTS, _TRUTH = 0x68757368, 0x706F6C6C
 
 
 def simulate(
-    channel: Channel | Mechanism,
-    answers: npt.ArrayLike,
-    seed: int | np.random.Generator | None = None,
+    channel: Channel | Mechanism, answers: npt.ArrayLike, seed: int | np.random.Generator | None = None
 ) -> npt.NDArray[np.unsignedinteger[Any]]:
     """Draw one randomized report for every true answer.
 

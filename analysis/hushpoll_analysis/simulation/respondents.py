@@ -42,9 +42,8 @@ def simulate_codes(
     """Return the same, with reports in the form in which they are counted."""
     check_truth(survey, truth)
     source: Seed
-    if seed is None:
-        source = None
-    else:
+    source = None
+    if seed is not None:
         source = np.random.default_rng(seed)
     decided: dict[str, Answers] = {}
     members: list[Answers] = []

@@ -96,17 +96,15 @@ def audit_person(parts: Sequence[ReportPart], claimed: Sequence[Fraction | None]
             promised = None
         else:
             promised = promised * ratio
-    if promised is None:
-        stated = math.inf
-    else:
+    stated = math.inf
+    if promised is not None:
         stated = log_below(promised)
     cases = math.prod(channel_part.cases for channel_part in parts)
     if cases > MOST_CASES:
         return PersonAudit(stated, None, cases, None)
     ratio = _largest_ratio(parts)
-    if ratio is None:
-        epsilon = math.inf
-    else:
+    epsilon = math.inf
+    if ratio is not None:
         epsilon = log_below(ratio)
     passed = promised is None or (ratio is not None and ratio <= promised)
     return PersonAudit(stated, epsilon, cases, passed)

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
 from hushpoll_analysis.arguments import by_name, seed_of
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.counts import check_level
 from hushpoll_analysis.errors import AnalysisError
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import Codes, Mechanisms, check_names
 from hushpoll_analysis.sample.missing import takes_missing
@@ -65,13 +65,6 @@ class Clusters(PlottedResult):
                 rows.append((group + 1, name, self.centres[at], self.low[at], self.high[at]))
         frame = pd.DataFrame(rows, columns=["cluster", "quantity", "estimate", "low", "high"])
         return frame.set_index(["cluster", "quantity"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the groups as JSON values."""
-        return {
-            key: value.tolist() if isinstance(value, np.ndarray) else value
-            for key, value in vars(self).items()
-        }
 
     def _picture(self) -> pd.DataFrame:
         frame = self.to_frame().drop("share", level="quantity")
@@ -172,7 +165,7 @@ def clusters(
 
 def _limits(estimates: Floats, again: Sequence[Floats], level: float) -> tuple[Floats, Floats]:
     """Return the normal interval with the bootstrap's standard error."""
-    half = float(stats.norm.isf((1.0 - level) / 2.0)) * np.std(again, axis=0, ddof=1)
+    half = critical(level) * np.std(again, axis=0, ddof=1)
     return estimates - half, estimates + half
 
 

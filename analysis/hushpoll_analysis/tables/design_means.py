@@ -14,21 +14,12 @@ from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimand.means import mean_of
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.interval import AUTO, quantity_method
 from hushpoll_analysis.sample.columns import Codes, Mechanisms, Variable, read_variable
 from hushpoll_analysis.sample.design_keywords import SampleKeys
-from hushpoll_analysis.sample.design_sample import DesignSample, design_sample
+from hushpoll_analysis.sample.design_sample import DesignSample, FullSample, design_sample
 from hushpoll_analysis.sample.option_columns import with_options
-from hushpoll_analysis.sample.weighted import Everybody
 
-from .means import (
-    ExactGroupMeans,
-    MeanComparison,
-    RatioGroupMeans,
-    Within,
-    faint_groups,
-    mean_comparison,
-)
+from .means import ExactGroupMeans, MeanComparison, RatioGroupMeans, Within, faint_groups, mean_comparison
 
 ONE = 1.0 + 1e-9
 """The effective size of one respondent."""
@@ -62,21 +53,21 @@ def compare_design_means(
     frame, channels, named = with_options(frame, mechanisms, [by, question.id], labels)
     groups, codes = read_variable(frame, by, channels, (named or {}).get(by))
     rounding = float(question.answers.spacing)
-    sample_of_outcome = design_sample(
-        frame, question.mechanism, question.id, SampleKeys(**keys), level, rounding
-    )
+    sample_of_outcome = design_sample(frame, question.mechanism, question.id, keys, level, rounding)
     values = np.array([float(value) for value in question.answers.values or ()])
     make = _randomized_groups if groups.randomized else _exact_groups
 
     def within(each_level: float) -> Within:
-        return make(replace(sample_of_outcome, level=each_level), groups, codes, values)
+        return make(replace(sample_of_outcome, level=each_level), groups, codes, values, each_level)
 
     return mean_comparison(within, groups, level, reference, simultaneous)
 
 
-def _exact_groups(sample: DesignSample, groups: Variable, codes: Codes, values: Floats) -> ExactGroupMeans:
+def _exact_groups(
+    sample: DesignSample, groups: Variable, codes: Codes, values: Floats, level: float
+) -> ExactGroupMeans:
     """Return the means of groups that each row names; in the sample of one, the others weigh nothing."""
-    design, numbers = sample.reports.design, sample.reports.values(values)
+    design, numbers = sample.design, sample.values(values)
     means: list[Estimate | None] = []
     for g in range(len(groups.labels)):
         chosen = codes == g
@@ -85,9 +76,8 @@ def _exact_groups(sample: DesignSample, groups: Variable, codes: Codes, values: 
         if not (among.total > 0.0 and among.effective_n > ONE):
             means.append(None)
             continue
-        reports = replace(sample.reports, design=among, whole=Everybody(design, chosen))
-        group_sample = replace(sample, reports=reports)
-        means.append(group_sample.plainly(mean_of(group_sample, values, sample.level, quantity_method(AUTO))))
+        in_group = replace(sample, design=among, whole=FullSample(design, chosen))
+        means.append(mean_of(in_group, values, level))
 
     def correlation(g: int, base: int) -> float:
         both = [mean for mean in (means[g], means[base]) if mean is not None]
@@ -100,13 +90,13 @@ def _exact_groups(sample: DesignSample, groups: Variable, codes: Codes, values: 
 
 
 def _randomized_groups(
-    sample: DesignSample, groups: Variable, codes: Codes, values: Floats
+    sample: DesignSample, groups: Variable, codes: Codes, values: Floats, level: float
 ) -> RatioGroupMeans:
     # Not made smaller by a finite population: the randomization of the groups would have to be added again.
-    design = sample.reports.design.without_population
+    design = sample.design.without_population
     if design.n < 2:
         raise AnalysisError(f"a standard error needs at least 2 respondents, got {design.n}")
-    numbers = sample.reports.values(values)[:, None]
+    numbers = sample.values(values)[:, None]
     members = groups.weights.T[codes]
     slope, extra = np.zeros_like(members), 0.0
     if groups.decoy is not None:
@@ -124,6 +114,6 @@ def _randomized_groups(
         size_errors=errors,
         means=means,
         covariance=covariance + np.outer(moved, moved) * extra,
-        level=sample.level,
+        level=level,
         freedom=design.degrees_of_freedom,
     )

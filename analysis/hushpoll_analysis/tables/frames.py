@@ -29,7 +29,7 @@ from hushpoll_analysis.sample.distinct_rows import TIMES
 from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.option_columns import with_options, with_yes_no
 from hushpoll_analysis.sample.row_designs import Designs, in_columns, with_designs
-from hushpoll_analysis.sample.row_order import value_at
+from hushpoll_analysis.sample.sampled_codes import sampled_codes
 from hushpoll_analysis.sample.streams import takes_streams
 from hushpoll_analysis.tidy import keeps_call
 
@@ -40,7 +40,7 @@ from .independence import independence_test
 from .intervals import cell_limits
 from .joint import JointReports
 from .means import MeanComparison, compare_means, tells_shares
-from .options import OptionTable, compare_by_options, compare_options, option_table, whole_lists
+from .options import OptionTable, TableRequest, compare_by_options, compare_options, option_table
 from .reading import read_joint
 
 Reports = pd.DataFrame | npt.ArrayLike
@@ -117,11 +117,10 @@ def crosstab(
     check_level(level)
     labels = by_name(labels, "labels")
     mechanisms, reports = in_columns(mechanisms, designs, reports)
-    if whole_lists(mechanisms, names, labels):
-        return option_table(
-            crosstab, reports, mechanisms, names, labels, level, simultaneous, sample, designs
-        )
-    reports, sample = _in_frame(reports, sample)
+    request = TableRequest(reports, mechanisms, labels, level, simultaneous, sample, designs)
+    if request.whole_lists(names):
+        return option_table(crosstab, request, names)
+    reports, sample = sample.in_frame(reports)
     reports, mechanisms, labels = _with_options(reports, mechanisms, names, labels)
     mechanisms = with_designs(mechanisms, designs, reports)
     design = sample.design_of(reports)
@@ -206,12 +205,12 @@ def compare(
     check_level(level)
     labels = by_name(labels, "labels")
     mechanisms, reports = in_columns(mechanisms, designs, reports)
-    keys = (option, reference, labels, level, simultaneous, sample, designs)
-    lists = whole_lists(mechanisms, [by, outcome], labels)
+    request = TableRequest(reports, mechanisms, labels, level, simultaneous, sample, designs)
+    lists = request.whole_lists([by, outcome])
     if by in lists:
-        return compare_by_options(compare, reports, mechanisms, outcome, by, *keys)
+        return compare_by_options(compare, request, outcome, by, option, reference)
     if outcome in lists:
-        return compare_options(_read, reports, mechanisms, outcome, by, *keys)
+        return compare_options(_read, request, outcome, by, option, reference)
     number = _only_mean(mechanisms, outcome)
     if number is not None:
         if option is not None:
@@ -219,48 +218,24 @@ def compare(
                 f"{outcome}: its reports tell the mean only, so that no answer {option!r} can be compared",
                 "leave option out",
             )
-        means = _compare_numbers(
-            reports,
-            mechanisms,
-            question=number,
-            by=by,
-            reference=reference,
-            labels=labels,
-            level=level,
-            simultaneous=simultaneous,
-            sample=sample,
-        )
-        return means  # type: ignore[return-value]
-    joint = _read(reports, mechanisms, outcome=outcome, by=by, labels=labels, sample=sample, designs=designs)
+        return _compare_numbers(request, number, by, reference)  # type: ignore[return-value]
+    joint = _read(request, outcome, by)
     answers = joint.variables[1]
-    if option is not None:
-        options = [answers.position(option)]
-    else:
-        if len(answers.labels) == 2:
-            options = [1]
-        else:
-            options = list(range(len(answers.labels)))
+    options = answers.chosen(option)
     outcomes = [Outcome(joint, k, answers.labels[k]) for k in options]
     return compare_groups(
         answers.name, outcomes, reference, level, level, len(options) if simultaneous else 0
     )
 
 
-def _read(
-    reports: Reports,
-    mechanisms: Mechanisms,
-    outcome: str,
-    by: str,
-    labels: Mapping[str, Sequence[Any]] | None,
-    sample: SampleKeys,
-    designs: Designs | None = None,
-) -> JointReports:
+def _read(request: TableRequest, outcome: str, by: str) -> JointReports:
     """Read the joint reports of the groups and of one outcome."""
-    reports, sample = _in_frame(reports, sample)
-    reports, mechanisms, labels = _with_options(reports, mechanisms, [by, outcome], labels)
-    mechanisms = with_designs(mechanisms, designs, reports, outcome)
-    named = with_yes_no([by, outcome], mechanisms, labels)
-    return read_joint(reports, mechanisms, [by, outcome], sample.design_of(reports), named)
+    names = [by, outcome]
+    reports, sample = request.sample.in_frame(request.reports)
+    reports, mechanisms, labels = _with_options(reports, request.mechanisms, names, request.labels)
+    mechanisms = with_designs(mechanisms, request.designs, reports, outcome)
+    named = with_yes_no(names, mechanisms, labels)
+    return read_joint(reports, mechanisms, names, sample.design_of(reports), named)
 
 
 def _only_mean(mechanisms: Mechanisms, outcome: str) -> Question | None:
@@ -273,47 +248,20 @@ def _only_mean(mechanisms: Mechanisms, outcome: str) -> Question | None:
     return question
 
 
-def _compare_numbers(
-    reports: Reports,
-    survey: Mechanisms,
-    question: Question,
-    by: str,
-    reference: Any,
-    labels: Mapping[str, Sequence[Any]] | None,
-    level: float,
-    simultaneous: bool,
-    sample: SampleKeys,
-) -> MeanComparison:
+def _compare_numbers(request: TableRequest, question: Question, by: str, reference: Any) -> MeanComparison:
     """Count the reports of each group, or take their joint counts, and compare the means."""
+    reports, survey, sample, labels = request.reports, request.mechanisms, request.sample, request.labels
+    keys = {"level": request.level, "reference": reference, "simultaneous": request.simultaneous}
     if sample.given and isinstance(reports, pd.DataFrame):
-        return compare_design_means(
-            reports,
-            survey,
-            question=question,
-            by=by,
-            sample=sample,
-            labels=labels,
-            level=level,
-            reference=reference,
-            simultaneous=simultaneous,
-        )
+        return compare_design_means(reports, survey, question, by, sample, labels, **keys)
     sample.design_of(reports)
     design = sampler(question.channel)
     reports, channels, named = _with_options(reports, survey, [by], labels)
     group_labels = (named or {}).get(by)
     if isinstance(reports, pd.DataFrame):
         groups, codes = read_variable(reports, by, channels, group_labels)
-        column = read_column(reports, question.id, True)
-        outcome, wrong = design.read(column.to_numpy())
-        if wrong is not None:
-            raise AnalysisError(
-                f"column {column.name!r} holds {value_at(column, wrong)!r} in row {wrong}, which is not a report of it",
-                "check that column and survey belong together",
-            )
-        if groups.randomized:
-            outcomes = groups.view.outcomes
-        else:
-            outcomes = len(groups.labels)
+        outcome = sampled_codes(read_column(reports, question.id, True), design)
+        outcomes = groups.view.outcomes
         if TIMES in reports.columns:
             times = reports[TIMES].to_numpy(dtype=np.int64)
             rows_of_group = [(outcome[codes == code], times[codes == code]) for code in range(outcomes)]
@@ -328,24 +276,7 @@ def _compare_numbers(
         )
     values = np.array([float(value) for value in question.answers.values or ()])
     rounding = float(question.answers.spacing)
-    return compare_means(
-        counts,
-        groups,
-        outcome=question.mechanism,
-        values=values,
-        level=level,
-        reference=reference,
-        rounding=rounding,
-        simultaneous=simultaneous,
-    )
-
-
-def _in_frame(reports: Reports, sample: SampleKeys) -> tuple[Reports, SampleKeys]:
-    """Put values of the sample's keys next to the reports, so that respondents can be left out."""
-    if not isinstance(reports, pd.DataFrame):
-        return reports, sample
-    frame, keys = sample.in_frame(reports)
-    return frame, SampleKeys(**keys)
+    return compare_means(counts, groups, outcome=question.mechanism, values=values, rounding=rounding, **keys)
 
 
 def _with_options(

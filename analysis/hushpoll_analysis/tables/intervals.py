@@ -7,16 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.interval.combination import exact_limits
 from hushpoll_analysis.interval.mover import BoundedEstimate, DecoyError, Mover, with_decoys
 from hushpoll_analysis.interval.score import Drawn, Score, linear_score_limits
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.interval.wald import Wald
 
 from .joint import JointReports, along_axes
-from .within import quantile
 
 MOST_NUMBERS = 4_000_000  # cells times joint reports: beyond, the score interval costs seconds and memory
 MOST_TOGETHER = 4_000  # cells that are held together by exact limits, one after the other
@@ -32,7 +31,7 @@ def cell_limits(
     """
     each_level = 1.0 - (1.0 - level) / together
     if joint.estimate.size * joint.counts.size > MOST_NUMBERS:
-        half = quantile(joint, each_level) * se
+        half = critical(each_level, joint.freedom) * se
         return joint.estimate - half, joint.estimate + half, Wald.name
     exact = together > 1 and joint.estimate.size <= MOST_TOGETHER
     low, high = _limits(joint, each_level, exact)
@@ -49,9 +48,8 @@ def _limits(joint: JointReports, level: float, exact: bool) -> tuple[Floats, Flo
         joint.functional([variable.view.possible.astype(float) for variable in joint.variables]).reshape(-1)
     )
     step = max(1, BATCH // max(1, possible.size))
-    if joint.design is None:
-        worth = None
-    else:
+    worth = None
+    if joint.design is not None:
         worth = _worth(joint, exact)
     lows, highs = [], []
     for start in range(0, len(cells), step):
@@ -109,17 +107,15 @@ def _sizes(
     means = np.einsum("ij,ij->i", weights, frequencies)
     spread = np.einsum("ij,ij,ij->i", weights, weights, frequencies) - means**2
     # What a finite population makes smaller, the linearised variance decides alone; it makes no answer worth less.
+    most = math.inf
     if len(variances) == 1:
         most = design.effective_n
-    else:
-        most = math.inf
     worth = np.zeros(len(weights))
     for table in variances:
         variance = np.array([table[cell] for cell in cells])
         varies = (variance > 0.0) & (spread > 1e-15)
         worth = np.maximum(worth, np.where(varies, spread / np.where(varies, variance, 1.0), float(joint.n)))
-    tail = (1.0 - level) / 2.0
-    shrink = float(stats.norm.isf(tail) / stats.t.isf(tail, design.degrees_of_freedom))
+    shrink = critical(level) / critical(level, design.degrees_of_freedom)
     return np.asarray(np.maximum(np.minimum(worth, most), 2.0) * shrink**2, dtype=np.float64)
 
 

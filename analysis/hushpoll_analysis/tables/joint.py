@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 
 import numpy as np
@@ -18,11 +18,7 @@ from hushpoll_client.messages import msg
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.maximum_likelihood import Maximum, maximise
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.sample.columns import (
-    Codes,
-    EstimatedShare,
-    Variable,
-)
+from hushpoll_analysis.sample.columns import Codes, EstimatedShare, Variable
 from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
 
@@ -53,18 +49,20 @@ class JointReports:
             return float(self.n)
         return self.design.effective_n
 
+    @property
+    def freedom(self) -> int | None:
+        """Degrees of freedom of intervals under a sample design; None means normal ones."""
+        if self.design is None:
+            return None
+        return self.design.freedom
+
     @cached_property
     def frequencies(self) -> Floats:
         """Share of each joint report, weighted where there are weights."""
         if self.design is None:
             return np.asarray(self.counts / self.counts.sum(), dtype=np.float64)
-        flat = np.bincount(self._cell, weights=self.design.weights, minlength=self.counts.size)
+        flat = np.bincount(self.cells, weights=self.design.weights, minlength=self.counts.size)
         return np.asarray(flat / flat.sum(), dtype=np.float64).reshape(self.counts.shape)
-
-    @property
-    def cells(self) -> Codes:
-        """The joint report of each respondent, counted through the table."""
-        return self._cell
 
     def expected_reports(self, truth: Floats) -> Floats:
         """Return the chance of each joint report where the true table is this one."""
@@ -73,7 +71,8 @@ class JointReports:
         return truth
 
     @cached_property
-    def _cell(self) -> Codes:
+    def cells(self) -> Codes:
+        """The joint report of each respondent, counted through the table."""
         assert self.codes is not None
         return np.ravel_multi_index(self.codes, self.counts.shape).astype(np.int64)
 
@@ -116,10 +115,7 @@ class JointReports:
         columns = [matrix[:, codes] for matrix, codes in zip(self.matrices, self.codes, strict=True)]
         for cell in np.ndindex(*result.shape):
             values = np.prod([column[k] for column, k in zip(columns, cell, strict=True)], axis=0)
-            noise = None
-            if design.fractions is not None:
-                rows = [matrix[k] for matrix, k in zip(self.matrices, cell, strict=True)]
-                noise = self._noise(self.functional(rows)[None])
+            noise = partial(self._noise_in, cell)
             result[cell] = design.covariance((values - self.estimate[cell])[:, None], noise)[0, 0]
         return result
 
@@ -147,11 +143,13 @@ class JointReports:
             truths.append(np.moveaxis(np.array(products), -1, 0) - means[:, :, None] * means[:, None, :])
         return np.concatenate(truths)
 
-    def _noise(self, influence: Floats) -> Floats | None:
-        """Return the same for each respondent (n x q x q), where the population is finite."""
-        if self.design is None or self.design.fractions is None:
-            return None
-        return self.noise_by_report(influence)[self._cell]
+    def _noise(self, influence: Floats) -> Floats:
+        """Return the same for each respondent (n x q x q)."""
+        return self.noise_by_report(influence)[self.cells]
+
+    def _noise_in(self, cell: tuple[int, ...]) -> Floats:
+        rows = [matrix[k] for matrix, k in zip(self.matrices, cell, strict=True)]
+        return self._noise(self.functional(rows)[None])
 
     def _by_design(self) -> Iterator[tuple[list[Floats], npt.NDArray[np.bool_]]]:
         """Yield P(report | truth) of each variable, with the joint reports of these designs: mostly all, by one
@@ -190,7 +188,7 @@ class JointReports:
                 (flat * self.frequencies.reshape(-1)) @ flat.T / (self.n - 1), dtype=np.float64
             )
         else:
-            result = self.design.covariance(flat[:, self._cell].T, self._noise(influence))
+            result = self.design.covariance(flat[:, self.cells].T, lambda: self._noise(influence))
         if slopes is not None:
             for (_, decoy), slope in zip(self.decoys, slopes, strict=True):
                 result = result + np.outer(slope, slope) * decoy.variance

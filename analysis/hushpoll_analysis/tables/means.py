@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.messages import msg
-from scipy import stats
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.view import analysis_channel, channel_view, sampler, set_view
-from hushpoll_analysis.counts import check_level, finite_numbers
+from hushpoll_analysis.counts import check_level, finite_numbers, level_of_each
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimand.means import MeanDifference, mean_of
 from hushpoll_analysis.estimates import Estimate, IntervalEstimate
 from hushpoll_analysis.interval import joint_method
 from hushpoll_analysis.interval.mover import Mover, difference_limits
+from hushpoll_analysis.interval.student import critical, two_sided
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import Variable
@@ -129,29 +129,11 @@ def compare_means(
 ) -> MeanComparison:
     r"""Compare the mean of a number between groups.
 
+    Joint counts have a row for each report (or exact value) of the groups, a column for each report of the outcome.
     Within an exact group the mean is that of `mean`, and a difference is built from both limits (MOVER). A randomized
     group's mean is a ratio, :math:`m_g = \sum_z b_g(z_1) b_v(z_2) f_z / \sum_z b_g(z_1) f_z`, whose variance comes
     from the influence :math:`b_g(z_1)(b_v(z_2) - m_g)/p_g`; its interval, and that of a difference, is normal.
-
-    Parameters
-    ----------
-    counts : array_like
-        Joint counts: a row for each report (or exact value) of the groups, a column for each report of the outcome.
-    groups : Variable
-        What makes the groups, randomized or exact.
-    outcome : Mechanism or Channel
-    values : array_like
-        The number that each true answer of the outcome stands for.
-    level, rounding
-        As for `mean`.
-    reference
-        The group to compare the others with; by default every pair is compared.
-    simultaneous
-        Make the level hold for all differences together (Bonferroni).
-
-    Returns
-    -------
-    MeanComparison
+    `reference` is the group to compare the others with; by default every pair is compared.
     """
     check_level(level)
     table = np.asarray(counts, dtype=np.float64)
@@ -246,10 +228,7 @@ class RatioGroupMeans:
     @cached_property
     def quantile(self) -> float:
         """How many standard errors an interval has on either side."""
-        tail = (1.0 - self.level) / 2.0
-        if self.freedom is None:
-            return float(stats.norm.isf(tail))
-        return float(stats.t.isf(tail, self.freedom))
+        return critical(self.level, self.freedom)
 
     def mean(self, g: int) -> GroupMean:
         """Return the mean of one group."""
@@ -302,10 +281,9 @@ def mean_comparison(
         base = groups.position(reference)
         pairs = [(g, base) for g in groups_of if g != base]
     alone = within(level)
+    together = alone
     if simultaneous and len(pairs) > 1:
-        together = within(1.0 - (1.0 - level) / len(pairs))
-    else:
-        together = alone
+        together = within(level_of_each(level, len(pairs)))
     differences = [together.difference(g, base) for g, base in pairs]
     return MeanComparison(
         level,
@@ -380,10 +358,7 @@ def _p_value(difference: float, se: float, freedom: int | None) -> float:
     """Return the p-value of no difference, normal or that of t; nan without a standard error."""
     if not se > 0.0:
         return math.nan
-    statistic = abs(difference) / se
-    if freedom is None:
-        return 2.0 * float(stats.norm.sf(statistic))
-    return 2.0 * float(stats.t.sf(statistic, freedom))
+    return float(two_sided(difference / se, freedom))
 
 
 def tells_shares(question: Question) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from operator import attrgetter
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hushpoll_analysis.channel.base import Floats
+from hushpoll_analysis.counts import level_of_each
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.sample.columns import Mechanisms
 from hushpoll_analysis.sample.design_keywords import SampleKeys
@@ -27,6 +29,38 @@ from .shown_cells import Cells
 Labels = Mapping[str, Sequence[Any]] | None
 Chosen = tuple[str, ...]
 MOST_TABLES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class TableRequest:
+    """What a cross-table or a comparison is made from, and the keywords that each of its parts takes over."""
+
+    reports: Any
+    mechanisms: Mechanisms
+    labels: Labels
+    level: float
+    simultaneous: bool
+    sample: SampleKeys
+    designs: Designs | None
+
+    def options_of(self, name: str) -> tuple[str, ...]:
+        """Return the options that reports of a variable speak of one by one; none where a report is one answer."""
+        return options_of(name, self.mechanisms, self.labels)
+
+    def whole_lists(self, names: Sequence[str]) -> list[str]:
+        """Return the variables whose reports speak of several options at once."""
+        return [name for name in names if self.options_of(name)]
+
+    def level_of_each(self, count: int) -> float:
+        """Return the level of each of several tables that hold together where that is asked for."""
+        return level_of_each(self.level, count, self.simultaneous)
+
+    @cached_property
+    def keyed(self) -> tuple[Any, SampleKeys]:
+        """The reports with values of the sample's keys next to them, so that respondents can be left out."""
+        if not isinstance(self.reports, pd.DataFrame):
+            self.sample.design_of(self.reports)
+        return self.sample.in_frame(self.reports)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,30 +169,15 @@ class OptionTable(Cells):
             )
 
 
-def whole_lists(mechanisms: Mechanisms, names: Sequence[str], labels: Labels) -> list[str]:
-    """Return the variables whose reports speak of several options at once."""
-    return [name for name in names if options_of(name, mechanisms, labels)]
-
-
-def option_table(
-    make: Callable[..., Any],
-    reports: Any,
-    mechanisms: Mechanisms,
-    names: Sequence[str],
-    labels: Labels,
-    level: float,
-    simultaneous: bool,
-    sample: SampleKeys,
-    designs: Designs | None,
-) -> OptionTable:
+def option_table(make: Callable[..., Any], request: TableRequest, names: Sequence[str]) -> OptionTable:
     """Make the cross-table of every option, and put those of their Yes together."""
-    lists = whole_lists(mechanisms, names, labels)
-    _check_size(reports, lists, [options_of(name, mechanisms, labels) for name in lists])
-    reports, keys = _keyed(reports, sample)
-    count = int(np.prod([len(options_of(name, mechanisms, labels)) for name in lists]))
-    each_level = _level_of_each(level, simultaneous, count)
+    lists = request.whole_lists(names)
+    _check_size(request.reports, lists, [request.options_of(name) for name in lists])
+    reports, keys = request.keyed
+    each_level = request.level_of_each(int(np.prod([len(request.options_of(name)) for name in lists])))
     parts: dict[Chosen, CrossTable] = {}
-    for chosen, seen, channels, labels_of_option in _every(reports, mechanisms, lists, names, labels):
+    every = _every(reports, request.mechanisms, lists, names, request.labels)
+    for chosen, seen, channels, labels in every:
         chosen_of = dict(zip(lists, chosen, strict=True))
         rows, *columns = [f"{name}[{chosen_of[name]}]" if name in chosen_of else name for name in names]
         parts[chosen] = make(
@@ -166,16 +185,15 @@ def option_table(
             channels,
             rows,
             columns,
-            labels=labels_of_option,
+            labels=labels,
             level=each_level,
-            simultaneous=simultaneous,
-            designs=designs,
-            **keys,
+            simultaneous=request.simultaneous,
+            designs=request.designs,
+            **keys.given,
         )
     first = next(iter(parts.values()))
     visible_labels = [
-        options_of(name, mechanisms, labels) if name in lists else first.labels[axis]
-        for axis, name in enumerate(names)
+        request.options_of(name) if name in lists else first.labels[axis] for axis, name in enumerate(names)
     ]
     test = _strongest(parts)
     arrays: dict[str, Any] = {
@@ -187,8 +205,8 @@ def option_table(
         labels=tuple(tuple(labels_of_axis) for labels_of_axis in visible_labels),
         n=max(table.n for table in parts.values()),
         effective_n=max(table.effective_n for table in parts.values()),
-        level=level,
-        simultaneous=simultaneous,
+        level=request.level,
+        simultaneous=request.simultaneous,
         interval=", ".join(dict.fromkeys(table.interval for table in parts.values())),
         test=test,
         remarks=tuple(dict.fromkeys(note for table in parts.values() for note in table.remarks)),
@@ -214,8 +232,7 @@ def _every(
 def _check_size(reports: Any, lists: Sequence[str], options: Sequence[Sequence[str]]) -> None:
     if len(lists) > 1 and not isinstance(reports, pd.DataFrame):
         raise AnalysisError(
-            f"counts of {' and '.join(lists)} cannot tell two options together",
-            "give a table of respondents",
+            f"counts of {' and '.join(lists)} cannot tell two options together", "give a table of respondents"
         )
     count = int(np.prod([len(option) for option in options]))
     if count > MOST_TABLES:
@@ -259,54 +276,30 @@ def _strongest(parts: Mapping[Chosen, CrossTable]) -> IndependenceTest | None:
 
 
 def compare_options(
-    read_reports: Callable[..., JointReports],
-    reports: Any,
-    mechanisms: Mechanisms,
+    read_reports: Callable[[TableRequest, str, str], JointReports],
+    request: TableRequest,
     outcome: str,
     by: str,
     option: Any,
     reference: Any,
-    labels: Labels,
-    level: float,
-    simultaneous: bool,
-    sample: SampleKeys,
-    designs: Designs | None,
 ) -> Comparison:
     """Compare every option of a whole list, or one of them, each from its own joint reports with the groups."""
-    if option is None:
-        chosen = options_of(outcome, mechanisms, labels)
-    else:
-        chosen = (option,)
-    reports, keys = _keyed(reports, sample)
-    each_level = _level_of_each(level, simultaneous, len(chosen))
-    comparisons = [
-        Outcome(
-            read_reports(
-                seen, channels, f"{outcome}[{name}]", by, labels_of_option, SampleKeys(**keys), designs
-            ),
-            1,
-            name,
-        )
-        for name, seen, channels, labels_of_option in each_option(
-            reports, mechanisms, outcome, [by, outcome], labels, chosen
-        )
-    ]
-    return compare_groups(outcome, comparisons, reference, level, each_level, int(simultaneous))
+    chosen = request.options_of(outcome) if option is None else (option,)
+    reports, keys = request.keyed
+    comparisons = []
+    for name, seen, channels, labels in each_option(
+        reports, request.mechanisms, outcome, [by, outcome], request.labels, chosen
+    ):
+        part = replace(request, reports=seen, mechanisms=channels, labels=labels, sample=keys)
+        comparisons.append(Outcome(read_reports(part, f"{outcome}[{name}]", by), 1, name))
+    each_level = request.level_of_each(len(chosen))
+    return compare_groups(
+        outcome, comparisons, reference, request.level, each_level, int(request.simultaneous)
+    )
 
 
 def compare_by_options(
-    make: Callable[..., Any],
-    reports: Any,
-    mechanisms: Mechanisms,
-    outcome: str,
-    by: str,
-    option: Any,
-    reference: Any,
-    labels: Labels,
-    level: float,
-    simultaneous: bool,
-    sample: SampleKeys,
-    designs: Designs | None,
+    make: Callable[..., Any], request: TableRequest, outcome: str, by: str, option: Any, reference: Any
 ) -> Comparison:
     """Compare those who chose or ticked each option of a whole list with those who did not."""
     if reference is not None:
@@ -314,34 +307,28 @@ def compare_by_options(
             f'two options of "{by}" were randomized together, so they are not compared with each other',
             "leave reference= out: each option is compared with those who did not choose it",
         )
-    chosen = options_of(by, mechanisms, labels)
-    reports, keys = _keyed(reports, sample)
-    each_level = _level_of_each(level, simultaneous, len(chosen))
-    keys |= {"level": each_level, "simultaneous": simultaneous, "designs": designs}
+    chosen = request.options_of(by)
+    reports, sample = request.keyed
+    keys = sample.given | {"level": request.level_of_each(len(chosen)), "simultaneous": request.simultaneous}
     options: Iterable[tuple[str, Any, Mechanisms, Labels]]
     if isinstance(reports, pd.DataFrame):
         # A survey knows what its numbers stand for, which its mechanisms alone do not.
-        options = ((name, reports, mechanisms, labels) for name in chosen)
+        options = ((name, reports, request.mechanisms, request.labels) for name in chosen)
     else:
-        options = each_option(reports, mechanisms, by, [by, outcome], labels, chosen)
+        options = each_option(reports, request.mechanisms, by, [by, outcome], request.labels, chosen)
     comparisons = [
-        (name, make(seen, channels, outcome, f"{by}[{name}]", option=option, labels=labels_of_option, **keys))
-        for name, seen, channels, labels_of_option in options
+        (
+            name,
+            make(
+                *(seen, channels, outcome, f"{by}[{name}]"),
+                option=option,
+                labels=labels,
+                designs=request.designs,
+                **keys,
+            ),
+        )
+        for name, seen, channels, labels in options
     ]
     # Of a number whose reports tell the mean only, these are means, as in `compare`.
-    joined: Comparison = stacked_groups(by, level, comparisons)
+    joined: Comparison = stacked_groups(by, request.level, comparisons)
     return joined
-
-
-def _level_of_each(level: float, simultaneous: bool, count: int) -> float:
-    if simultaneous:
-        return 1.0 - (1.0 - level) / count
-    return level
-
-
-def _keyed(reports: Any, sample: SampleKeys) -> tuple[Any, dict[str, Any]]:
-    """Put values of the sample's keys next to the reports, so that respondents can be left out."""
-    if isinstance(reports, pd.DataFrame):
-        return sample.in_frame(reports)
-    sample.design_of(reports)
-    return reports, {}

@@ -76,9 +76,8 @@ class _Pairs:
 
     def figures(self, level: float, together: int) -> list[PairFigures]:
         count = len(self.pairs)
-        if together == 1:
-            many = self.many
-        else:
+        many = self.many
+        if together != 1:
             many = ManyShares(self.many.shares, together)
         low, high = many.at(np.full(2 * count, 1.0 - (1.0 - level) / together))
         methods = [joint_method(pair) for pair in zip(many.names[:count], many.names[count:], strict=True)]

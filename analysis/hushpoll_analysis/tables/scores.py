@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from hushpoll_analysis.arguments import by_name
 from hushpoll_analysis.channel.base import Floats
@@ -17,7 +16,7 @@ from hushpoll_analysis.counts import check_level, finite_numbers
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.interval import AUTO, effective_interval, interval
 from hushpoll_analysis.interval.mover import BoundedEstimate, correlations, sum_limits
-from hushpoll_analysis.interval.quantity import known_shares, quantity
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.interval.wilson import Wilson
 from hushpoll_analysis.result import PlottedResult
 from hushpoll_analysis.sample.columns import (
@@ -31,18 +30,20 @@ from hushpoll_analysis.sample.columns import (
 )
 from hushpoll_analysis.sample.design import SampleDesign
 from hushpoll_analysis.sample.design_keywords import SampleKeys, takes_sample
+from hushpoll_analysis.sample.design_sample import DesignSample
 from hushpoll_analysis.sample.members import refuse_together
 from hushpoll_analysis.sample.missing import takes_missing
 from hushpoll_analysis.sample.row_designs import Designs, with_designs
-from hushpoll_analysis.sample.weighted import WeightedReports
+from hushpoll_analysis.sample.sample import CountedSample
 from hushpoll_analysis.sample.weighted_notes import heavy_notes
+from hushpoll_analysis.tidy import Tidy, keeps_call
 
 _SAME_REPORTS = "every report is the same, so the standard error is 0 and says nothing; the interval holds"
 _EVERYBODY = "everybody in the population was asked, and directly: this is its mean, without any error"
 
 
 @dataclass(frozen=True)
-class SumScore(PlottedResult):
+class SumScore(Tidy, PlottedResult):
     """The mean of a sum over items with its interval, and how widely the true sums scatter.
 
     `sd` is the estimated standard deviation of the true scores between people (None where its square comes out below
@@ -66,17 +67,18 @@ class SumScore(PlottedResult):
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row."""
-        row = {key: value for key, value in vars(self).items() if key not in ("items", "note")}
+        row = {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if entry.name not in ("items", "note")
+        }
         return pd.DataFrame([row], index=pd.Index([" + ".join(self.items)], name="score"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the score as JSON values."""
-        return {**vars(self), "items": list(self.items)}
 
     def _notebook_notes(self) -> tuple[str, ...]:
         return (self.note,)
 
 
+@keeps_call
 @takes_missing
 @takes_sample
 def sum_score(
@@ -137,20 +139,14 @@ def sum_score(
         [variable.view.solution(v**2)[codes] for (variable, codes), v in zip(columns, points, strict=True)],
         axis=1,
     )
-    design, simple = sample.design_or_simple(data)
+    design = sample.design_or_simple(data)
     total = firsts.sum(axis=1)
     mean = float(design.mean(total[:, None])[0])
-    if design.fractions is None:
-        noise = None
-    else:
-        noise = _noise(columns, points)[:, None, None]
-    variance = float(design.covariance((total - mean)[:, None], noise)[0, 0])
+    variance = float(design.covariance((total - mean)[:, None], lambda: _noise(columns, points))[0, 0])
     se = math.sqrt(max(variance, 0.0) + _decoy_variance(columns, points, design))
-    tail = (1.0 - level) / 2.0
-    half = se * float(stats.norm.isf(tail) if simple else stats.t.isf(tail, design.degrees_of_freedom))
+    half = se * critical(level, design.freedom)
     parts = [
-        _part(variable, codes, v, design, simple, level)
-        for (variable, codes), v in zip(columns, points, strict=True)
+        _part(variable, codes, v, design, level) for (variable, codes), v in zip(columns, points, strict=True)
     ]
     covariance = design.covariance(firsts - design.mean(firsts))
     correlation = correlations(covariance, np.array([error for _, error in parts]))
@@ -179,17 +175,16 @@ def sum_score(
 
 
 def _part(
-    variable: Variable, codes: Codes, values: Floats, design: SampleDesign, simple: bool, level: float
+    variable: Variable, codes: Codes, values: Floats, design: SampleDesign, level: float
 ) -> tuple[BoundedEstimate, float]:
     """Return one item's mean with its own limits, and its standard error."""
-    sample = WeightedReports(variable.view, codes, design, variable.counted_decoy)
-    if simple:
-        counts = np.bincount(codes, minlength=variable.view.outcomes)
-        shares = known_shares(variable.view, sample.frequencies)
-        item = quantity(variable.view, counts, values, shares, sample.decoy)
+    view, decoy = variable.view, variable.counted_decoy
+    if design.is_simple:
+        counts = np.bincount(codes, minlength=view.outcomes)
+        item = CountedSample(view, counts, decoy=decoy).quantity(values)
         item_interval = interval(item, AUTO, level)
     else:
-        item = sample.quantity(values)
+        item = DesignSample(view, codes=codes, design=design, decoy=decoy).quantity(values)
         # Weighted reports have no lattice, on which the exact interval is needed.
         item_interval, _ = effective_interval(item, Wilson.name, level, design.degrees_of_freedom)
     return BoundedEstimate(item.estimate, item_interval.low, item_interval.high), item.se
@@ -224,7 +219,7 @@ def _noise(columns: Sequence[tuple[Variable, Codes]], points: Sequence[Any]) -> 
     parts = []
     for (variable, codes), v in zip(columns, points, strict=True):
         parts.append(variable.view.noise_by_report(variable.view.solution(v))[codes])
-    return np.sum(parts, axis=0)
+    return np.sum(parts, axis=0)[:, None, None]
 
 
 def _spread(firsts: Any, squares: Any, design: SampleDesign) -> tuple[float | None, float | None]:

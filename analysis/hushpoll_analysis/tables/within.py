@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from hushpoll_client.mechanism import Mechanism
-from scipy.special import ndtri, stdtrit
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.channel.decoy import estimated_decoy
@@ -42,14 +41,6 @@ class TableShare:
     joint: JointReports
     quantity: Quantity | None = None
     ratio: GroupRatio | None = None
-
-
-def quantile(joint: JointReports, level: float) -> float:
-    """Return the normal quantile, or that of t with the design's degrees of freedom."""
-    tail = (1.0 - level) / 2.0
-    if joint.design is None:
-        return -float(ndtri(tail))
-    return -float(stdtrit(joint.design.degrees_of_freedom, tail))
 
 
 def shown_limits(estimate: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike) -> tuple[Floats, Floats]:

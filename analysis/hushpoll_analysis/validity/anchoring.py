@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from hushpoll_client import Survey
@@ -153,9 +154,8 @@ def anchored(
     options = options_of(question, mechanisms, labels)
     labels = with_yes_no([question, anchor], mechanisms, labels)
     if options:
-        if option is None:
-            chosen = options
-        else:
+        chosen = options
+        if option is not None:
             chosen = (_one_of(option, options, question),)
         parts = _read_parts(reports, mechanisms, (question, anchor), chosen, sample, labels)
         option_chances = _of_options(mechanisms, question, options)
@@ -196,9 +196,7 @@ def _read_parts(
 ) -> list[tuple[str, JointReports]]:
     """Read what the reports say of each option and the anchor, which is the second axis of counts."""
     question, anchor = names
-    if isinstance(reports, pd.DataFrame):
-        reports, keys = sample.in_frame(reports)
-        sample = SampleKeys(**keys)
+    reports, sample = sample.in_frame(reports)
     joints = []
     for option, rows, channels, labels_of_option in each_option(
         reports, mechanisms, question, names, labels, options
@@ -228,9 +226,8 @@ def _checked(chances: Any, options: Sequence[Any], name: str, total: float | Non
         or proportions.max() > 1.0
         or (total is not None and abs(proportions.sum() - total) > ROUNDED)
     ):
-        if total is None:
-            together = ""
-        else:
+        together = ""
+        if total is not None:
             together = f" that sum to {total:g}"
         raise AnalysisError(f"chances: {proportions.tolist()}", f"give proportions of 0 to 1{together}")
     return proportions
@@ -256,24 +253,13 @@ def anchored_joint(
     """
     question, anchor_variable = joint.variables
     anchor = read_anchor(anchor_variable, share, anchor_option)
-    if option is not None:
-        options = [question.position(option)]
-    else:
-        if len(question.labels) == 2:
-            options = [1]
-        else:
-            options = list(range(len(question.labels)))
     if chances is None:
-        known_chances = None
+        known_chances = np.full(len(question.labels), 1.0 / len(question.labels))
     else:
         known_chances = _checked(chances, question.labels, question.name, 1.0)
     shares = []
-    for k in options:
-        if known_chances is None:
-            chance = 1.0 / len(question.labels)
-        else:
-            chance = float(known_chances[k])
-        careless, corrected = corrected_share(joint, k, anchor, chance, level)
+    for k in question.chosen(option):
+        careless, corrected = corrected_share(joint, k, anchor, float(known_chances[k]), level)
         shares.append(corrected)
     return _result(joint, anchor, level, careless, shares)
 

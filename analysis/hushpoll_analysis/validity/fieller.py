@@ -15,10 +15,11 @@ import numpy as np
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError, NotIdentifiedError
 from hushpoll_analysis.estimates import IntervalEstimate, Shown, shown_share
+from hushpoll_analysis.interval.student import critical
 from hushpoll_analysis.sample.columns import Variable
 from hushpoll_analysis.tables.joint import JointReports
 from hushpoll_analysis.tables.many import ManyShares
-from hushpoll_analysis.tables.within import quantile, share_with
+from hushpoll_analysis.tables.within import share_with
 
 LEAST = 1e-9
 ROUNDING = 1e-24  # a variance that is no more than what is left of 0
@@ -93,15 +94,12 @@ def corrected_mean(
 def _corrected_by(
     joint: JointReports, row: Floats, option: int | None, anchor: Anchor, chance: float, level: float
 ) -> tuple[Careless, AnchoredShare]:
-    pairs = [
-        _statistic(joint, 0, row),
-        _statistic(joint, 1, joint.variables[1].weights[anchor.place]),
-    ]
+    pairs = [_statistic(joint, 0, row), _statistic(joint, 1, joint.variables[1].weights[anchor.place])]
     slopes = _slopes(joint, {1: anchor.place} if option is None else {0: option, 1: anchor.place})
     covariance = joint.covariance(np.stack([influence for _, influence in pairs]), slopes)
     rate = (pairs[1][0] - anchor.share) * anchor.slope
     of_rate, mixed = float(covariance[1, 1]) * anchor.slope**2, float(covariance[0, 1]) * anchor.slope
-    variance, of_anchor, z = float(covariance[0, 0]), float(covariance[1, 1]), quantile(joint, level)
+    variance, of_anchor, z = float(covariance[0, 0]), float(covariance[1, 1]), critical(level, joint.freedom)
     ends = _share_limits(joint, (1, anchor.place), pairs[1][0], of_anchor, level)
     corrected = _corrected(chance, pairs[0][0], rate, (variance, of_rate, mixed), z)
     careless = _careless(rate, of_rate, anchor, ends)
@@ -199,15 +197,13 @@ def _corrected(
     else:
         root = math.sqrt(max(half * half - square * free, 0.0))
         low, high = chance + (half - root) / square, chance + (half + root) / square
+    best = math.nan
     if careful > 0.0:
         best = chance + gap / careful
-    else:
-        best = math.nan
     away = best - chance
+    variance = math.nan
     if careful > 0.0:
         variance = (own_variance + away**2 * of_rate + 2.0 * away * mixed) / careful**2
-    else:
-        variance = math.nan
     if not math.isnan(variance):
         error = math.sqrt(max(variance, 0.0))
     else:

@@ -16,7 +16,7 @@ from hushpoll_analysis.estimand.option_shares import PartsEstimate
 from hushpoll_analysis.estimand.share_estimates import ShareEstimates
 from hushpoll_analysis.estimates import Estimate
 from hushpoll_analysis.plotting import draw_line
-from hushpoll_analysis.summary import Summary
+from hushpoll_analysis.result import Summary
 
 CARELESS = (0.0, 0.05, 0.1, 0.2, 0.3)
 PROTECTIVE = (0.0, 0.02, 0.05, 0.1)
@@ -107,9 +107,8 @@ def sensitivity(
         number(chance, "chance", 0.0, 1.0)
     else:
         ticked = isinstance(found, PartsEstimate) and not found.one_choice
-        if ticked:
-            chance = 0.5
-        else:
+        chance = 0.5
+        if not ticked:
             chance = 1.0 / len(found.options)
     rates, guards = _shares(careless, "careless"), _shares(protective, "protective")
     rows = [moved(entry, float(rate), float(guard), chance) for rate in rates for guard in guards]

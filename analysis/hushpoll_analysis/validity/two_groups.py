@@ -26,6 +26,7 @@ from hushpoll_analysis.interval.likelihood import LikelihoodRatio
 from hushpoll_analysis.interval.mover import Mover
 from hushpoll_analysis.interval.wald import Wald
 from hushpoll_analysis.result import PlottedResult, as_json, flat
+from hushpoll_analysis.tidy import Tidy, keeps_call
 from hushpoll_analysis.validity.two_groups_likelihood import TwoBinomials
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Parameter(IntervalEstimate, PlottedResult):
 
 
 @dataclass(frozen=True)
-class TwoGroupEstimate(PlottedResult):
+class TwoGroupEstimate(Tidy, PlottedResult):
     """Result of a two-group design.
 
     Attributes
@@ -155,6 +156,7 @@ _TRIANGLE = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
 _FIRST, _SECOND, _REST = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, -1.0, 1.0)
 
 
+@keeps_call
 def unrelated_two_groups(
     groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
@@ -184,20 +186,14 @@ def unrelated_two_groups(
     Greenberg, Abul-Ela, Simmons, Horvitz (1969), JASA 64, 520-539.
     """
     theta = _probabilities(truth, "truth")
-    design = np.array([[t, 1 - t] for t in theta])
     unknowns = (_Unknown("share", _FIRST), _Unknown("decoy", _SECOND))
-    return _solution(
-        "unrelated question, two groups",
-        groups,
-        design=design,
-        probabilities=(theta,),
-        polygon=_SQUARE,
-        unknowns=unknowns,
-        level=level,
-        interval=interval,
+    design = _Design(
+        "unrelated question, two groups", [[t, 1 - t] for t in theta], (theta,), unknowns, _SQUARE
     )
+    return design.solved(groups, level, interval)
 
 
+@keeps_call
 def cheating_detection(
     groups: Sequence[npt.ArrayLike], forced_yes: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
@@ -224,19 +220,11 @@ def cheating_detection(
     Clark, Desharnais (1998), Psychological Methods 3, 160-168.
     """
     yes = _probabilities(forced_yes, "forced_yes")
-    design = np.array([[1.0, u] for u in yes])
-    return _solution(
-        "cheating detection",
-        groups,
-        design=design,
-        probabilities=(yes,),
-        polygon=_TRIANGLE,
-        unknowns=_CHEATING,
-        level=level,
-        interval=interval,
-    )
+    design = _Design("cheating detection", [[1.0, u] for u in yes], (yes,), _CHEATING)
+    return design.solved(groups, level, interval)
 
 
+@keeps_call
 def cheating_detection_symmetric(
     groups: Sequence[npt.ArrayLike],
     forced_yes: Pair,
@@ -270,20 +258,12 @@ def cheating_detection_symmetric(
     for i in (0, 1):
         if yes[i] + no[i] > 1:
             raise AnalysisError(f"forced_yes and forced_no sum to more than 1 in group {i + 1}", "lower one")
-    design = np.array([[1 - no[i], yes[i]] for i in (0, 1)])
-    name = "cheating detection, symmetric"
-    return _solution(
-        name,
-        groups,
-        design=design,
-        probabilities=(yes, no),
-        polygon=_TRIANGLE,
-        unknowns=_CHEATING,
-        level=level,
-        interval=interval,
-    )
+    rows = [[1 - no[i], yes[i]] for i in (0, 1)]
+    design = _Design("cheating detection, symmetric", rows, (yes, no), _CHEATING)
+    return design.solved(groups, level, interval)
 
 
+@keeps_call
 def lie_detection(
     groups: Sequence[npt.ArrayLike], truth: Pair, level: float = 0.95, interval: str = "auto"
 ) -> TwoGroupEstimate:
@@ -311,73 +291,66 @@ def lie_detection(
     """
     phi = _probabilities(truth, "truth")
     # Linear in the carriers who admit, p t, and the others, 1 - p; what is left of 1 are carriers who do not admit.
-    design = np.array([[1.0, 1 - p] for p in phi])
     unknowns = (_Unknown("share", (0.0, -1.0, 1.0)), _Unknown("admitting", _FIRST, (0.0, -1.0, 1.0)))
-    return _solution(
-        "lie detection",
-        groups,
-        design=design,
-        probabilities=(phi,),
-        polygon=_TRIANGLE,
-        unknowns=unknowns,
-        level=level,
-        interval=interval,
-    )
+    design = _Design("lie detection", [[1.0, 1 - p] for p in phi], (phi,), unknowns)
+    return design.solved(groups, level, interval)
 
 
 _CHEATING = (_Unknown("share", _FIRST), _Unknown("honest_no", _SECOND), _Unknown("cheating", _REST))
 
 
-def _solution(
-    name: str,
-    groups: Sequence[npt.ArrayLike],
-    design: Floats,
-    probabilities: tuple[tuple[float, ...], ...],
-    polygon: Sequence[tuple[float, float]],
-    unknowns: Sequence[_Unknown],
-    level: float,
-    interval: str,
-) -> TwoGroupEstimate:
-    """Solve z = D theta, Cov(theta) = D^-1 diag(z(1-z)/(n-1)) D^-T, and the constrained likelihood on the polygon."""
-    check_level(level)
-    if interval not in _OFFERED:
-        raise AnalysisError(f"interval: unknown method {interval!r}", "choose auto, wald or likelihood")
-    if abs(np.linalg.det(design)) < 1e-12:
-        raise NotIdentifiedError(
-            f"{name}: both groups are asked in the same way, so nothing is determined",
-            "let their probabilities differ",
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """A design with two groups: the chances of Yes are `rows` times two unknowns, which lie in a polygon."""
+
+    name: str
+    rows: Sequence[Sequence[float]]
+    probabilities: tuple[tuple[float, ...], ...]
+    unknowns: Sequence[_Unknown]
+    polygon: Sequence[tuple[float, float]] = _TRIANGLE
+
+    def solved(self, groups: Sequence[npt.ArrayLike], level: float, interval: str) -> TwoGroupEstimate:
+        """Solve z = D theta, Cov(theta) = D^-1 diag(z(1-z)/(n-1)) D^-T, and the constrained likelihood."""
+        matrix = np.array(self.rows)
+        check_level(level)
+        if interval not in _OFFERED:
+            raise AnalysisError(f"interval: unknown method {interval!r}", "choose auto, wald or likelihood")
+        if abs(np.linalg.det(matrix)) < 1e-12:
+            raise NotIdentifiedError(
+                f"{self.name}: both groups are asked in the same way, so nothing is determined",
+                "let their probabilities differ",
+            )
+        counts = np.stack([_group(group, i) for i, group in enumerate(_two(groups, "groups"), 1)])
+        sizes = counts.sum(axis=1)
+        observed = counts[:, 1] / sizes
+        inverse = np.linalg.inv(matrix)
+        theta: Floats = inverse @ observed
+        covariance: Floats = inverse @ np.diag(observed * (1 - observed) / (sizes - 1)) @ inverse.T
+        fit = TwoBinomials(counts, matrix, np.array(self.polygon))
+        # Where all reports of a group are the same, the normal interval has no width.
+        rare = interval == AUTO and bool(counts.min() < ENOUGH)
+        method: IntervalMethod = _NORMAL
+        if interval != AUTO:
+            method = interval_method(interval)
+        elif rare:
+            method = _LIKELIHOOD
+        parameters = tuple(
+            _parameter(unknown, theta, covariance, fit, level, method, rare=rare) for unknown in self.unknowns
         )
-    counts = np.stack([_group(group, i) for i, group in enumerate(_two(groups, "groups"), 1)])
-    sizes = counts.sum(axis=1)
-    observed = counts[:, 1] / sizes
-    inverse = np.linalg.inv(design)
-    theta: Floats = inverse @ observed
-    covariance: Floats = inverse @ np.diag(observed * (1 - observed) / (sizes - 1)) @ inverse.T
-    fit = TwoBinomials(counts, design, np.array(polygon))
-    # Where all reports of a group are the same, the normal interval has no width.
-    rare = interval == AUTO and bool(counts.min() < ENOUGH)
-    method: IntervalMethod = _NORMAL
-    if interval != AUTO:
-        method = interval_method(interval)
-    elif rare:
-        method = _LIKELIHOOD
-    parameters = tuple(
-        _parameter(unknown, theta, covariance, fit, level, method, rare=rare) for unknown in unknowns
-    )
-    determined = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
-    possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in determined)
-    group_counts = tuple((int(no), int(yes)) for no, yes in counts)
-    return TwoGroupEstimate(
-        name,
-        (group_counts[0], group_counts[1]),
-        probabilities=probabilities,
-        level=level,
-        interval=method.name,
-        parameters=parameters,
-        log_likelihood=fit.log_likelihood,
-        possible=possible,
-        notes=_notes(parameters, possible, rare=rare),
-    )
+        determined = [parameter for parameter in parameters if not math.isnan(parameter.estimate)]
+        possible = all(-1e-12 <= parameter.estimate <= 1 + 1e-12 for parameter in determined)
+        group_counts = tuple((int(no), int(yes)) for no, yes in counts)
+        return TwoGroupEstimate(
+            self.name,
+            (group_counts[0], group_counts[1]),
+            probabilities=self.probabilities,
+            level=level,
+            interval=method.name,
+            parameters=parameters,
+            log_likelihood=fit.log_likelihood,
+            possible=possible,
+            notes=_notes(parameters, possible, rare=rare),
+        )
 
 
 def _notes(parameters: Sequence[Parameter], possible: bool, *, rare: bool) -> tuple[str, ...]:
@@ -441,9 +414,8 @@ def _parameter(
     if from_parts:
         method = _MOVER
     if method.bounded or outside:
-        if constrained is None:
-            start = middle
-        else:
+        start = middle
+        if constrained is not None:
             start = min(max(constrained, 0.0), 1.0)
         shown_low, shown_high = fit.profile_interval(unknown.line, start, level)
         if not shown_low <= middle <= shown_high:

@@ -10,8 +10,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, chi2
 
 from hushpoll_analysis.channel.base import Floats
-from hushpoll_analysis.channel.maximum_likelihood import maximise
-from hushpoll_analysis.channel.multinomial import kernel
+from hushpoll_analysis.channel.maximum_likelihood import kernel, maximise
 from hushpoll_analysis.interval import crossings
 from hushpoll_analysis.interval.adaptive import frequency_limits
 from hushpoll_analysis.interval.mover import BoundedEstimate, linear_limits

@@ -25,7 +25,7 @@ from hushpoll_analysis.interval.listed import listed_interval
 from hushpoll_analysis.interval.quantity import line_of
 from hushpoll_analysis.interval.score import linear_score_limits
 from hushpoll_analysis.planning.optimal import designed, worst_case_mean
-from hushpoll_analysis.sample.sample import Sample
+from hushpoll_analysis.sample.sample import CountedSample
 from hushpoll_client import Channel, mechanisms
 from scipy.special import ndtri
 from scipy.stats import beta, norm
@@ -299,7 +299,7 @@ def check_bands(
     targets = np.tril(np.ones((points, points)))[:-1]
     for shape in shapes:
         truth, seed = truths(points)[shape], SHAPES.index(shape)
-        sample = Sample(view, np.ones(view.outcomes, dtype=np.int64), None)
+        sample = CountedSample(view, np.ones(view.outcomes, dtype=np.int64))
         vars(sample)["likeliest"] = truth
         level = level_of(critical_value(sample.covariance(targets), 0.95))
         counts = surveys(view, truth, n, repetitions, seed)
@@ -445,7 +445,7 @@ def top_coverage(options: int, epsilon: float, n: int, truth: Floats, repetition
 
 def top_limits(channel: Channel, counts: Floats, options: int) -> Interval:
     view = channel_view(channel)
-    return listed_interval(Sample(view, counts, None).quantity([0.0, 1.0]), options, 10, 0.95)
+    return listed_interval(CountedSample(view, counts).quantity([0.0, 1.0]), options, 10, 0.95)
 
 
 def check_top(options: int, epsilon: float, n: int, repetitions: int) -> None:

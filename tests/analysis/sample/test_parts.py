@@ -76,7 +76,7 @@ def test_people_who_were_not_asked_about_an_option_are_in_no_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, most: int
 ) -> None:
     """Where a question has more different reports than are grouped by, files are read block by block."""
-    monkeypatch.setattr("hushpoll_analysis.sample.engine_groups.MOST_REPORTS", most)
+    monkeypatch.setattr("hushpoll_analysis.sample.engine_codes.MOST_REPORTS", most)
     truth = {"y": [0.5, 0.5], "used": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]}
     frame = pd.DataFrame(
         {f"{name}_reported": codes for name, codes in simulate_survey(SAMPLED, 900, truth, 3)}

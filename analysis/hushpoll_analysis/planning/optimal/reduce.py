@@ -16,9 +16,8 @@ import numpy as np
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.planning.optimal.interior import Optimum, minimize, spanned
-from hushpoll_analysis.planning.optimal.linear import linear_program
 from hushpoll_analysis.planning.optimal.pricing import ENUMERATED
-from hushpoll_analysis.planning.optimal.problem import Masks, Problem
+from hushpoll_analysis.planning.optimal.problem import Masks, Problem, linear_program
 from hushpoll_analysis.planning.optimal.program import Solution, priced
 
 MOST_OUTCOMES = 64

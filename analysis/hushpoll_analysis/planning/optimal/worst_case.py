@@ -18,8 +18,7 @@ from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from hushpoll_analysis.channel.base import Floats
 from hushpoll_analysis.errors import AnalysisError
-from hushpoll_analysis.planning.optimal.linear import beside, linear_program
-from hushpoll_analysis.planning.optimal.problem import points
+from hushpoll_analysis.planning.optimal.problem import beside, linear_program, points
 
 GRID = 21
 OUTPUTS = 15
@@ -119,8 +118,7 @@ def _program(grid: int, epsilon: float, outputs: Floats) -> _Solved:
     copied = kron(np.ones((grid, 1)), eye_array(count))
     none = csr_array((grid, count))
     equal = vstack(
-        [beside(row_of, none, np.zeros((grid, 1))), beside(mean_of, none, np.zeros((grid, 1)))],
-        format="csr",
+        [beside(row_of, none, np.zeros((grid, 1))), beside(mean_of, none, np.zeros((grid, 1)))], format="csr"
     )
     above = beside(eye_array(cells), -math.exp(epsilon) * copied, np.zeros((cells, 1)))
     below = beside(-eye_array(cells), copied, np.zeros((cells, 1)))

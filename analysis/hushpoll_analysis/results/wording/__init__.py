@@ -74,9 +74,8 @@ class Wording:
 @cache
 def wording(language: str = "en") -> Wording:
     """Return the words of a language; those of English where there are none."""
-    if language in LANGUAGES:
-        name = language
-    else:
+    name = language
+    if language not in LANGUAGES:
         name = LANGUAGES[0]
     text = (files(__package__) / f"{name}.json").read_text("utf-8")
     return Wording(name, json.loads(text))
