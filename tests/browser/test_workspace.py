@@ -61,10 +61,11 @@ def test_from_signing_in_to_the_closed_survey(
     page.get_by_role("button", name="Move question 2 up").click()
     expect(page.locator(".question-card h3").first).to_have_text("Would you say so openly?")
 
-    # Privacy and accuracy: the slider moves the figures, solving gives each question its own.
+    # Privacy and accuracy: the slider moves the figures, a margin gives each question the epsilon that it needs.
     page.get_by_role("link", name="Next: privacy and accuracy").click()
     slider = page.get_by_role("slider")
     expect(slider).to_be_visible()
+    page.get_by_text("Details for experts").click()
     margin = page.locator("[data-readout=margin]")
     before = margin.text_content()
     page.get_by_label("How many answers do you expect?").fill("2000")
@@ -79,7 +80,7 @@ def test_from_signing_in_to_the_closed_survey(
     expect(total).to_have_text("0.5")
     expect(page.locator("[data-warning]")).to_be_hidden()
     page.get_by_label("What margin do you need?").fill("6")
-    page.get_by_role("button", name="Find the privacy that fits").click()
+    expect(page.locator("[data-readout=sentence]")).to_contain_text("About 2,000 people, ±6 points")
     expect(page.locator("[data-readout=verdict]")).to_have_text("This is as precise as you need.")
     expect(slider).to_have_attribute("aria-valuetext", "each question its own epsilon")
 
@@ -274,6 +275,7 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
     page.get_by_role("link", name="Next: privacy and accuracy").click()
     page.get_by_label("Privacy level").select_option("2.8")
     page.get_by_role("button", name="Save").click()
+    page.get_by_text("Details for experts").click()
     expect(page.locator("[data-readout=total]")).to_have_text("3.3")
     shoot(page, "privacy-without-javascript")
     page.get_by_role("link", name="Next: preview").click()

@@ -90,6 +90,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     slider = page.get_by_role("slider")
     expect(slider).to_be_visible()
     page.get_by_label("How many answers do you expect?").fill("3000")
+    page.get_by_text("Details for experts").click()
     page.get_by_label("Figures for").select_option(label="Question 2")
     margin = page.locator("[data-readout=margin]")
     expect(margin).to_have_text(re.compile(r"±[\d.]+ (points|on the scale|hours)"))
