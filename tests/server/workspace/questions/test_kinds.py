@@ -49,6 +49,15 @@ TICKS = {"kind": "multiple", "text": "Which?", "options": "a\nb\nc\nd", "id": "s
     [
         (SCALE, {"kind": "scale", "points": 5, "mechanism": {"epsilon": "1", "target": "cumulative"}}),
         (
+            {**SCALE, "points": "11", "first": "0", "labels": ""},
+            {
+                "kind": "scale",
+                "points": 11,
+                "first": 0,
+                "mechanism": {"epsilon": "1", "target": "cumulative"},
+            },
+        ),
+        (
             {**SCALE, "labels": "Never\r\n\r\nAlways", "target_scale": "mean"},
             {
                 "kind": "scale",
@@ -254,7 +263,8 @@ def test_without_a_script_the_fields_of_another_kind_are_one_click_away(
     assert "Typed?" in page.text
     assert 'role="alert"' not in page.text
     points = re.search(
-        r'<div data-inputs="points" data-kinds="scale "([^>]*)>\s*<div class="field">\s*<label for="points"',
+        r'<div class="pair" data-inputs="points" data-kinds="scale "([^>]*)>'
+        r'\s*<div class="field">\s*<label for="points"',
         page.text,
     )
     assert points
