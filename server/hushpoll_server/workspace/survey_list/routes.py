@@ -110,6 +110,7 @@ def create() -> BaseResponse:
     document, plan = documents.blank(), {}
     if key:
         document, plan = document_of(key), TEMPLATES[key].plan
+    document = documents.in_steps(document)
     draft = storage.create(get_store(), current_user.name, document, **plan)
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
 

@@ -69,6 +69,7 @@ def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
     for question in survey.questions:
         assert margin_at(question, draft.expected_n) <= draft.margin, question.id
     assert all(draft.follows_slider(question) for question in draft.questions)
+    assert draft.document["look"] == {"layout": "steps"}
     assert owner.get(response.location).status_code == 200
     for word in ("anonymous", "lie", "fake"):
         assert not re.search(rf"\b{word}\b", json.dumps(draft.document), re.IGNORECASE)
