@@ -67,7 +67,7 @@ def test_from_signing_in_to_a_published_survey(browser: Browser, server: LiveSer
         page.get_by_label("Titel", exact=True).fill("Pünktlichkeit")
         page.get_by_role("textbox", name="Einleitung").fill("Wir möchten es wissen.")
         saved(page, "Alle Änderungen sind gespeichert.")
-        page.get_by_role("link", name="Ja oder Nein").click()
+        page.get_by_role("button", name="Ja oder Nein").click()
         page.get_by_label("Frage", exact=True).fill("Waren Sie zu spät?")
         page.get_by_role("button", name="Die Frage hinzufügen").click()
         page.get_by_role("link", name="Weiter: Schutz und Genauigkeit").click()

@@ -53,12 +53,12 @@ def test_from_signing_in_to_the_closed_survey(
     page.get_by_label("All on one page").check()
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("link", name="Back to the questions").click()
-    page.get_by_role("link", name="Yes or no").click()
+    page.get_by_role("button", name="Yes or no").click()
     page.get_by_label("Question", exact=True).fill("Did you work unpaid hours?")
     preview = page.frame_locator("#live-preview iframe")
     expect(preview.get_by_text("Did you work unpaid hours?")).to_be_visible()
     page.get_by_role("button", name="Add the question").click()
-    page.get_by_role("link", name="One choice out of several").click()
+    page.get_by_role("button", name="One choice out of several").click()
     page.get_by_label("Question", exact=True).fill("Would you say so openly?")
     page.get_by_label("Options", exact=True).fill("Yes, always\nOnly to friends\nNo")
     page.get_by_label("Offer “Prefer not to say”").check()
@@ -180,7 +180,8 @@ def every_page(server: LiveServer) -> dict[str, str]:
         "rehearsal": f"{at}/rehearsal",
         "publish": f"{at}/publish",
         "delete": f"{at}/delete",
-        "delete-question": f"{at}/questions/q1/delete",
+        "edit-question": f"{at}?edit=q1",
+        "add-question": f"{at}?add=0",
         "survey": of,
         "survey-invited": f"/surveys/{by_invitation.hash}",
         "close": f"{of}/close",
@@ -269,9 +270,10 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
     page.goto(f"{server.url}/surveys/new")
     page.get_by_role("button", name="Use this template").first.click()
     page.get_by_role("button", name="Duplicate question 1").click()
-    page.get_by_role("link", name="Delete question 2").click()
-    page.get_by_role("button", name="Delete the question").click()
+    page.get_by_role("button", name="Delete question 2").click()
+    expect(page.get_by_text("Question deleted. You can undo this.")).to_be_visible()
     page.get_by_role("link", name="Edit question 1").click()
+    page.get_by_role("link", name="All settings of question 1").click()
     page.get_by_text("How the answer is randomized").click()
     page.get_by_label("Warner's randomized response").check()
     page.get_by_label("Its epsilon follows").uncheck()

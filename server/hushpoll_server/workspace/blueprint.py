@@ -30,7 +30,7 @@ from hushpoll_server.workspace.preview import routes as preview
 from hushpoll_server.workspace.privacy import routes as privacy
 from hushpoll_server.workspace.privacy.number_text import count_text, epsilon_text
 from hushpoll_server.workspace.publishing import routes as publishing
-from hushpoll_server.workspace.questions import autosave, block_routes, declining, draft_page
+from hushpoll_server.workspace.questions import autosave, block_routes, declining, draft_page, in_place
 from hushpoll_server.workspace.questions import routes as questions
 from hushpoll_server.workspace.rehearsal import routes as rehearsal
 from hushpoll_server.workspace.sharing import group_sizes, links
@@ -42,6 +42,7 @@ FEATURES = (
     survey_list,
     draft_page,
     questions,
+    in_place,
     autosave,
     block_routes,
     declining,

@@ -89,6 +89,8 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.questions.new_question": OWN_DRAFT,
     "workspace.questions.question": OWN_DRAFT,
     "workspace.questions.move_question": OWN_DRAFT,
+    "workspace.in_place.add": OWN_DRAFT,
+    "workspace.in_place.edit": OWN_DRAFT,
     "workspace.questions.duplicate_question": OWN_DRAFT,
     "workspace.questions.delete_question": OWN_DRAFT,
     "workspace.presentation.edit": OWN_DRAFT,

@@ -385,7 +385,16 @@ def test_a_stale_tab_changes_nothing_keeps_what_was_typed_and_may_insist(
 
 
 @pytest.mark.parametrize(
-    "page", ["questions/q1", "questions/new", "privacy", "questions/q1/move", "questions/q1/delete"]
+    "page",
+    [
+        "questions/q1",
+        "questions/new",
+        "privacy",
+        "questions/q1/move",
+        "questions/q1/delete",
+        "questions/q1/text",
+        "questions/add",
+    ],
 )
 def test_every_form_of_a_draft_minds_the_revision(owner: FlaskClient, store: Store, page: str) -> None:
     draft = make_draft(store)
