@@ -19,6 +19,7 @@ from hushpoll_server.i18n.translation import localize_number, translate
 from hushpoll_server.people.access import current_user, guard_forms, keep_private
 from hushpoll_server.problems import respond
 from hushpoll_server.workspace.closing import routes as closing
+from hushpoll_server.workspace.collaboration import routes as collaboration
 from hushpoll_server.workspace.drafts import history
 from hushpoll_server.workspace.drafts.draft import DraftIsPublished
 from hushpoll_server.workspace.invitations import routes as invitations
@@ -55,6 +56,7 @@ FEATURES = (
     publishing,
     survey_page,
     sharing,
+    collaboration,
     links,
     group_sizes,
     invitations,

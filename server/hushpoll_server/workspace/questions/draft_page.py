@@ -14,7 +14,7 @@ from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import decimal
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import current_user
-from hushpoll_server.workspace.access import designer, open_draft, own_draft
+from hushpoll_server.workspace.access import designer, open_draft, own_draft, owned_draft
 from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.anchor import Anchor, anchor_from_choice, choice_of_anchor
@@ -188,7 +188,7 @@ def _check_details(draft: Draft) -> None:
 @designer
 def delete(draft_id: str) -> Page:
     """Confirm, then delete a draft."""
-    draft = open_draft(draft_id)
+    draft = owned_draft(draft_id)
     if request.method == "GET":
         return render_template("questions/delete_draft.html", draft=draft)
     storage.remove(get_store(), draft, actor=current_user.name)
