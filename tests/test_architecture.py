@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.answer_way import BROWSER
+
 ROOT = Path(__file__).parent.parent
 ROOMS = {"client": "hushpoll_client", "analysis": "hushpoll_analysis", "server": "hushpoll_server"}
 MAY_IMPORT = {
@@ -113,3 +115,9 @@ def test_all_lists_what_other_modules_import() -> None:
         if public is not None:
             missing = used.get(name, set()) & top_level(tree) - public
             assert not missing, f"{name}: __all__ lacks {sorted(missing)}"
+
+
+@pytest.mark.parametrize("file", BROWSER)
+def test_the_way_of_an_answer_names_what_the_browser_has(file: str) -> None:
+    """`bench/answer_way.py` follows an answer through Python by itself; the browser's part is a list."""
+    assert BROWSER[file] in (ROOT / file).read_text()

@@ -17,13 +17,13 @@ def keep_picture(page: Page, path: Path | str) -> None:
         page.screenshot(path=path, full_page=True)
 
 
-def png(side: int = 8) -> bytes:
-    """Return a PNG file: a plain square."""
+def png(side: int = 8, *, noise: bool = False) -> bytes:
+    """Return a PNG file: a plain square, or one that no compression makes small."""
 
     def chunk(name: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
-    rows = b"".join(b"\0" + b"\x5b\x2a\x86" * side for _ in range(side))
+    rows = b"".join(b"\0" + (os.urandom(3 * side) if noise else b"\x5b\x2a\x86" * side) for _ in range(side))
     size = struct.pack(">II", side, side) + bytes([8, 2, 0, 0, 0])
     return (
         b"\x89PNG\r\n\x1a\n"

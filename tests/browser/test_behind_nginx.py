@@ -98,7 +98,7 @@ def test_a_survey_from_signing_in_to_signing_out(
     page.get_by_label("Only people with an invitation code may answer").check()
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".notice-done")).to_have_text("Saved.")
-    page.get_by_role("link", name="Yes or no").click()
+    page.get_by_role("button", name="Yes or no").click()
     page.get_by_label("Question", exact=True).fill("Did you work unpaid hours?")
     page.get_by_role("button", name="Add the question").click()
     page.get_by_role("link", name="Publish").click()

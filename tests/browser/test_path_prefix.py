@@ -51,7 +51,7 @@ def test_answering_and_writing_stay_below_the_path(page: Page, server: LiveServe
     page.get_by_label("Title", exact=True).fill("Written below a path")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".notice-done")).to_have_text("Saved.")
-    page.get_by_role("link", name="Yes or no").click()
+    page.get_by_role("button", name="Yes or no").click()
     page.get_by_label("Question", exact=True).fill("Did you work unpaid hours?")
     page.get_by_role("button", name="Add the question").click()
     page.get_by_role("link", name="Publish").click()

@@ -298,6 +298,7 @@ def test_the_designer_makes_a_block(designer: Page, server: LiveServer) -> None:
     axe(page)
     shoot(page, "block-draft")
     page.get_by_role("link", name="Next: privacy and accuracy").click()
+    page.get_by_text("Details for experts").click()
     expect(page.locator(".plan-question", has_text="Did you do thing 2?")).to_contain_text("2, the block")
     expect(page.locator(".plan-question", has_text="Did you do thing 3?")).to_contain_text("in the block")
     shoot(page, "block-privacy")

@@ -48,12 +48,17 @@ def test_from_signing_in_to_the_closed_survey(
     page.get_by_label(re.compile("^Introduction")).fill("Two questions about last month.")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".notice-done")).to_have_text("Saved.")
-    page.get_by_role("link", name="Yes or no").click()
+    page.get_by_role("link", name="Around the questions").click()
+    expect(page.get_by_label("One at a time")).to_be_checked()
+    page.get_by_label("All on one page").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("link", name="Back to the questions").click()
+    page.get_by_role("button", name="Yes or no").click()
     page.get_by_label("Question", exact=True).fill("Did you work unpaid hours?")
     preview = page.frame_locator("#live-preview iframe")
     expect(preview.get_by_text("Did you work unpaid hours?")).to_be_visible()
     page.get_by_role("button", name="Add the question").click()
-    page.get_by_role("link", name="One choice out of several").click()
+    page.get_by_role("button", name="One choice out of several").click()
     page.get_by_label("Question", exact=True).fill("Would you say so openly?")
     page.get_by_label("Options", exact=True).fill("Yes, always\nOnly to friends\nNo")
     page.get_by_label("Offer “Prefer not to say”").check()
@@ -61,10 +66,11 @@ def test_from_signing_in_to_the_closed_survey(
     page.get_by_role("button", name="Move question 2 up").click()
     expect(page.locator(".question-card h3").first).to_have_text("Would you say so openly?")
 
-    # Privacy and accuracy: the slider moves the figures, solving gives each question its own.
+    # Privacy and accuracy: the slider moves the figures, a margin gives each question the epsilon that it needs.
     page.get_by_role("link", name="Next: privacy and accuracy").click()
     slider = page.get_by_role("slider")
     expect(slider).to_be_visible()
+    page.get_by_text("Details for experts").click()
     margin = page.locator("[data-readout=margin]")
     before = margin.text_content()
     page.get_by_label("How many answers do you expect?").fill("2000")
@@ -79,7 +85,7 @@ def test_from_signing_in_to_the_closed_survey(
     expect(total).to_have_text("0.5")
     expect(page.locator("[data-warning]")).to_be_hidden()
     page.get_by_label("What margin do you need?").fill("6")
-    page.get_by_role("button", name="Find the privacy that fits").click()
+    expect(page.locator("[data-readout=sentence]")).to_contain_text("About 2,000 people, ±6 points")
     expect(page.locator("[data-readout=verdict]")).to_have_text("This is as precise as you need.")
     expect(slider).to_have_attribute("aria-valuetext", "each question its own epsilon")
 
@@ -174,7 +180,8 @@ def every_page(server: LiveServer) -> dict[str, str]:
         "rehearsal": f"{at}/rehearsal",
         "publish": f"{at}/publish",
         "delete": f"{at}/delete",
-        "delete-question": f"{at}/questions/q1/delete",
+        "edit-question": f"{at}?edit=q1",
+        "add-question": f"{at}?add=0",
         "survey": of,
         "survey-invited": f"/surveys/{by_invitation.hash}",
         "close": f"{of}/close",
@@ -263,9 +270,10 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
     page.goto(f"{server.url}/surveys/new")
     page.get_by_role("button", name="Use this template").first.click()
     page.get_by_role("button", name="Duplicate question 1").click()
-    page.get_by_role("link", name="Delete question 2").click()
-    page.get_by_role("button", name="Delete the question").click()
+    page.get_by_role("button", name="Delete question 2").click()
+    expect(page.get_by_text("Question deleted. You can undo this.")).to_be_visible()
     page.get_by_role("link", name="Edit question 1").click()
+    page.get_by_role("link", name="All settings of question 1").click()
     page.get_by_text("How the answer is randomized").click()
     page.get_by_label("Warner's randomized response").check()
     page.get_by_label("Its epsilon follows").uncheck()
@@ -274,6 +282,7 @@ def test_everything_works_without_javascript(browser: Browser, server: LiveServe
     page.get_by_role("link", name="Next: privacy and accuracy").click()
     page.get_by_label("Privacy level").select_option("2.8")
     page.get_by_role("button", name="Save").click()
+    page.get_by_text("Details for experts").click()
     expect(page.locator("[data-readout=total]")).to_have_text("3.3")
     shoot(page, "privacy-without-javascript")
     page.get_by_role("link", name="Next: preview").click()

@@ -73,6 +73,7 @@ def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveSer
     page.goto(f"{server.url}/drafts/{draft.id}/privacy")
     rows = page.locator(".plan-question")
     expect(rows).to_have_count(4)
+    page.get_by_text("Details for experts").click()
     for row in rows.all():
         expect(row.get_by_label("Lock")).to_be_visible()
         expect(row.get_by_label("± margin")).to_be_visible()
@@ -81,7 +82,7 @@ def test_the_budget_of_a_block_has_margins_and_locks(page: Page, server: LiveSer
     check_readable(page, "block-budget")
     rows.nth(2).get_by_label("Lock").fill("0.4")
     with page.expect_navigation():
-        page.get_by_role("button", name="Find the privacy that fits").click()
+        page.get_by_role("button", name="Search again").click()
     expect(page.locator(".notice-problem").first).to_contain_text(
         "The block of questions 1 to 4 is locked at epsilon 0.4"
     )

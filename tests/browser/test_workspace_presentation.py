@@ -46,19 +46,25 @@ def test_asked_by_consent_and_logo_appear_in_the_preview(
     axe(page)
     page.get_by_label("Accent colour").fill("#5b2a86")
     expect(page.locator("#accent-error")).to_be_hidden()
-    picture, large = tmp_path / "logo.png", tmp_path / "large.png"
-    picture.write_bytes(png())
-    large.write_bytes(png() + bytes(10_000))
-    page.get_by_label("Picture").set_input_files(large)
-    expect(page.locator("[data-too-large]")).to_contain_text("more than 10 KB")
+    page.get_by_label("Pick a colour").fill("#0b5394")
+    expect(page.get_by_label("Accent colour")).to_have_value("#0b5394")
+    saved(page)
+    state = page.locator("[data-logo-state]")
+    large, text = tmp_path / "large.png", tmp_path / "text.png"
+    text.write_bytes(b"no picture " * 2_000)
+    page.get_by_label("Picture").set_input_files(text)
+    expect(state).to_contain_text("cannot be made small enough")
     page.get_by_role("button", name="Save this picture").click()
-    page.get_by_label("Picture").set_input_files(picture)
-    expect(page.locator("[data-too-large]")).to_be_empty()
+    large.write_bytes(png(900, noise=True))
+    page.get_by_label("Picture").set_input_files(large)
+    expect(state).to_contain_text("The picture was made smaller")
     page.get_by_role("button", name="Save this picture").click()
     expect(page.get_by_role("img", name="The saved logo")).to_be_visible()
     page.locator("iframe[data-follows]").scroll_into_view_if_needed()
     expect(preview.locator("img.logo")).to_be_visible()
-    assert now(server, draft).document["look"].keys() == {"accent", "logo"}
+    look = now(server, draft).document["look"]
+    assert look.keys() == {"accent", "logo"}
+    assert look["accent"] == "#0b5394"
     axe(page)
 
 
@@ -68,7 +74,7 @@ def test_an_upload_of_fifty_megabytes_is_refused_with_a_page(
     draft = make_draft(server.store, "Large", QUESTION)
     page.goto(f"{server.url}/drafts/{draft.id}/presentation")
     large = tmp_path / "large.png"
-    large.write_bytes(png() + bytes(50 << 20))
+    large.write_bytes(bytes(50 << 20))
     page.get_by_label("Picture").set_input_files(large)
     # As without a script, which would have told it before.
     page.evaluate("document.querySelector('form[data-largest]').submit()")

@@ -9,7 +9,7 @@ from hushpoll_server.workspace.survey_list.survey_templates import TEMPLATES, do
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.waiting import resize
-from tests.browser.workspace_kit import axe, check_readable, make_draft, shoot, sign_in, watched
+from tests.browser.workspace_kit import QUESTION, axe, check_readable, make_draft, shoot, sign_in, watched
 from tests.serving import LiveServer
 
 FIRST = {"id": "first", "kind": "yes_no", "text": "Have you?", "mechanism": {"epsilon": "1"}}
@@ -24,7 +24,7 @@ LONG = {
 
 def add(page: Page, kind: str, text: str) -> None:
     """Begin a question of a kind, from the list of kinds on the draft's page."""
-    page.get_by_role("link", name=kind, exact=True).click()
+    page.locator(".quick-add").get_by_role("button", name=kind).click()
     page.get_by_label("Question", exact=True).fill(text)
 
 
@@ -81,15 +81,15 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     expect(page.get_by_text("Asked only after “Yes” to “Did you drink?”")).to_be_visible()
 
     # A question that a rule names stays where it is.
-    page.get_by_role("link", name="Delete question 1").click()
+    page.get_by_role("button", name="Delete question 1").click()
     rule = "Question 5 is asked only after it. Change or remove that rule first."
     expect(page.get_by_text(rule)).to_be_visible()
-    page.get_by_role("link", name="Keep it").click()
 
     page.get_by_role("link", name="Next: privacy and accuracy").click()
     slider = page.get_by_role("slider")
     expect(slider).to_be_visible()
     page.get_by_label("How many answers do you expect?").fill("3000")
+    page.get_by_text("Details for experts").click()
     page.get_by_label("Figures for").select_option(label="Question 2")
     margin = page.locator("[data-readout=margin]")
     expect(margin).to_have_text(re.compile(r"±[\d.]+ (points|on the scale|hours)"))
@@ -101,7 +101,7 @@ def test_every_kind_is_written_rehearsed_and_published(designer: Page, server: L
     page.get_by_role("link", name="Next: preview").click()
     phone = page.frame_locator(".phone iframe")
     phone.get_by_role("button", name="Start").click()
-    expect(phone.get_by_text("How many hours?")).to_be_visible()
+    expect(phone.get_by_text("Did you drink?")).to_be_visible()
     page.get_by_role("link", name="Next: rehearse the report").click()
     # The question that not everybody is asked has a table of those asked, and one of everybody.
     expect(page.locator(".rehearsal-table")).to_have_count(6)
@@ -145,7 +145,8 @@ def test_pairs_of_options_are_requested_by_a_checkbox(designer: Page, server: Li
     stored = storage.find(server.store, draft.id)
     assert stored is not None
     assert stored.survey().questions[1].mechanism.parameters["ask"] == 2
-    page.get_by_role("link", name=re.compile("^Edit question 2")).click()
+    page.get_by_role("link", name="Edit question 2").click()
+    page.get_by_role("link", name="All settings of question 2").click()
     expect(page.get_by_label("I want to see pairs of options together")).to_be_checked()
     page.get_by_label("A point on a scale").check()
     expect(page.get_by_label("I want to see pairs of options together")).to_be_hidden()
@@ -200,7 +201,7 @@ def test_a_scale_and_a_rule_are_written_without_javascript(browser: Browser, ser
     page.get_by_role("button", name="Show the fields of this kind").click()
     page.get_by_label("Number of points").fill("5")
     page.get_by_role("button", name="Add the question").click()
-    page.get_by_role("link", name="Yes or no", exact=True).click()
+    page.get_by_role("button", name="Yes or no").click()
     page.get_by_label("Question", exact=True).fill("And then?")
     page.get_by_label("Ask it").select_option(index=1)
     page.get_by_role("group", name="After these answers").get_by_label("Yes").check()
@@ -209,3 +210,37 @@ def test_a_scale_and_a_rule_are_written_without_javascript(browser: Browser, ser
     page.get_by_role("link", name="Next: privacy and accuracy").click()
     expect(page.locator("[data-readout=total]")).to_have_text("3")
     context.close()
+
+
+def test_a_question_is_edited_added_and_deleted_where_it_stands(designer: Page, server: LiveServer) -> None:
+    page = designer
+    draft = make_draft(server.store, "In place", QUESTION, {**QUESTION, "id": "q2", "text": "And you?"})
+    page.goto(f"{server.url}/drafts/{draft.id}")
+    page.evaluate("document.body.dataset.same = 'yes'")
+    page.get_by_role("link", name="Edit question 2").click()
+    field = page.locator(".quick-edit").get_by_label("Question", exact=True)
+    expect(field).to_be_focused()
+    assert page.evaluate("document.body.dataset.same") == "yes", "the page stayed"
+    field.fill("And your friends?")
+    for width in (390, 320, 1280):
+        resize(page, width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    axe(page)
+    page.get_by_role("button", name="Save").last.click()
+    expect(page.locator(".question-card h3").nth(1)).to_have_text("And your friends?")
+    page.get_by_role("link", name="Add a question after question 1").click()
+    new = page.locator(".quick-add")
+    expect(new.get_by_label("Question")).to_be_focused()
+    new.get_by_label("Question").fill("How often?")
+    new.get_by_role("button", name="A point on a scale").click()
+    expect(page.locator(".quick-edit").get_by_label("Question", exact=True)).to_have_value("How often?")
+    page.locator(".quick-edit").get_by_label("Number of points").fill("11")
+    page.locator(".quick-edit").get_by_label("First point").fill("0")
+    page.get_by_role("button", name="Save").last.click()
+    titles = page.locator(".question-card h3")
+    expect(titles).to_have_text(["Have you?", "How often?", "And your friends?"])
+    expect(page.locator(".question-card").nth(1)).to_contain_text("10")
+    page.get_by_role("button", name="Delete question 2").click()
+    expect(page.get_by_text("Question deleted. You can undo this.")).to_be_visible()
+    page.get_by_role("button", name="Undo the last change").click()
+    expect(titles).to_have_text(["Have you?", "How often?", "And your friends?"])

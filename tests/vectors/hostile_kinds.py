@@ -52,6 +52,13 @@ def of(number: int, *path_and_value: Any) -> list[Any]:
 _GONE = object()
 
 
+def first_points_at_fault() -> Iterator[tuple[str, list[Any]]]:
+    """Scales that begin at something else than 0, and a number that has a first point."""
+    for value in (1, 2, -1, "0", True, False, None, [], 0.5):
+        yield f"first_{value}", of(SCALE_QUESTION, "first", value)
+    yield "first_of_a_number", of(MEAN, "first", 0)
+
+
 def kinds_at_fault() -> Iterator[tuple[str, list[Any]]]:
     """Keys of kinds, and skip rules."""
     for value in (1, 12, 0, -1, "5", True, None, [5], 2**53):
@@ -366,6 +373,7 @@ def series_at_fault() -> Iterator[tuple[str, list[Any]]]:
 def documents() -> Iterator[tuple[str, list[Any]]]:
     """Return fault and parts."""
     yield from kinds_at_fault()
+    yield from first_points_at_fault()
     yield from rules_at_fault()
     yield from forms_at_fault()
     for fault, value in bad_forms():

@@ -230,6 +230,7 @@ def drafts() -> Iterator[tuple[str, Json]]:
     yield "an instructed answer", survey(yes_no("q", warner), check, anchor=instructed)
     wave = {"name": "Exam honesty", "wave": 2, "previous": "0123456789abcdef" * 4}
     yield "a second wave", survey(yes_no("q", warner), series=wave)
+    yield "scales from 0", survey(*scales_from_0(), title="Scales from 0")
     yield "ordered mechanisms", survey(*ordered_mechanisms(), title="Ordered mechanisms")
     yield "blocks", blocks_draft()
     yield "groups", groups_draft()
@@ -241,6 +242,15 @@ def drafts() -> Iterator[tuple[str, Json]]:
         survey(*(member(f"q{position}") for position in range(5)))
         | {"blocks": [{"questions": [f"q{position}" for position in range(5)], "ask": 2, "epsilon": 2}]},
     )
+
+
+def scales_from_0() -> Iterator[Json]:
+    """Scales whose first point is 0: numbers alone, with labelled ends, and with a label for every point."""
+    scale = {"kind": "scale", "text": "How likely?", "first": 0}
+    mechanism = {"name": "krr", "epsilon": 1}
+    yield {"id": "plain", **scale, "points": 11, "mechanism": {**mechanism, "target": "mean"}}
+    yield {"id": "ends", **scale, "points": 11, "labels": ["Never", "Always"], "mechanism": mechanism}
+    yield {"id": "all", **scale, "points": 3, "labels": ["No", "Maybe", "Yes"], "mechanism": mechanism}
 
 
 def about_draft() -> Json:

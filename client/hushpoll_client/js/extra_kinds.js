@@ -44,14 +44,15 @@ const ADDED = {
   scale: {
     __proto__: KIND,
     keys: ["points"],
-    optionalKeys: ["labels"],
+    optionalKeys: ["first", "labels"],
     inMechanism: ["target"],
     targets: ["cumulative", "mean", "shares"],
     mechanismFits: ["option", "ordered"],
     widget: "scale",
     read(fields, at) {
-      const { points, labels: listed = [] } = fields;
+      const { points, first = 1, labels: listed = [] } = fields;
       readWhole(points, 2, MAX_POINTS, [...at, "points"]);
+      if (Object.hasOwn(fields, "first")) readWhole(first, 0, 0, [...at, "first"]);
       const here = [...at, "labels"];
       if (Object.hasOwn(fields, "labels")) {
         const fits = Array.isArray(listed) && [2, points].includes(listed.length);
@@ -59,7 +60,7 @@ const ADDED = {
         readDifferent(listed, here);
       }
       readTarget(this, fields, at);
-      const number = (point) => String(point + 1);
+      const number = (point) => String(point + first);
       const named = listed.length === points ? listed : count(points).map(number);
       return { __proto__: ANSWERS, labels: named, ends: listed.length === points ? [] : listed };
     },

@@ -87,7 +87,7 @@ export function readFields(value, at, required, omittable = []) {
   return value;
 }
 
-const isEmpty = (value) => !value || (typeof value === "object" && Object.keys(value).length === 0);
+const isEmpty = (value) => (!value && value !== 0) || (typeof value === "object" && Object.keys(value).length === 0);
 
 /** Check a text; its length is in code points. */
 export function readText(value, at, what) {

@@ -19,19 +19,22 @@ from .choice import refuse_alike
 __all__ = ["MAX_POINTS", "Scale", "ScaleAnswers"]
 
 MAX_POINTS = 11
+FIRST = 1
+"""The number of the first point, unless the document says 0."""
 
 
 @dataclass(frozen=True)
 class ScaleAnswers(Answers):
-    """Points from 1 upwards; `end_labels` are the document's labels, for the ends or for every point."""
+    """Points from the first upwards; `end_labels` are the document's labels, for the ends or for every point."""
 
     end_labels: tuple[str, ...]
     reported: str
+    first: int = FIRST
 
     @property
     def values(self) -> tuple[Fraction, ...]:
         """The points."""
-        return tuple(Fraction(point) for point in range(1, len(self.labels) + 1))
+        return tuple(Fraction(self.first + index) for index in range(len(self.labels)))
 
     @property
     def ordered(self) -> bool:
@@ -54,8 +57,10 @@ class ScaleAnswers(Answers):
         return self.reported, False
 
     def document(self) -> dict[str, Any]:
-        """Return the number of points, and the labels where there are some."""
+        """Return the number of points, the first where it is 0, and the labels where there are some."""
         value: dict[str, Any] = {"points": len(self.labels)}
+        if self.first != FIRST:
+            value["first"] = self.first
         if self.end_labels:
             value["labels"] = list(self.end_labels)
         return value
@@ -74,11 +79,12 @@ class ScaleAnswers(Answers):
         point = text
         if isinstance(text, str) and text.isascii() and text.isdigit():
             point = int(text)
-        if is_whole(point) and 1 <= point <= len(self.labels):  # type: ignore[operator]
-            return int(point) - 1  # type: ignore[call-overload,no-any-return]
+        last = self.first + len(self.labels) - 1
+        if is_whole(point) and self.first <= point <= last:  # type: ignore[operator]
+            return int(point) - self.first  # type: ignore[call-overload,no-any-return]
         raise ReportError(
             msg('question "{name}": {given} is not a point of the scale', name=name, given=short(value)),
-            msg("give a whole number from 1 to {points}", points=len(self.labels)),
+            msg("give a whole number from {first} to {last}", first=self.first, last=last),
         )
 
 
@@ -87,10 +93,10 @@ class Scale(Kind):
 
     name = "scale"
     label = msg("A point on a scale")
-    help = msg("2 to 11 points in their order, such as never to always or 1 to 10.")
+    help = msg("2 to 11 points in their order, such as never to always, 1 to 10 or 0 to 10.")
     widget = "scale"
     keys = ("points",)
-    optional_keys = ("labels",)
+    optional_keys = ("first", "labels")
     in_mechanism = ("target",)
     targets = ("cumulative", "mean", "shares")
     mechanism_fits = ("option", "ordered")
@@ -106,7 +112,15 @@ class Scale(Kind):
                 msg("write 2 to {most}", most=MAX_POINTS),
             )
         labels = _labels(fields.get("labels"), (*at, "labels"), int(points), published)
-        return ScaleAnswers(_named(int(points), labels), labels, read_target(self, fields, at, published))
+        first = fields.get("first", FIRST)
+        if "first" in fields and (not is_whole(first) or first != 0):
+            raise SurveyError(
+                (*at, "first"),
+                msg("{first} is not where a scale can start", first=short(first)),
+                "write 0, or leave it out for 1",
+            )
+        target = read_target(self, fields, at, published)
+        return ScaleAnswers(_named(int(first), int(points), labels), labels, target, int(first))
 
     def recommend(self, answers: Answers, rows: int, epsilon: Any) -> dict[str, Any]:
         """Recommend the best for all shares where these are wanted; other targets have a channel of their own."""
@@ -137,11 +151,11 @@ def _labels(value: object, at: Place, points: int, published: bool) -> tuple[str
     return labels
 
 
-def _named(points: int, labels: tuple[str, ...]) -> tuple[str, ...]:
+def _named(first: int, points: int, labels: tuple[str, ...]) -> tuple[str, ...]:
     """Name every point: by its own label, or by its number with the label of an end."""
     if len(labels) == points:
         return labels
-    numbers = [str(point) for point in range(1, points + 1)]
+    numbers = [str(first + index) for index in range(points)]
     if labels:
-        numbers[0], numbers[-1] = f"1 ({labels[0]})", f"{points} ({labels[1]})"
+        numbers[0], numbers[-1] = f"{numbers[0]} ({labels[0]})", f"{numbers[-1]} ({labels[1]})"
     return tuple(numbers)

@@ -72,7 +72,7 @@ def plan(store: Store, survey_hash: str, on: datetime.date | None = None, at: in
         if row is None or row.closed_on is not None or _is_over(row):
             raise HushpollError(
                 msg("survey {survey!r} is not open", survey=survey_hash[:64]),
-                "only the operator of the server can open it again (hushpoll survey reopen)",
+                "open it again on its page, or with hushpoll survey reopen",
             )
         closed_on = None
         if _is_reached(tx, row, at):

@@ -142,6 +142,26 @@ draft_versions = Table(
     Column("state", Text, nullable=False),
 )
 
+# Accounts that work on another's draft, or read it.
+draft_shares = Table(
+    "draft_shares",
+    metadata,
+    Column("draft", String(32), primary_key=True),
+    Column("user_name", ForeignKey("users.name"), primary_key=True),
+    Column("may_edit", Boolean, nullable=False),
+)
+
+# Links by which anybody can read a draft, such as an ethics board: only hashes of what opens it are kept.
+draft_links = Table(
+    "draft_links",
+    metadata,
+    Column("id", String(12), primary_key=True),
+    Column("draft", String(32), nullable=False, index=True),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)
+
 # Drafts (by id) and surveys (by hash) that lists leave out unless they are asked for.
 archived = Table("archived", metadata, Column("subject", String(64), primary_key=True))
 

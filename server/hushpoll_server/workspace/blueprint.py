@@ -19,6 +19,7 @@ from hushpoll_server.i18n.translation import localize_number, translate
 from hushpoll_server.people.access import current_user, guard_forms, keep_private
 from hushpoll_server.problems import respond
 from hushpoll_server.workspace.closing import routes as closing
+from hushpoll_server.workspace.collaboration import routes as collaboration
 from hushpoll_server.workspace.drafts import history
 from hushpoll_server.workspace.drafts.draft import DraftIsPublished
 from hushpoll_server.workspace.invitations import routes as invitations
@@ -30,7 +31,7 @@ from hushpoll_server.workspace.preview import routes as preview
 from hushpoll_server.workspace.privacy import routes as privacy
 from hushpoll_server.workspace.privacy.number_text import count_text, epsilon_text
 from hushpoll_server.workspace.publishing import routes as publishing
-from hushpoll_server.workspace.questions import autosave, block_routes, declining, draft_page
+from hushpoll_server.workspace.questions import autosave, block_routes, declining, draft_page, in_place
 from hushpoll_server.workspace.questions import routes as questions
 from hushpoll_server.workspace.rehearsal import routes as rehearsal
 from hushpoll_server.workspace.sharing import group_sizes, links
@@ -42,6 +43,7 @@ FEATURES = (
     survey_list,
     draft_page,
     questions,
+    in_place,
     autosave,
     block_routes,
     declining,
@@ -54,6 +56,7 @@ FEATURES = (
     publishing,
     survey_page,
     sharing,
+    collaboration,
     links,
     group_sizes,
     invitations,

@@ -298,3 +298,16 @@ def test_bins_have_the_share_of_their_numbers_and_are_named_by_them() -> None:
     assert list(map(str, answers.labels)) == ["0 to 2", "3 to 4", "5 to 7", "8 to 9"]
     single = read(HOURS | {"max": 3, "mechanism": mechanism}).questions[0].answers
     assert list(map(str, single.labels)) == ["0", "1", "2", "3"]
+
+
+def test_a_scale_from_0_has_its_points_from_0_to_10() -> None:
+    krr = {"mechanism": {"name": "krr", "epsilon": 1, "target": "mean"}}
+    scale = SCALE_OF_5 | krr | {"points": 11, "first": 0, "labels": ["Never", "Always"]}
+    (question,) = read(scale).questions
+    assert question.options == ("0 (Never)", *map(str, range(1, 10)), "10 (Always)")
+    assert question.answers.values == tuple(map(Fraction, range(11)))
+    assert question.document(published=True)["first"] == 0
+    assert [question.answers.read("mood", given) for given in (0, "10", "0 (Never)")] == [0, 10, 0]
+    for given in (11, -1, "11"):
+        with pytest.raises(ReportError, match="a whole number from 0 to 10"):
+            question.answers.read("mood", given)

@@ -270,9 +270,9 @@ def test_questions_of_a_block_are_edited_moved_copied_and_deleted(
     submit(owner, f"{home}/questions/q4/duplicate", page=home)
     assert len(block()["questions"]) == 4
     for name in list(block()["questions"])[:2]:
-        submit(owner, f"{home}/questions/{name}/delete")
+        submit(owner, f"{home}/questions/{name}/delete", home)
     assert block()["ask"] == 2
-    submit(owner, f"{home}/questions/{block()['questions'][0]}/delete")
+    submit(owner, f"{home}/questions/{block()['questions'][0]}/delete", home)
     assert "blocks" not in again(site_store, draft).document
     assert again(site_store, draft).compiled().blocks == ()
 

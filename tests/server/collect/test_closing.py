@@ -117,7 +117,7 @@ def test_a_closing_day_and_number_can_be_withdrawn_while_open(store: Store, surv
     assert state is not None
     assert (state.closes_on, state.closes_at, state.is_open) == (None, None, True)
     closing.close(store, survey.hash)
-    with pytest.raises(HushpollError, match="only the operator of the server can open it again"):
+    with pytest.raises(HushpollError, match="open it again on its page"):
         closing.plan(store, survey.hash)
 
 

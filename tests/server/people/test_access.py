@@ -26,6 +26,7 @@ SIGNED_IN = _row("sign-in", "ok", "ok", "ok", "ok", "ok")
 ACCOUNTS = _row("token", "ok", "ok", "ok", "ok", "ok")
 DESIGNERS = _row("sign-in", "ok", "ok", "no", "no", "ok")
 OWN_DRAFT = _row("sign-in", "ok", "hidden", "no", "no", "ok")
+DRAFT_READERS = _row("sign-in", "ok", "hidden", "hidden", "hidden", "ok")
 READERS = _row("sign-in", "ok", "hidden", "hidden", "ok", "ok")
 EDITORS = _row("sign-in", "ok", "hidden", "no", "no", "ok")
 ADMINS = _row("sign-in", "no", "no", "no", "no", "ok")
@@ -88,7 +89,18 @@ TABLE: dict[str, dict[str, str]] = {
     "workspace.draft.delete": OWN_DRAFT,
     "workspace.questions.new_question": OWN_DRAFT,
     "workspace.questions.question": OWN_DRAFT,
+    "workspace.collaboration.share": OWN_DRAFT,
+    "workspace.collaboration.read": DRAFT_READERS,
+    "workspace.collaboration.read_preview": DRAFT_READERS,
+    "workspace.collaboration.read_document": DRAFT_READERS,
+    # What opens nothing; links have a test of their own.
+    "workspace.collaboration.review": NOT_PUBLISHED,
+    "workspace.collaboration.preview": NOT_PUBLISHED,
+    "workspace.collaboration.document": NOT_PUBLISHED,
+    "workspace.closing.reopen_survey": EDITORS,
     "workspace.questions.move_question": OWN_DRAFT,
+    "workspace.in_place.add": OWN_DRAFT,
+    "workspace.in_place.edit": OWN_DRAFT,
     "workspace.questions.duplicate_question": OWN_DRAFT,
     "workspace.questions.delete_question": OWN_DRAFT,
     "workspace.presentation.edit": OWN_DRAFT,
@@ -162,6 +174,9 @@ FILES = {
     "respond.words": {"release": "0", "language": "fr"},
     "workspace.links.qr": {"kind": "svg"},
     "accounts.new_password": {"token": "x"},
+    "workspace.collaboration.review": {"token": "x"},
+    "workspace.collaboration.preview": {"token": "x"},
+    "workspace.collaboration.document": {"token": "x"},
     "accounts.choose_language": {"chosen": "en"},
     "manual.page": {"name": "designers"},
     "manual.image": {"name": "efficiency.svg"},

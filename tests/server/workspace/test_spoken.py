@@ -299,7 +299,7 @@ def test_drafts_are_all_said(walk: Walk) -> None:
         "/languages/fr",
         "/paper",
     ]
-    steps += ["/delete", "/blocks/new", "/questions/new", "/questions/q1/delete", "/questions/q2/delete"]
+    steps += ["/delete", "/blocks/new", "/questions/new", "?edit=q2", "?add=1"]
     steps += [f"/questions/{question['id']}" for question in questions_of_every_kind()] + [
         f"/questions/new?kind={kind}" for kind in KINDS
     ]
@@ -361,6 +361,8 @@ def test_what_is_done_is_all_said(walk: Walk) -> None:
     walk.send(f"{at}/questions/q2/move", at, status=200, direction="up")
     walk.send(f"{at}/questions/q2/duplicate", at, status=200)
     walk.send(f"{at}/questions/q7/delete", at, status=200)
+    walk.send(f"{at}/questions/q2/text", at, status=422, text="")
+    walk.send(f"{at}/questions/add", at, status=200, text="№ 6", kind="choice")
     walk.send(f"{at}/undo", at, status=200)
     walk.send(f"{at}/declining", at, status=200, offered="yes")
     walk.send(f"{at}/privacy", status=200, expected_n="900", margin="6", epsilon="1", solve="yes")
@@ -470,7 +472,7 @@ def test_what_scripts_are_told_is_all_said(walk: Walk) -> None:
         f"<p>{text}</p>"
         for text in re.findall(r'"((?:[^"\\]|\\.)*)"', json.dumps(answers, ensure_ascii=False))
     )
-    keys = {key for texts in answers for key in texts} | {"text", *MECHANISMS}
+    keys = {key for texts in answers for key in texts} | {"text", "options", *MECHANISMS}
     assert [text for text in left_over(page) if text not in keys] == []
 
 

@@ -49,6 +49,19 @@ section.addEventListener("submit", (event) => {
   move(form.closest("[data-question]"), up ? -1 : 1, `form:has(input[value=${up ? "up" : "down"}]) button`);
 });
 
+// A question becomes a form, or a form for a new one comes, where it stands. Without this script the page is loaded again.
+section.addEventListener("click", async (event) => {
+  const link = event.target.closest("[data-swap]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const text = await fetch(link.href).then((answer) => answer.text()).catch(() => "");
+  const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("questions");
+  if (!fresh) return location.assign(link.href);
+  section.replaceChildren(...fresh.childNodes);
+  prepare();
+  section.querySelector(".quick-edit textarea, .quick-add textarea").focus();
+});
+
 section.addEventListener("keydown", (event) => {
   const card = event.target.closest("[data-drag]")?.closest("[data-question]");
   if (!card) return;

@@ -6,6 +6,7 @@ const OWN = "own";
 let running = null;
 let timer;
 const list = form.elements.epsilon;
+let showSlider = () => {};
 if (list.options) makeSlider();
 
 // Return a number in the page's language.
@@ -15,33 +16,25 @@ function written(text) {
 
 // The slider replaces the list: same label, same value when the form is sent.
 function makeSlider() {
+  const holder = list.closest("[data-stops]");
   const all = [...list.options].map((option) => option.value);
   const stops = all.filter((value) => value !== OWN);
   const slider = document.createElement("input");
   Object.assign(slider, { type: "range", min: 0, max: stops.length - 1, step: 1, className: "form-range", id: "privacy-slider" });
-  const value = Object.assign(document.createElement("output"), { className: "slider-value" });
-  value.htmlFor = slider.id;
-  const ticks = Object.assign(document.createElement("div"), { className: "slider-ticks" });
-  ticks.setAttribute("aria-hidden", "true");
-  ticks.append(...stops.map((stop) => Object.assign(document.createElement("span"), { textContent: written(stop) })));
   // If questions have their own epsilons, the slider shows the nearest stop; moving it gives all the same epsilon.
-  const show = () => {
+  showSlider = () => {
     const own = list.value === OWN;
-    slider.value = stops.indexOf(own ? list.closest("[data-stops]").dataset.middle : list.value);
-    const { own: each, ownShort, one, oneLong } = list.closest("[data-stops]").dataset;
-    const filled = (text) => text.replace("{epsilon}", written(list.value));
-    slider.setAttribute("aria-valuetext", own ? each : filled(one));
-    value.textContent = own ? ownShort : filled(oneLong);
+    slider.value = stops.indexOf(own ? holder.dataset.middle : list.value);
+    slider.setAttribute("aria-valuetext", own ? holder.dataset.own : holder.dataset.one.replace("{epsilon}", written(list.value)));
   };
-  const label = document.querySelector(`label[for="${list.id}"]`);
-  label.htmlFor = slider.id;
-  label.append(" ", value);
-  list.before(slider, ticks);
+  document.querySelector(`label[for="${list.id}"]`).htmlFor = slider.id;
+  list.before(slider);
   list.hidden = true;
-  show();
+  showSlider();
   slider.addEventListener("input", () => {
     list.value = stops[Number(slider.value)];
-    show();
+    form.elements.fit.value = "";
+    showSlider();
     ask();
   });
 }
@@ -67,31 +60,50 @@ async function refresh() {
 
 function say(errors) {
   const text = errors.join(" ");
-  if (text) setText(document, "[data-readout=advice]", text);
+  if (!text) return;
+  setText(document, "[data-readout=verdict]", text);
+  document.querySelector("[data-readout=verdict]").dataset.met = "no";
 }
 
 const setText = (root, selector, text) => {
   for (const node of root.querySelectorAll(selector)) if (node.textContent !== text) node.textContent = text;
 };
 
-function draw({ texts, rows, remedies, curve, total_x: totalX, met, green, rows_met: rowsMet }) {
+function draw({ texts, rows, remedies, advice_list: adviceList, curve, total_x: totalX, met, green, rows_met: rowsMet, tier, epsilon, middle_stop: middle }) {
   for (const [key, text] of Object.entries(texts)) setText(document, `[data-readout="${key}"]`, text);
   document.querySelector("[data-readout=verdict]").dataset.met = met ? "yes" : "no";
+  document.querySelector("[data-tier]").dataset.tier = tier;
   document.querySelector("[data-warning]").hidden = !texts.warning;
   document.querySelector("[data-over-cap]").hidden = !texts.over_cap;
+  // Where the privacy follows the margins, the slider follows too.
+  if (form.elements.fit.value && list.options) {
+    list.value = [...list.options].some((option) => option.value === epsilon) ? epsilon : OWN;
+    list.closest("[data-stops]").dataset.middle = middle;
+    showSlider();
+  }
   for (const [id, row] of Object.entries(rows)) {
     const line = document.querySelector(`[data-row="${CSS.escape(id)}"]`);
     for (const cell of line?.querySelectorAll("[data-cell]") ?? []) cell.textContent = row[cell.dataset.cell];
     // A margin that is met is never shown as a warning, and not as good either while the total is too high.
     if (line) line.dataset.met = !rowsMet[id] ? "no" : green ? "yes" : "plain";
   }
-  document.querySelector("[data-remedies]").replaceChildren(
-    ...remedies.map((said) => Object.assign(document.createElement("li"), { textContent: said })),
+  document.querySelector("[data-advice-list]").replaceChildren(
+    ...adviceList.map((line) => Object.assign(document.createElement("li"), { textContent: line })),
   );
+  document.querySelector("[data-remedies]").replaceChildren(...remedies.map(remedyButton));
   const pointer = document.querySelector("[data-total-pointer]");
   pointer.setAttribute("visibility", totalX === null ? "hidden" : "visible");
   if (totalX !== null) pointer.setAttribute("transform", `translate(${totalX} 28)`);
   if (curve) drawCurve(curve);
+}
+
+function remedyButton({ name, label, effect, address }) {
+  const button = Object.assign(document.createElement(address ? "a" : "button"), { className: "remedy" });
+  if (address) button.href = address;
+  else Object.assign(button, { name: "apply", value: name });
+  const strong = Object.assign(document.createElement("strong"), { textContent: label });
+  button.append(strong, " ", Object.assign(document.createElement("span"), { textContent: effect }));
+  return button;
 }
 
 function drawCurve(curve) {
@@ -119,7 +131,13 @@ function drawCurve(curve) {
   });
 }
 
-for (const field of form.querySelectorAll("input.form-control")) field.addEventListener("input", ask);
+for (const field of form.querySelectorAll("input.form-control")) {
+  field.addEventListener("input", () => {
+    // What is needed decides, until the slider is moved.
+    form.elements.fit.value = "yes";
+    ask();
+  });
+}
 form.elements.focus.addEventListener("change", ask);
 
 // The form as the server sent it: people may type, or a browser may fill in, before this file has loaded.

@@ -120,6 +120,19 @@ def _scheduled(form: CloseForm) -> str:
     return _("Stays open until you close it.")
 
 
+@bp.post("/surveys/<survey_hash>/reopen")
+@designer
+def reopen_survey(survey_hash: str) -> Page:
+    """Open a closed survey again."""
+    editable_survey(survey_hash)
+    if closing.reopen(get_store(), survey_hash):
+        audit("reopened", survey_hash)
+        flash(_("The survey is open again, until you close it."), "done")
+    else:
+        flash(_("This survey is open already."), "problem")
+    return redirect(url_for("workspace.survey.survey", survey_hash=survey_hash) + "#close")
+
+
 @bp.route("/surveys/<survey_hash>/close", methods=["GET", "POST"])
 @designer
 def close_survey(survey_hash: str) -> Page:

@@ -28,6 +28,11 @@ def blank(title: str = UNTITLED) -> Document:
     return {"hushpoll": 1, "title": title, "intro": "", "questions": [], "settings": settings}
 
 
+def in_steps(document: Document) -> Document:
+    """Return a new survey's document that asks one question at a time, unless it says how questions are asked."""
+    return {**document, "look": {"layout": "steps", **document.get("look", {})}}
+
+
 def imported(survey: Survey) -> tuple[Document, str]:
     """Return a draft document of a survey from a file or a published one, and its most common epsilon.
 

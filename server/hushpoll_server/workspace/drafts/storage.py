@@ -11,9 +11,10 @@ from typing import Any
 from hushpoll_client import Survey
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from hushpoll_server.people.audit_log import note, now, record
+from hushpoll_server.people import draft_sharing
+from hushpoll_server.people.audit_log import Detail, note, now, record
 from hushpoll_server.store.surveys import Store
-from hushpoll_server.store.workspace_schema import drafts
+from hushpoll_server.store.workspace_schema import draft_shares, drafts
 from hushpoll_server.workspace.drafts import history, stale_translations
 from hushpoll_server.workspace.drafts.documents import Document, without_direction_marks
 from hushpoll_server.workspace.drafts.draft import Draft, DraftIsPublished, StaleDraft
@@ -85,6 +86,23 @@ def unpublished(store: Store, owner: str | None) -> list[Draft]:
         return [_draft(row) for row in tx.execute(query)]
 
 
+def shared_with(store: Store, name: str) -> list[tuple[Draft, bool]]:
+    """Return the unpublished drafts of others that an account may read, and whether it may edit each."""
+    query = select(drafts, draft_shares.c.may_edit).join(draft_shares, draft_shares.c.draft == drafts.c.id)
+    mine = (draft_shares.c.user_name == name) & drafts.c.published_hash.is_(None)
+    with store.read() as tx:
+        rows = tx.execute(query.where(mine).order_by(drafts.c.updated_at.desc())).all()
+    return [(_draft(row), row.may_edit) for row in rows]
+
+
+def hand_over(store: Store, draft: Draft, name: str, *, actor: str) -> None:
+    """Make another account the owner of a draft; the one before may still edit it."""
+    with store.write() as tx:
+        _write(tx, draft.id, draft.revision, {"owner": name})
+        draft_sharing.replace_owner(tx, draft.id, draft.owner, name)
+        note(tx, actor, "draft handed over", draft.id, Detail("with account", name=name))
+
+
 def save(store: Store, draft: Draft, revision: int, opened: int | None = None) -> Draft:
     """Save a changed draft over a known revision; StaleDraft if it has another revision by now.
 
@@ -123,6 +141,7 @@ def remove(store: Store, draft: Draft, *, actor: str) -> None:
     with store.write() as tx:
         gone = tx.execute(delete(drafts).where(drafts.c.id == draft.id, drafts.c.published_hash.is_(None)))
         history.delete_versions(tx, draft.id)
+        draft_sharing.end(tx, draft.id)
     if gone.rowcount:
         record(store, actor, "draft deleted", draft.id, draft.title)
 

@@ -17,13 +17,25 @@ from .inputs import Input, number_input
 from .rehearsing import Row, mean_row
 
 
+def _first_point(text: str) -> int | str:
+    """Return the first point as the document has it, which leaves out 1."""
+    return whole_or_text(text) if text != "1" else ""
+
+
 class ScaleEditor(EditorKind):
     """The designer sets the number of points, and labels the ends or every point."""
 
     kind = KINDS["scale"]
-    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {"points": whole_or_text, "labels": split_lines}
+    shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {
+        "points": whole_or_text,
+        "first": _first_point,
+        "labels": split_lines,
+    }
     input_rows = (
-        (number_input("points", later("Number of points"), later("2 to 11.")),),
+        (
+            number_input("points", later("Number of points"), later("2 to 11.")),
+            number_input("first", later("First point"), later("1, or 0 as in 0 to 10."), "1"),
+        ),
         (
             Input(
                 "labels",
@@ -54,6 +66,13 @@ class ScaleEditor(EditorKind):
             later("Each point separately, such as how many chose exactly 3."),
         ),
     }
+
+    def read(self, question: Mapping[str, Any]) -> Fields | None:
+        """Return the form's fields for a question, with its first point."""
+        fields = super().read(question)
+        if fields is not None:
+            fields.setdefault("first", "1")
+        return fields
 
     def stand_in(self, field: str, typed: str) -> str | None:
         """Show five points until there is a number that can be."""

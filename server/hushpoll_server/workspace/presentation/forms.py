@@ -60,8 +60,8 @@ class PresentationForm(RevisionForm):
         later("How questions are asked"),
         choices=choices(
             [
-                ("page", later("All on one page")),
                 ("steps", later("One at a time, with a review before sending")),
+                ("page", later("All on one page")),
             ]
         ),
         default="page",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hushpoll_client import Survey, formatting
@@ -49,6 +50,21 @@ def search_epsilons(draft: Draft, survey: Survey, designs: int = 0) -> Budget:
         level=LEVEL,
         designs=designs,
     )
+
+
+def fitted(planned: Draft, designs: int = 0) -> tuple[Draft, Budget]:
+    """Return the draft with the smallest epsilons that are enough for its margins, and the search for them."""
+    budget = search_epsilons(planned, planned.compiled(), designs)
+    epsilons = {
+        question.id: question.stated_epsilon
+        for question in budget.questions
+        if question.stated_epsilon is not None and not question.problem
+    }
+    moved = planned.with_epsilons(epsilons)
+    free = {moved.epsilon_of(question) for question in moved.questions if moved.follows_slider(question)}
+    if len(free) == 1:
+        moved = replace(moved, epsilon=free.pop())
+    return moved, budget
 
 
 def advice(budget: Budget) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from flask_babel import lazy_gettext as later
 from flask_wtf import FlaskForm
 from hushpoll_client import HushpollError, SurveyError
-from wtforms import SelectField, StringField
+from wtforms import HiddenField, SelectField, StringField
 from wtforms.validators import InputRequired, NumberRange, Optional, ValidationError
 
 from hushpoll_server.fields import DecimalField, WholeField, both, decimal, sentence
@@ -64,12 +64,11 @@ class PlanForm(RevisionForm):
             InputRequired(later("Type a number such as 5.")),
             NumberRange(0.1, 50, later("Type a number from 0.1 to 50.")),
         ],
-        description=later(
-            "In percentage points, with a confidence of 95 %: 5 means ± 5 points. For an average: in percent of its"
-            " range, so that 5 means ± 0.2 on a scale from 1 to 5."
-        ),
+        description=later("In percentage points, with a confidence of 95 %."),
     )
     epsilon = SelectField(later("Privacy level"), choices=[])
+    fit = HiddenField()
+    """Whether the privacy follows the margins: set by the page when a margin changes, cleared by the slider."""
     focus = SelectField(later("Figures for"), choices=[], validate_choice=False)
 
     def of_question(self, index: int) -> tuple[DecimalField, LockField]:

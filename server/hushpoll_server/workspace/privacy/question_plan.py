@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from hushpoll_client import Question, Survey, formatting
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from hushpoll_analysis.planning.margins import Plan
 
 LEVEL = 0.95
+_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 MARGINS = (0.05, 0.03)
 """Margins for which the screen shows the number of answers needed."""
 
@@ -81,7 +83,20 @@ class QuestionPlan:
             "needed_3": count_text(self.answers_needed[1]),
             "needed_5_for": _("Answers for %(margin)s", margin=self._spaced_margin(MARGINS[0])),
             "needed_3_for": _("Answers for %(margin)s", margin=self._spaced_margin(MARGINS[1])),
+            "break_even": self._break_even_text(),
         }
+
+    @property
+    def open_error(self) -> float:
+        """The systematic error at which open answers would be as accurate: sqrt(Var randomized - Var open)."""
+        figures = self.figures
+        return math.sqrt(max(figures.margin**2 - figures.margin_sampling_only**2, 0.0)) / _Z
+
+    def _break_even_text(self) -> str:
+        return _(
+            "Asking openly would be as accurate only if answers were off by less than %(error)s.",
+            error=margin_text(self.question, self.open_error).lstrip("±"),
+        )
 
     def _share_text(self) -> str:
         if self.share is None or self.leads_block is False:

@@ -20,9 +20,17 @@ from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, StaleDraft
 from hushpoll_server.workspace.drafts.references import ByQuestion
 from hushpoll_server.workspace.privacy.charts import HEIGHT, WARN_FROM, WIDTH, margin_curve, total_scale
-from hushpoll_server.workspace.privacy.epsilon_search import advice, search_epsilons, slider_stops, total_text
+from hushpoll_server.workspace.privacy.epsilon_search import (
+    advice,
+    fitted,
+    search_epsilons,
+    slider_stops,
+    total_text,
+)
 from hushpoll_server.workspace.privacy.forms import PlanForm, plan_form
+from hushpoll_server.workspace.privacy.protection import plan_sentence, protection_of
 from hushpoll_server.workspace.privacy.question_plan import QuestionPlan, focus_of, question_plans
+from hushpoll_server.workspace.privacy.remedies import FIT, remedies
 from hushpoll_server.workspace.privacy.summaries import cap
 from hushpoll_server.workspace.responses import Page
 
@@ -38,7 +46,7 @@ def screen_figures(draft: Draft, focus_id: str | None) -> dict[str, Any]:
     plans = question_plans(draft, survey, draft.expected_n)
     focus = focus_of(plans, focus_id)
     total, warning = total_text(survey)
-    over_cap, budget = _over_cap(survey), search_epsilons(draft, survey)
+    over_cap, budget, protection = _over_cap(survey), search_epsilons(draft, survey), protection_of(survey)
     # Nothing is green while one person's total is in the red.
     green = not (warning or over_cap)
     return {
@@ -50,7 +58,10 @@ def screen_figures(draft: Draft, focus_id: str | None) -> dict[str, Any]:
         "over_cap": over_cap,
         "green": green,
         "advice": advice(budget),
-        "remedies": _remedies(budget),
+        "protection": protection,
+        "sentence": plan_sentence(draft, plans, protection),
+        "remedies": remedies(draft),
+        "advice_list": _advice_list(budget),
         "verdict": _verdict(focus, green),
         "curve": margin_curve(focus, draft.expected_n, focus.margin_needed),
         "scale": total_scale(survey.epsilon_total),
@@ -94,29 +105,53 @@ def privacy(draft_id: str) -> Page:
         return _autosave_plan(draft, form)
     if not form.validate():
         return _show(draft, form, form.focus.data, 422)
-    planned = _with_plan(draft, form)
-    solved, message = "solve" in request.form, (_("Saved."), "done")
-    if solved:
-        planned, words, good = _with_epsilons_found(planned)
-        message = (words, "done" if good else "problem")
-    elif not _is_total_fine(planned):
-        message = (_("Saved."), "plain")
+    planned, message = _decided(_with_plan(draft, form), form)
     try:
         storage.save(get_store(), planned, form.read_revision(), form.read_opened())
     except StaleDraft:
         return _show(draft, form, form.focus.data, 409, stale=True)
     if request.form.get("next") == "preview":
-        if solved:
-            flash(*message)
         return redirect(url_for("workspace.preview.phone", draft_id=draft.id))
     flash(*message)
     return redirect(url_for("workspace.privacy.privacy", draft_id=draft.id, focus=form.focus.data or None))
 
 
+def _decided(planned: Draft, form: PlanForm) -> tuple[Draft, tuple[str, str]]:
+    """Return the draft as the pressed button wants it, and a message with its colour."""
+    if "apply" in request.form:
+        return _with_remedy(planned, request.form["apply"])
+    if "solve" in request.form:
+        planned, budget = fitted(planned, designs=1)
+        return planned, _found(budget)
+    if form.fit.data:
+        planned, _budget = fitted(planned, designs=1)
+    return planned, (_("Saved."), "done" if _is_total_fine(planned) else "plain")
+
+
 def _autosave_plan(draft: Draft, form: PlanForm) -> Response:
     """Save the plan if it is valid."""
-    sound = form.validate()
-    return jsonify(autosave(_with_plan(draft, form), form) if sound else {"errors": field_errors(form)})
+    if not form.validate():
+        return jsonify({"errors": field_errors(form)})
+    return jsonify(autosave(_as_planned(draft, form), form))
+
+
+def _with_remedy(planned: Draft, name: str) -> tuple[Draft, tuple[str, str]]:
+    """Return the draft with one of the remedies applied, and a message."""
+    for remedy in remedies(planned):
+        if remedy.name == name and remedy.draft is not None:
+            plan, budget = fitted(remedy.draft, designs=1)
+            if name == FIT:
+                return plan, _found(budget)
+            return plan, (_("%(change)s. You can undo this.", change=remedy.label), "done")
+    return planned, (_("That would no longer change anything. See the figures below."), "plain")
+
+
+def _as_planned(draft: Draft, form: PlanForm) -> Draft:
+    """Return the draft as the page shows it: where the privacy follows the margins, with the epsilons they need."""
+    planned = _with_plan(draft, form)
+    if form.fit.data:
+        planned, _budget = fitted(planned)
+    return planned
 
 
 OWN = "own"  # where the slider stands when questions have epsilons of their own
@@ -141,19 +176,10 @@ def _with_plan(draft: Draft, form: PlanForm) -> Draft:
     return planned.with_locks_held({name: read_lock(lock) for name, lock in locks.items()})
 
 
-def _with_epsilons_found(planned: Draft) -> tuple[Draft, str, bool]:
-    """Return the draft with the smallest epsilons that are enough, a message, and whether every margin is met."""
-    budget = search_epsilons(planned, planned.compiled(), designs=1)
-    epsilons = {
-        question.id: question.stated_epsilon
-        for question in budget.questions
-        if question.stated_epsilon is not None and not question.problem
-    }
-    moved = planned.with_epsilons(epsilons)
-    free = {moved.epsilon_of(question) for question in moved.questions if moved.follows_slider(question)}
-    if len(free) == 1:
-        moved = replace(moved, epsilon=free.pop())
-    return moved, advice(budget), budget.met and not budget.problems and not budget.too_high
+def _found(budget: Budget) -> tuple[str, str]:
+    """Return the message about a search, and the colour that it is shown in."""
+    good = budget.met and not budget.problems and not budget.too_high
+    return advice(budget), "done" if good else "problem"
 
 
 def _is_total_fine(draft: Draft) -> bool:
@@ -162,8 +188,8 @@ def _is_total_fine(draft: Draft) -> bool:
     return not (total_text(survey)[1] or _over_cap(survey))
 
 
-def _remedies(budget: Budget) -> list[str]:
-    """Return remedies that are not already in the sentence above the button."""
+def _advice_list(budget: Budget) -> list[str]:
+    """Return advice that is not already in the sentence above it."""
     above = advice(budget)
     return [remedy for remedy in map(translate, budget.advice) if remedy not in above]
 
@@ -235,9 +261,15 @@ def _show(draft: Draft, form: PlanForm, focus_id: str | None, status: int = 200,
         warn_from=WARN_FROM,
         size=(WIDTH, HEIGHT),
         middle_stop=_middle_stop(draft),
+        experts=bool(request.args.get("focus") or _has_expert_errors(form)),
         **figures,
     )
     return page, status
+
+
+def _has_expert_errors(form: PlanForm) -> bool:
+    """Return whether a field among the details for experts was refused."""
+    return any(name.startswith(("margin_", "lock_")) for name in form.errors)
 
 
 def _field_label(field: str) -> str:
@@ -260,15 +292,21 @@ def plan_json(draft_id: str) -> Response | tuple[Response, int]:
     if not draft.questions or not form.validate():
         messages = {name: f"{_field_label(name)}: {errors[0]}" for name, errors in form.errors.items()}
         return jsonify(errors=messages), 422
-    figures = screen_figures(_with_plan(draft, form), request.args.get("focus"))
+    planned = _as_planned(draft, form)
+    figures = screen_figures(planned, request.args.get("focus"))
     focus, curve_drawn, scale = figures["focus"], figures["curve"], figures["scale"]
     texts = {**focus.texts(), "number": str(focus.number), "total": figures["total"]}
-    texts |= {key: figures[key] for key in ("warning", "over_cap", "advice", "verdict")}
+    texts |= {key: figures[key] for key in ("warning", "over_cap", "advice", "verdict", "sentence")}
+    texts["guess"] = figures["protection"].sentence
     rows = {plan.question.id: plan.texts() for plan in figures["plans"]}
     return jsonify(
         texts=texts,
         rows=rows,
-        remedies=figures["remedies"],
+        advice_list=figures["advice_list"],
+        remedies=[remedy.as_json() for remedy in figures["remedies"]],
+        tier=figures["protection"].tier,
+        epsilon=planned.epsilon if planned.has_one_epsilon else OWN,
+        middle_stop=_middle_stop(planned),
         curve=None if curve_drawn is None else asdict(curve_drawn),
         total_x=scale.x,
         met=focus.met and figures["green"],

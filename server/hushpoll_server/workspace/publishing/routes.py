@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, flash, g, redirect, render_template, request, url_for
+from flask import Blueprint, abort, flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from hushpoll_server.current_store import get_store
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import can_read_survey, current_user
 from hushpoll_server.weakness import weakness
-from hushpoll_server.workspace.access import designer, own_draft
+from hushpoll_server.workspace.access import designer, own_draft, owns
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.draft import Draft, DraftIsPublished
 from hushpoll_server.workspace.privacy.summaries import cap
@@ -27,6 +27,8 @@ def publish(draft_id: str) -> Page:
     draft = own_draft(draft_id)
     if draft.published_hash is not None:
         raise DraftIsPublished(draft.published_hash)
+    if request.method == "POST" and not owns(draft):
+        abort(403, "only the owner publishes a draft; ask the owner, or have it handed over to you")
     form = PublishForm(revision=draft.revision)
     items = checklist(draft)
     ready = all(state != "stop" for state, _ in items)
@@ -58,6 +60,7 @@ def publish(draft_id: str) -> Page:
         ready=ready,
         one_sided_questions=one_sided_questions,
         weak=weak,
+        owned=owns(draft),
         stale=stale,
         step="publish",
     )

@@ -14,7 +14,7 @@ from hushpoll_server.current_store import get_store
 from hushpoll_server.fields import decimal
 from hushpoll_server.i18n.translation import gettext as _
 from hushpoll_server.people.access import current_user
-from hushpoll_server.workspace.access import designer, open_draft, own_draft
+from hushpoll_server.workspace.access import designer, open_draft, own_draft, owned_draft
 from hushpoll_server.workspace.autosave import autosave, field_errors
 from hushpoll_server.workspace.drafts import storage
 from hushpoll_server.workspace.drafts.anchor import Anchor, anchor_from_choice, choice_of_anchor
@@ -27,7 +27,8 @@ from hushpoll_server.workspace.languages.summary import language_summary
 from hushpoll_server.workspace.presentation.forms import asked_by_from, presentation_summary
 from hushpoll_server.workspace.privacy.summaries import summaries
 from hushpoll_server.workspace.questions import declining
-from hushpoll_server.workspace.questions.forms import DetailsForm, place_error
+from hushpoll_server.workspace.questions.forms import DetailsForm, QuestionForm, place_error
+from hushpoll_server.workspace.questions.stored_question import short_fields, short_form
 from hushpoll_server.workspace.responses import Page, download, json_text
 
 bp = Blueprint("draft", __name__, template_folder="templates")
@@ -54,12 +55,23 @@ def undo(draft_id: str) -> Response:
 @bp.get("/drafts/<draft_id>")
 @designer
 def draft(draft_id: str) -> Page:
-    """Show the questions of a draft."""
-    return show_draft(open_draft(draft_id), DetailsForm(formdata=None))
+    """Show the questions of a draft, one of them as a form if it is to be edited."""
+    draft, editing = open_draft(draft_id), None
+    question = draft.question(request.args.get("edit"))
+    if question is not None:
+        editing = short_form(draft, question, None)
+    return show_draft(draft, DetailsForm(formdata=None), editing=editing)
 
 
-def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool = False) -> Page:
-    """Show the draft's first page, with a refused form as it was typed."""
+def show_draft(
+    draft: Draft,
+    form: DetailsForm,
+    status: int = 200,
+    *,
+    stale: bool = False,
+    editing: QuestionForm | None = None,
+) -> Page:
+    """Show the draft's first page, with a refused form as it was typed, and a question that is being edited."""
     if not form.errors and not stale:
         form = DetailsForm(formdata=None, revision=draft.revision, **_values(draft))
     if stale:
@@ -78,10 +90,22 @@ def show_draft(draft: Draft, form: DetailsForm, status: int = 200, stale: bool =
         languages=language_summary(draft),
         declinable=declining.declinable(draft),
         kinds=EDITORS,
+        editing=editing,
+        short_rows=EDITORS[editing.kind.data].input_rows if editing else (),
+        short_names=short_fields,
+        adding_at=_adding_at(draft),
         stale=stale,
         step="questions",
     )
     return page, status
+
+
+def _adding_at(draft: Draft) -> int:
+    """Return before which question, counted from 0, the form for a new one stands; after the last by default."""
+    place = request.args.get("add", "")
+    if place.isascii() and place.isdigit() and len(place) < 4:
+        return min(int(place), len(draft.questions))
+    return len(draft.questions)
 
 
 @bp.post("/drafts/<draft_id>")
@@ -164,7 +188,7 @@ def _check_details(draft: Draft) -> None:
 @designer
 def delete(draft_id: str) -> Page:
     """Confirm, then delete a draft."""
-    draft = open_draft(draft_id)
+    draft = owned_draft(draft_id)
     if request.method == "GET":
         return render_template("questions/delete_draft.html", draft=draft)
     storage.remove(get_store(), draft, actor=current_user.name)

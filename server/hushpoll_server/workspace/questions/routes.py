@@ -18,9 +18,9 @@ from werkzeug.wrappers import Response
 from wtforms import SelectChoice
 
 from hushpoll_server.current_store import get_store
-from hushpoll_server.fields import choices, sentence
+from hushpoll_server.fields import choices, sentence, together
 from hushpoll_server.i18n.translation import gettext as _
-from hushpoll_server.i18n.translation import localize_number, translate
+from hushpoll_server.i18n.translation import localize_number, ngettext, translate
 from hushpoll_server.people import sharing
 from hushpoll_server.people.access import current_user
 from hushpoll_server.workspace import mechanisms
@@ -43,7 +43,7 @@ bp = Blueprint("questions", __name__)
 @bp.route("/drafts/<draft_id>/questions/new", methods=["GET", "POST"])
 @designer
 def new_question(draft_id: str) -> Page:
-    """Write a question and add it at the end."""
+    """Write a question with all its settings and add it at the end."""
     draft = open_draft(draft_id)
     if request.method == "POST":
         return _save(draft, QuestionForm(), None)
@@ -58,12 +58,17 @@ def new_question(draft_id: str) -> Page:
 def question(draft_id: str, question_id: str) -> Page:
     """Change a question."""
     draft = open_draft(draft_id)
-    current = _find(draft, question_id)
+    current = find_question(draft, question_id)
     if request.method == "POST":
         return _save(draft, QuestionForm(), question_id)
-    fields = mechanisms.read_question(current) | {"linked": question_id in draft.linked}
-    fields |= form_fields(draft.rules.of(question_id), earlier_questions(draft, question_id))
+    fields = form_values(draft, current)
     return _show(draft, QuestionForm(formdata=None, revision=draft.revision, **fields), question_id)
+
+
+def form_values(draft: Draft, question: QuestionDocument) -> dict[str, Any]:
+    """Return the values of the editor's fields for a stored question."""
+    values = mechanisms.read_question(question) | {"linked": question["id"] in draft.linked}
+    return values | form_fields(draft.rules.of(question["id"]), earlier_questions(draft, question["id"]))
 
 
 def _emptied_section(draft: Draft, question_id: str) -> str:
@@ -74,7 +79,8 @@ def _emptied_section(draft: Draft, question_id: str) -> str:
     return draft.sections[index].title
 
 
-def _find(draft: Draft, question_id: str) -> QuestionDocument:
+def find_question(draft: Draft, question_id: str) -> QuestionDocument:
+    """Return a question of the draft; 404 where there is none of that id."""
     question = draft.question(question_id)
     if question is None:
         abort(404, "this question is no longer in the draft; see its list of questions")
@@ -173,9 +179,12 @@ def validated(
     draft: Draft, form: QuestionForm, question_id: str | None
 ) -> tuple[Draft, QuestionDocument] | None:
     """Return the draft with the question of the form, and that question; None after setting errors on the form."""
-    if not form.validate_on_submit() or not (_check_required(form) and _check_decoy(form)):
+    sound = form.validate_on_submit()
+    if form.kind.data not in EDITORS:
         return None
-    if not _check_pairs(form):
+    # Every check is made, so that all mistakes are shown at once.
+    checks = [_check_required(form), _check_decoy(form), _check_pairs(form)]
+    if not sound or not all(checks):
         return None
     try:
         return with_question_from(draft, form, question_id)
@@ -217,8 +226,12 @@ def with_question_from(
 def _check_required(form: QuestionForm) -> bool:
     """Set errors for every missing field that the kind needs."""
     for name in EDITORS[form.kind.data].needed:
-        if not str(form[name].data or "").strip() and form[name] is not form.options:
-            form[name].errors = [_("%(field)s is missing: type it here.", field=form[name].label.text)]
+        if str(form[name].data or "").strip():
+            continue
+        missing = _("%(field)s is missing: type it here.", field=form[name].label.text)
+        if form[name] is form.options:
+            missing = _("Type at least two options, one per line.")
+        form[name].errors = [missing]
     return not any(field.errors for field in form)
 
 
@@ -322,20 +335,29 @@ def duplicate_question(draft_id: str, question_id: str) -> Response:
     return _change(draft_id, lambda draft: draft.with_copy(question_id), _("Copied."), question_id)
 
 
-@bp.route("/drafts/<draft_id>/questions/<question_id>/delete", methods=["GET", "POST"])
+@bp.post("/drafts/<draft_id>/questions/<question_id>/delete")
 @designer
-def delete_question(draft_id: str, question_id: str) -> Page:
-    """Confirm, then delete a question."""
-    if request.method == "GET":
-        draft = open_draft(draft_id)
-        return render_template(
-            "questions/delete_question.html",
-            draft=draft,
-            question=_find(draft, question_id),
-            section=_emptied_section(draft, question_id),
-            needed_by=draft.rules.decided_by(question_id, draft.order),
+def delete_question(draft_id: str, question_id: str) -> Response:
+    """Delete a question, unless another one is asked only after it."""
+    draft = open_draft(draft_id)
+    find_question(draft, question_id)
+    needed_by = draft.rules.decided_by(question_id, draft.order)
+    if needed_by:
+        refusal = ngettext(
+            "Question %(list)s is asked only after it. Change or remove that rule first.",
+            "Questions %(list)s are asked only after it. Change or remove those rules first.",
+            len(needed_by),
+            list=together([str(number) for number in needed_by]),
         )
-    return _change(draft_id, lambda draft: draft.without_question(question_id), _("Question deleted."))
+        flash(refusal, "problem")
+        return redirect(url_for("workspace.draft.draft", draft_id=draft.id) + f"#question-{question_id}")
+    deleted = _("Question deleted. You can undo this.")
+    section = _emptied_section(draft, question_id)
+    if section:
+        deleted = _(
+            "Question deleted, and the section “%(section)s” with it. You can undo this.", section=section
+        )
+    return _change(draft_id, lambda draft: draft.without_question(question_id), deleted)
 
 
 def decoy_sources() -> list[tuple[str, str, int]]:

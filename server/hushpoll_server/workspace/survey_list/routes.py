@@ -63,6 +63,11 @@ def home() -> str:
         if (entry.id in archived_ids) == archived_only
         and matches(search, entry.title, *(question["text"] for question in entry.questions))
     ]
+    shared_drafts = [
+        (draft, may_edit)
+        for draft, may_edit in storage.shared_with(store, user.name)
+        if not archived_only and matches(search, draft.title)
+    ]
     return render_template(
         "survey_list/survey_list.html",
         drafts=own_drafts,
@@ -72,7 +77,8 @@ def home() -> str:
         weak={entry.hash for entry in listed if _is_weak(store, entry.hash)},
         search=search,
         archived=archived_only,
-        has_surveys=bool(readable or all_drafts),
+        shared_drafts=shared_drafts,
+        has_surveys=bool(readable or all_drafts or shared_drafts),
         in_archive=len(
             archived_ids & ({entry.hash for entry in readable} | {entry.id for entry in all_drafts})
         ),
@@ -110,6 +116,7 @@ def create() -> BaseResponse:
     document, plan = documents.blank(), {}
     if key:
         document, plan = document_of(key), TEMPLATES[key].plan
+    document = documents.in_steps(document)
     draft = storage.create(get_store(), current_user.name, document, **plan)
     return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
 

@@ -229,7 +229,7 @@ def test_a_question_keeps_its_epsilon_and_its_plan_when_it_is_edited(
     saved = stored(store, draft)
     assert epsilons(saved) == ["0.5", "1"]
     assert (dict(saved.locks), dict(saved.margins)) == ({"renamed": "0.5"}, {"renamed": 0.09})
-    submit(owner, f"{page}/questions/renamed/delete")
+    submit(owner, f"{page}/questions/renamed/delete", page)
     assert stored(store, draft).locks == {}, "a plan for a question that is gone is gone"
 
 

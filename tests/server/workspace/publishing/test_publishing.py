@@ -303,7 +303,7 @@ def test_closing_now_at_a_date_and_at_a_number(owner: FlaskClient, store: Store)
         refused = submit(owner, f"{page}/closing", page, **fields)
         assert refused.status_code == 422, fields
         assert f'id="{field}-error"' in refused.text
-    assert "only the operator of the server can reopen it" in owner.get(f"{page}/close").text
+    assert "you can open it again" in owner.get(f"{page}/close").text
     submit(owner, f"{page}/close")
     assert not store.state(survey.hash).is_open  # type: ignore[union-attr]
     closed = owner.get(page).text

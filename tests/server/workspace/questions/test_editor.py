@@ -69,6 +69,7 @@ def test_every_template_makes_a_sound_draft_that_meets_its_own_plan(
     for question in survey.questions:
         assert margin_at(question, draft.expected_n) <= draft.margin, question.id
     assert all(draft.follows_slider(question) for question in draft.questions)
+    assert draft.document["look"] == {"layout": "steps"}
     assert owner.get(response.location).status_code == 200
     for word in ("anonymous", "lie", "fake"):
         assert not re.search(rf"\b{word}\b", json.dumps(draft.document), re.IGNORECASE)
@@ -384,7 +385,16 @@ def test_a_stale_tab_changes_nothing_keeps_what_was_typed_and_may_insist(
 
 
 @pytest.mark.parametrize(
-    "page", ["questions/q1", "questions/new", "privacy", "questions/q1/move", "questions/q1/delete"]
+    "page",
+    [
+        "questions/q1",
+        "questions/new",
+        "privacy",
+        "questions/q1/move",
+        "questions/q1/delete",
+        "questions/q1/text",
+        "questions/add",
+    ],
 )
 def test_every_form_of_a_draft_minds_the_revision(owner: FlaskClient, store: Store, page: str) -> None:
     draft = make_draft(store)

@@ -1,0 +1,1 @@
+"""Working on a draft with others, and letting people read it."""
