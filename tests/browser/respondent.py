@@ -218,7 +218,7 @@ def local_record(page: Page, survey: Survey) -> dict[str, Any] | None:
 
 def sent_by(requests: list[Request]) -> list[Request]:
     """Leave out the one module that the page may bring after a report has arrived, to note it in the ledger."""
-    brought = [request for request in requests if request.url.endswith("/respond/widgets.js")]
+    brought = [request for request in requests if request.url.endswith("/respond/ledger.js")]
     assert len(brought) <= 1
     for request in brought:
         assert request.method == "GET"
