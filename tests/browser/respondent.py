@@ -139,9 +139,10 @@ def address(server: LiveServer, survey: Survey, code: str | None = None) -> str:
 
 
 def open_page(page: Page, link: str) -> None:
-    """Open a link and wait until the page has decided what to show."""
+    """Open a link and wait until the page has decided what to show, and loaded what comes after the first paint."""
     page.goto(link)
     expect(page.locator("main h1")).to_be_visible()
+    expect(page.locator(".promise:not(.complete)")).to_have_count(0)
 
 
 def show_all(page: Page) -> None:

@@ -65,7 +65,6 @@ def drawn(
 ) -> tuple[Survey, dict[str, dict[str, int]]]:
     survey = draft(question, title=f"Try {question['id']} {question['mechanism']['name']}")
     open_page(page, address(server, survey))
-    page.get_by_role("button", name="Try it").wait_for()
     return survey, page.evaluate(DRAWN, TIMES)
 
 
@@ -145,7 +144,6 @@ def test_every_kind_has_its_picture(page: Page, page_server: LiveServer) -> None
 def test_an_example_is_never_the_own_report(page: Page, page_server: LiveServer) -> None:
     """No answer is read and no answer is drawn for: the form stays empty, storage too, and nothing is sent."""
     open_page(page, address(page_server, draft(CHEATED, MOOD, USED, title="Own draws")))
-    page.get_by_role("button", name="Try it").wait_for()
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.get_by_role("button", name="Try it").click()
@@ -193,7 +191,6 @@ def test_the_first_view_has_at_most_90_easy_words(page: Page, page_server: LiveS
         document = draft(question, REASON, title="Exam honesty").as_document(published=False)
         document["asked_by"] = {"name": "University of Somewhere", "contact": "study@example.org"}
         open_page(page, address(page_server, Survey.from_draft(document)))
-        page.get_by_role("button", name="Try it").wait_for()
         text = page.locator("main").inner_text()
         ours = re.sub(r"Fingerprint \w+", "", text)
         print(f"epsilon {epsilon}: {len(text.split())} words, reading ease {flesch(ours):.0f}")
@@ -227,7 +224,6 @@ def test_the_picture_of_a_question_in_a_block_is_what_is_drawn(page: Page, page_
     blocks = [{"questions": ["a", "b", "c"], "ask": 2, "epsilon": 2}]
     survey = Survey.from_draft({"hushpoll": 1, "title": "In a block", "questions": members, "blocks": blocks})
     open_page(page, address(page_server, survey))
-    page.get_by_role("button", name="Try it").wait_for()
     said = page.evaluate(DRAWN, 10 * TIMES)
     kept, other = (
         int(text) for text in re.findall(r"about (\d+) send", page.locator(".promise").inner_text())

@@ -78,7 +78,6 @@ pytestmark = pytest.mark.browser
         (
             [AGREE],
             [
-                "About 40 in 100",
                 "What 100 people send who choose Strongly agree",
             ],
             ["could come from any answer", "does not apply"],

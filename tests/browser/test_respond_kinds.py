@@ -185,7 +185,7 @@ def test_a_module_that_was_changed_on_the_way_is_refused(page: Page, page_server
             route.fulfill(response=response, body=response.text() + "\n// one byte more")
 
         page.route(f"**/static/*/{name}", changed)
-        open_page(page, link)
+        page.goto(link)
         if before_start:
             heading(page, "This survey cannot be answered here")
         else:

@@ -21,6 +21,7 @@ from tests.browser.pictures import png
 from tests.browser.respondent import (
     AGREE,
     CHEATED,
+    HOURS,
     REASON,
     USED,
     WHY,
@@ -133,7 +134,7 @@ def test_arrow_keys_and_numbers_choose_and_never_go_on(page: Page, page_server: 
         {
             "hushpoll": 1,
             "title": "Numbers",
-            "questions": [REASON, AGREE, USED],
+            "questions": [REASON, AGREE, USED, HOURS],
             "look": {"layout": "steps"},
         }
     )
@@ -141,7 +142,7 @@ def test_arrow_keys_and_numbers_choose_and_never_go_on(page: Page, page_server: 
     page.get_by_role("button", name="Start").focus()
     page.keyboard.press("Enter")
     progress = page.locator("progress")
-    expect(progress).to_have_js_property("max", 4)
+    expect(progress).to_have_js_property("max", 5)
     page.keyboard.press("2")
     expect(page.get_by_label("Fear")).to_be_checked()
     page.keyboard.press("ArrowDown")
@@ -161,8 +162,11 @@ def test_arrow_keys_and_numbers_choose_and_never_go_on(page: Page, page_server: 
     page.wait_for_timeout(500)  # a tick is no single choice
     expect(progress).to_have_js_property("value", 3)
     page.get_by_role("button", name="Next").click()
-    expect(page.locator(".review")).to_be_focused()
     expect(progress).to_have_js_property("value", 4)
+    page.get_by_role("textbox").fill("12.5")
+    page.keyboard.press("Enter")
+    expect(page.locator(".review")).to_be_focused()
+    expect(progress).to_have_js_property("value", 5)
 
 
 def test_all_on_one_page_has_its_sections(page: Page, page_server: LiveServer) -> None:

@@ -82,6 +82,7 @@ export function inSteps({ element, cards }, heads) {
     }, PAUSE);
   });
   element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("[type=text]")) forward(); // a number checks itself, and submits nothing
     if (!/^[0-9]$/.test(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
     const focused = document.activeElement;
     if (focused.matches("[type=text], [type=search]")) return;
