@@ -182,7 +182,7 @@ def test_how_we_know_shows_epsilon_hash_and_scripts(page: Page, page_server: Liv
         f"begins with {survey.hash[:8]}. It equals the one in the address bar; compare these 8 characters"
     )
     expect(page.locator("main > p.small")).to_contain_text(fingerprint)
-    assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 12
+    assert len(re.findall(r"^(client|respond)/\w+\.js [0-9a-f]{64}$", text, re.MULTILINE)) == 13
     bounded = draft(CHEATED, REASON, title="How we know, bounded")
     open_page(page, address(page_server, bounded).partition("#")[0])
     show_all(page)

@@ -63,6 +63,8 @@ class Finding:
     question: str
     text: str
     verdict: Verdict | None
+    headline: str = ""
+    """The first sentence: of several numbers that of the mean, else what was found of the shares."""
     largest: bool = False
     """Whether its answers are named because they came out largest, so that their intervals miss more often."""
 
@@ -76,6 +78,7 @@ def findings(report: SurveyResults, language: str = "en") -> tuple[Finding, ...]
             texts.question(question.question),
             _found(question, texts, level),
             _verdict(report, question, texts),
+            _headline(question, texts, level),
             not _numbers_said(question, texts, level) and len(_named(question)) > 2,
         )
         for question in report.questions
@@ -115,6 +118,15 @@ def _found(question: QuestionResults, texts: Texts, level: str) -> str:
     if question.question.after is None:
         return _shares_found(question, _named(question), texts, level)
     return " ".join([_among_asked_found(question, texts, level), _everybody_found(question, texts, level)])
+
+
+def _headline(question: QuestionResults, texts: Texts, level: str) -> str:
+    sentences = _numbers_said(question, texts, level)
+    if sentences:
+        return sentences[0]
+    if question.question.after is None:
+        return _found(question, texts, level)
+    return _among_asked_found(question, texts, level)
 
 
 def _shares_found(question: QuestionResults, lines: list[ReportedShare], texts: Texts, level: str) -> str:

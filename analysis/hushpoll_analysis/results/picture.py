@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hushpoll_analysis.errors import AnalysisError
 
 from .curves import Panel, cumulative_panel, histogram_panel
+from .fieldwork import facts
 from .figures import Axis, NumberAxis, axis_for
 from .numbers import rounded
 from .rendering import ENGLISH, Speech, environment
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .waves import FollowedQuestion, FollowedRow, Point
 
 WIDTH, EDGE, LABELS, VALUES, ROW, PANEL = 720, 24, 190, 170, 30, 200
-TITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 26, 80
+TITLE_LETTERS, SUBTITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 92, 26, 80
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,25 @@ class Band:
     ends: bool
 
 
-def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
-    """Draw the estimates of one question, by its id, as an SVG document."""
+def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed: bool = True) -> str:
+    """Draw the estimates of one question, by its id, as an SVG document.
+
+    It is headed by what was found, the question, and who asked when and of how many; without `headed` by nothing, for a
+    page that says so next to it.
+    """
     question_results, texts = report[question], texts_of(report.survey, language)
     say = texts.say
     if not question_results.is_estimated:
         raise AnalysisError(
             f'question "{question}" has no estimates to draw: {report.n} reports, at least {report.minimum} are needed'
         )
-    title = textwrap.wrap(texts.question(question_results.question), TITLE_LETTERS)
-    y = EDGE + 22 * len(title) + 12
+    title, subtitle, y = [], [], EDGE if headed else 0
+    if headed:
+        finding = report.findings(language)[_place(report, question_results)]
+        title = textwrap.wrap(finding.headline, TITLE_LETTERS)
+        subtitle = textwrap.wrap(finding.question, SUBTITLE_LETTERS)
+        subtitle += textwrap.wrap(" · ".join((*facts(report, texts), texts.title)), SUBTITLE_LETTERS)
+        y += 22 * len(title) + 19 * len(subtitle) + 16
     rows, headings = [], []
     for heading, lines in _sections(question_results, texts):
         if heading:
@@ -75,14 +85,15 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         for line in lines:
             rows.append(Row(line, _cut(texts.option(question_results.question, line.option)), y))
             y += ROW
-    y += 32 if rows else 0
+    y += 52 if rows else 0
     panels = []
     for panel in _panels(question_results, report, texts):
         panels.append(Drawn(panel, y))
         y += PANEL + 66
-    caption = textwrap.wrap(_caption(report, texts), 100)
+    caption = textwrap.wrap(_caption(report, texts), 100) if headed else []
     values = {
         "title": title,
+        "subtitle": subtitle,
         "rows": rows,
         "axis": _axis(question_results),
         "panels": panels,
@@ -97,12 +108,13 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         "row_height": ROW,
         "panel_height": PANEL,
     }
-    if rows or question_results.numbers is None:
-        mean = ""
-    else:
-        mean = report.findings(language)[_place(report, question_results)].text
-    bottom = y + (30 if mean else 0)
-    height = bottom + 18 * len(caption) + EDGE
+    mean = None
+    if not rows and question_results.numbers is not None and question_results.numbers.mean is not None:
+        mean = question_results.numbers.mean.shown
+        values["axis"] = NumberAxis.of(question_results.question.answers.values or ())
+        values["unit"] = texts.unit(question_results.question, question_results.numbers.unit)
+    bottom = y + (ROW + 52 if mean else 0)
+    height = bottom + 18 * len(caption) + (EDGE if headed else 0)
     template = environment().get_template("picture.svg")
     return template.render(
         w=say, part=question_results, bottom=bottom, height=height, mean=mean, mean_y=y, **values, **sizes
@@ -181,7 +193,7 @@ def _panels(question: QuestionResults, report: SurveyResults, texts: Texts) -> l
 
 def _caption(report: SurveyResults, texts: Texts) -> str:
     caption = texts.say("figure_caption", number=report.n, level=f"{100 * report.level:g}")
-    return f"{texts.title}. {caption} hushpoll {report.survey.hash[:12]}"
+    return f"{texts.say('on_devices')} {caption} hushpoll {report.survey.hash[:12]}"
 
 
 def _cut(text: str, most: int = LABEL_LETTERS) -> str:

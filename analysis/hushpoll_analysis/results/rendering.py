@@ -26,6 +26,7 @@ from .method import between, percent
 from .numbers import in_unit, measure, quantile_name, rounded
 from .shown import number, p_text, points, reported_words
 from .texts import texts_of
+from .typesetting import is_available
 from .wording import wording
 
 if TYPE_CHECKING:
@@ -95,14 +96,15 @@ def as_body(
     heading: int = 2,
     method: bool = True,
     language: str = "en",
-    picture_address: Callable[[str], str] | None = None,
+    picture_address: Callable[[str, str], str] | None = None,
     speech: Speech = ENGLISH,
 ) -> Markup:
     """Write the report without page around it, for a page that has its own head and title.
 
-    `picture_address` says where the picture of a question, by its id, can be had as a file; `speech` says the details.
+    `picture_address` says where the picture of a question, by its id and the ending of the file, can be had; `speech`
+    says the details.
     """
-    values = {"method": method, "picture_address": picture_address}
+    values = {"method": method, "picture_address": picture_address, "has_png": is_available()}
     return _part("body.html", report, heading, language, speech, **values)
 
 

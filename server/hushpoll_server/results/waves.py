@@ -27,9 +27,10 @@ from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache
 from .shared import (
+    PICTURE_NAME,
     Page,
     access_refusal,
-    as_svg,
+    as_picture,
     bp,
     frame_of,
     private,
@@ -78,8 +79,8 @@ def trend(survey_hash: str) -> Page:
     return private(page)
 
 
-@bp.get("/surveys/<survey_hash>/report/trend/<question>.svg")
-def trend_picture(survey_hash: str, question: str) -> Page:
+@bp.get(f"/surveys/<survey_hash>/report/trend/{PICTURE_NAME}")
+def trend_picture(survey_hash: str, question: str, ending: str) -> Page:
     """Send the picture of one question over the waves as a file."""
     away = access_refusal(state_of(survey_hash))
     if away is not None:
@@ -102,7 +103,7 @@ def trend_picture(survey_hash: str, question: str) -> Page:
         f"{name}. {w('figure_caption', number=reports, level=f'{100 * level:g}')} hushpoll {survey_hash[:12]}"
     )
     svg = waves_as_svg(followed, _wave_names(followed), caption, option, language(), speech())
-    return as_svg(svg, f"{question}-waves-{survey_hash[:12]}")
+    return as_picture(svg, f"{question}-waves-{survey_hash[:12]}", ending)
 
 
 def _waves(survey_hash: str) -> tuple[dict[int, SurveyState], dict[int, Survey]]:

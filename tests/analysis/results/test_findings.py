@@ -336,7 +336,7 @@ def test_a_finding_its_figure_and_its_file_show_the_same_interval() -> None:
     low, high = f"{100 * largest.shown.low:.1f}", f"{100 * largest.shown.high:.1f} %"
     assert f"(95 % interval {low} to {high})" in results.findings()[0].text
     page = results.to_html()
-    assert f"({low} to {high})" in page
+    assert f"(95 % interval {low} to {high})" in page
     assert f"{low} – {high}" in page
     assert "They are chosen by the data, so their intervals miss more often." in page
     entry = next(row for row in results.to_dict()["questions"][0]["estimates"] if row["option"] == "option 0")

@@ -81,7 +81,9 @@ export function inSteps({ element, cards }, heads) {
       if (isComplete && visible()[at] === card) go(at + 1);
     }, PAUSE);
   });
-  element.addEventListener("keydown", (event) => {
+  // Also while the page's heading has the focus, as it has at first.
+  document.addEventListener("keydown", (event) => {
+    if (!element.isConnected) return;
     if (event.key === "Enter" && event.target.matches("[type=text]")) forward(); // a number checks itself, and submits nothing
     if (!/^[0-9]$/.test(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
     const focused = document.activeElement;
