@@ -69,6 +69,11 @@ class GroupTable:
         return self.numbers.means
 
     @property
+    def shown_means(self) -> tuple[GroupMean, ...]:
+        """The means that can be given."""
+        return tuple(mean for mean in self.means if not math.isnan(mean.estimate))
+
+    @property
     def mean_differences(self) -> tuple[GroupMeanDifference, ...]:
         """The differences of means from the first group."""
         if self.numbers is None:

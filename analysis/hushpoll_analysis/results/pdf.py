@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -149,8 +150,7 @@ def _group(table: GroupTable, texts: Texts, speech: Speech) -> dict[str, Any]:
                 rounded(mean.estimate, mean.se),
                 f"{rounded(mean.low, mean.se)} – {rounded(mean.high, mean.se)}",
             ]
-            for mean in table.means
-            if mean.estimate == mean.estimate
+            for mean in table.shown_means
         )
     else:
         columns.insert(0, say("answer"))
@@ -162,7 +162,7 @@ def _group(table: GroupTable, texts: Texts, speech: Speech) -> dict[str, Any]:
                 f"{percent(share.limits[0])} – {percent(share.limits[1])}",
             ]
             for share in table.shares
-            if share.estimate == share.estimate
+            if not math.isnan(share.estimate)
         )
     spoken = [[speech.say(cell) for cell in row] for row in rows]
     heading = say("group_heading", question=texts.question(table.question), by=texts.by(table))

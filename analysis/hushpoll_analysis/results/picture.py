@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .survey import SurveyResults
     from .waves import FollowedQuestion, FollowedRow, Point
 
-WIDTH, EDGE, LABELS, VALUES, ROW, PANEL = 720, 24, 190, 170, 30, 200
+WIDTH, EDGE, LABELS, VALUES, ROW, PANEL, PLOT = 720, 24, 190, 170, 30, 200, 120
 TITLE_LETTERS, SUBTITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 92, 26, 80
 
 
@@ -49,13 +49,12 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Band:
-    """One answer over the waves: how far down it stands, its axis, and whether that is drawn below it."""
+    """One answer over the waves, its axis, and how far down it stands."""
 
     row: FollowedRow
     label: str
     axis: Axis | NumberAxis
     y: int
-    ends: bool
 
 
 def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed: bool = True) -> str:
@@ -135,14 +134,14 @@ def waves_as_svg(
             f'question "{question.id}" has no change to draw', "it needs two waves with enough reports"
         )
     say = wording(language)
-    title = textwrap.wrap(question.text, TITLE_LETTERS)
-    y = EDGE + 22 * len(title) + 12
+    title = textwrap.wrap(next(iter(question.sentences(say, label, waves))), TITLE_LETTERS)
+    subtitle = textwrap.wrap(question.text, SUBTITLE_LETTERS)
+    y = EDGE + 22 * len(title) + 19 * len(subtitle) + 16
     bands = []
-    for row in (*question.shares, *question.averages):
-        ends = row.average or row is question.shares[-1]
+    for row in (*question.averages, *question.shares):
         axis = row.axis if row.average else question.axis
-        bands.append(Band(row, _cut(label(row.label), BAND_LETTERS), axis, y, ends))
-        y += ROW * (len(row.points) + 1) + (32 if ends else 0)
+        bands.append(Band(row, _cut(label(row.label), BAND_LETTERS), axis, y))
+        y += PLOT + 96
 
     def written(row: FollowedRow, point: Point) -> tuple[str, str]:
         low, middle, high = point.shown_low, point.shown_estimate, point.shown_high
@@ -151,9 +150,9 @@ def waves_as_svg(
             return middle_text, f"{least} – {most}"
         return say.percent(middle), f"{say.number(100 * low, 1)} – {say.percent(high)}"
 
-    lines = textwrap.wrap(caption, 100)
-    values = {"title": title, "bands": bands, "caption": lines, "waves": waves, "written": written}
-    sizes = {"width": WIDTH, "edge": EDGE, "labels": LABELS, "values": VALUES, "row_height": ROW}
+    lines = textwrap.wrap(f"{say('on_devices')} {caption}", 100)
+    values = {"title": title, "subtitle": subtitle, "bands": bands, "caption": lines, "waves": waves}
+    sizes = {"width": WIDTH, "edge": EDGE, "plot_height": PLOT, "written": written}
     template = environment().get_template("waves.svg")
     height = y + 18 * len(lines) + EDGE
     return template.render(question=question, w=say, bottom=y, height=height, **values, **sizes)

@@ -30,6 +30,8 @@ from .typesetting import is_available
 from .wording import wording
 
 if TYPE_CHECKING:
+    from hushpoll_analysis.tables.means import GroupMean
+
     from .survey import SurveyResults
     from .waves import FollowedQuestion
 
@@ -202,6 +204,7 @@ def environment() -> jinja2.Environment:
         isinf=math.isinf,
         isnan=math.isnan,
         mean_axis=NumberAxis.of,
+        mean_axis_around=_axis_around,
         measure=measure,
         protective_panel=protective_panel,
         quantile_name=quantile_name,
@@ -210,6 +213,11 @@ def environment() -> jinja2.Environment:
         msg=msg,
     )
     return environment
+
+
+def _axis_around(means: Sequence[GroupMean]) -> NumberAxis:
+    """Return the axis that holds the intervals of all means."""
+    return NumberAxis.around(min(mean.low for mean in means), max(mean.high for mean in means))
 
 
 def _thousands(value: float) -> str:

@@ -74,7 +74,7 @@ def trend(survey_hash: str) -> Page:
         followed=_followed(results),
         picture=_waves_picture,
         asked={"group": group, "level": request.args.get("level"), "lang": request.args.get("lang")},
-        figure_word=words_for(survey_of(survey_hash))["w"]("figure"),
+        figure_words=_figure_words(survey_hash),
     )
     return private(page)
 
@@ -140,6 +140,14 @@ def _followed(results: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
     if len(enough) > 1:
         return follow(enough)
     return []
+
+
+def _figure_words(survey_hash: str) -> dict[str, str]:
+    """Return what the links to a picture say; PNG needs Typst."""
+    from hushpoll_analysis.results.typesetting import is_available
+
+    say = words_for(survey_of(survey_hash))["w"]
+    return {"svg": say("figure"), "png": say("figure_png") if is_available() else ""}
 
 
 def _wave_names(question: FollowedQuestion) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 from hushpoll_analysis import AnalysisError, report
 from hushpoll_analysis.results.fieldwork import Fieldwork
 from hushpoll_analysis.results.formats import by_file_name, format_by_name
+from hushpoll_analysis.results.numbers import rounded
 from hushpoll_analysis.results.survey import SurveyResults
 from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
@@ -126,6 +127,12 @@ def test_groups_are_in_the_full_report(tmp_path: Path) -> None:
     text = text_of(grouped.to_pdf(), tmp_path)
     assert "How calm? By: sex" in text
     assert "which may be chance" in text
+    page = grouped.to_html()
+    table = grouped.groups[2]
+    assert "Means within groups" in page
+    for mean in table.means:
+        assert f"<strong>{rounded(mean.estimate, mean.se)}</strong>" in page
+    assert page.index("Means within groups") < page.index("All 5 options"), "means first, shares folded"
     shares = [share for share in grouped.groups[0].shares if share.group == "m"]
     assert f"{100 * shares[0].estimate:.1f}".replace("-", "−") in text
 
