@@ -196,6 +196,28 @@ def _table(
         comparison=comparison,
         notes=tuple(notes),
         numbers=means,
+        upper_half=None if together else _upper_half(reports, groups, question, level, base),
+    )
+
+
+def _upper_half(
+    reports: Any, groups: Variable, question: Question, level: float, reference: str
+) -> MeanComparison | None:
+    """Compare the share of the upper half of a scale: the mean of what is 1 there and 0 below.
+
+    None where the designer did not choose it, where some people were not asked, and for a sample design.
+    """
+    if not question.answers.upward or question.after is not None or isinstance(reports, pd.DataFrame):
+        return None
+    points = len(question.options)
+    values = np.arange(points) >= points - points // 2
+    return compare_means(
+        reports,
+        groups,
+        outcome=question.mechanism,
+        values=values.astype(float),
+        level=level,
+        reference=reference,
     )
 
 

@@ -133,6 +133,14 @@ def test_groups_are_in_the_full_report(tmp_path: Path) -> None:
     for mean in table.means:
         assert f"<strong>{rounded(mean.estimate, mean.se)}</strong>" in page
     assert page.index("Means within groups") < page.index("All 5 options"), "means first, shares folded"
+    # The upper half of the scale is the mean of what is 1 there: the sum of its shares.
+    assert table.upper_half is not None
+    assert table.upper_option == "4"
+    for share in table.upper_half.means:
+        above = sum(s.estimate for s in table.shares if s.group == share.group and s.option in ("4", "5"))
+        assert share.estimate == pytest.approx(above)
+        assert f"{100 * share.estimate:.1f} %" in page
+    assert "“4 or more”: “" in page
     shares = [share for share in grouped.groups[0].shares if share.group == "m"]
     assert f"{100 * shares[0].estimate:.1f}".replace("-", "−") in text
 
