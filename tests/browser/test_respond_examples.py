@@ -42,15 +42,15 @@ DRAWN = """async (times) => {
   const survey = loadSurvey(new Uint8Array(await response.arrayBuffer()));
   const box = tryIt(survey.questions[0]);
   box.querySelector("button").click();
-  const said = {};
+  const counts = {};
   for (const button of box.querySelectorAll(".examples button")) {
-    const counts = (said[button.textContent] = {});
+    const row = (counts[button.textContent] = {});
     for (let i = 0; i < times; i++) {
       button.click();
-      for (const { textContent: text } of box.querySelectorAll(".draws li")) counts[text] = (counts[text] ?? 0) + 1;
+      for (const { textContent: text } of box.querySelectorAll(".draws li")) row[text] = (row[text] ?? 0) + 1;
     }
   }
-  return said;
+  return counts;
 }"""
 TIMES = 200  # ten draws each
 
@@ -60,7 +60,7 @@ def near(count: float, draws: int, share: float) -> bool:
     return abs(count - draws * share) <= 6 * math.sqrt(draws * share * (1 - share)) + 1e-9
 
 
-def drawn(
+def count_reports(
     page: Page, server: LiveServer, question: dict[str, Any]
 ) -> tuple[Survey, dict[str, dict[str, int]]]:
     survey = draft(question, title=f"Try {question['id']} {question['mechanism']['name']}")
@@ -70,21 +70,21 @@ def drawn(
 
 @pytest.mark.parametrize("question", [CHEATED, REASON, AGREE, MOOD], ids=lambda question: question["id"])
 def test_try_it_draws_from_the_channel(page: Page, page_server: LiveServer, question: dict[str, Any]) -> None:
-    survey, said = drawn(page, page_server, question)
+    survey, counts = count_reports(page, page_server, question)
     channel = survey.questions[0].channel
     labels = survey.questions[0].options
     codes = [str(code) for code in range(channel.outcomes)] if question is MOOD else labels
-    assert len(said) == len(labels)
-    for answer, label in enumerate(said):
+    assert len(counts) == len(labels)
+    for answer, label in enumerate(counts):
         row = channel.row(answer)
         for code, weight in zip(codes, row, strict=True):
-            assert near(said[label].get(code, 0), 10 * TIMES, weight / 2**53), (label, code)
+            assert near(counts[label].get(code, 0), 10 * TIMES, weight / 2**53), (label, code)
 
 
 def test_try_it_shows_both_answers_of_a_harmless_question(page: Page, page_server: LiveServer) -> None:
     question = {**TAX, "mechanism": {"name": "or_poll", **BRITTANY}}
-    _, said = drawn(page, page_server, question)
-    assert said == {
+    _, counts = count_reports(page, page_server, question)
+    assert counts == {
         "Yes, second question Yes": {"Yes": 10 * TIMES},
         "Yes, second question No": {"Yes": 10 * TIMES},
         "No, second question Yes": {"Yes": 10 * TIMES},
@@ -96,7 +96,7 @@ def test_try_it_shows_both_answers_of_a_harmless_question(page: Page, page_serve
 def test_the_chance_that_an_option_is_in_what_is_sent_is_the_one_drawn(
     page: Page, page_server: LiveServer, question: dict[str, Any]
 ) -> None:
-    _, said = drawn(page, page_server, question)
+    _, counts = count_reports(page, page_server, question)
     chosen, other = (
         int(re.search(r"about (\d+) of 100", text)[1])  # type: ignore[index]
         for text in page.locator(".promise figcaption").all_inner_texts()
@@ -107,7 +107,7 @@ def test_the_chance_that_an_option_is_in_what_is_sent_is_the_one_drawn(
         return  # sets of 22 towns are not spelled out
     first, second = question["options"][:2]
     sent = {
-        option: sum(times for text, times in said[first].items() if option in text.split("ticked: ")[-1])
+        option: sum(times for text, times in counts[first].items() if option in text.split("ticked: ")[-1])
         for option in (first, second)
     }
     for option, percent in ((first, chosen), (second, other)):
@@ -224,10 +224,10 @@ def test_the_picture_of_a_question_in_a_block_is_what_is_drawn(page: Page, page_
     blocks = [{"questions": ["a", "b", "c"], "ask": 2, "epsilon": 2}]
     survey = Survey.from_draft({"hushpoll": 1, "title": "In a block", "questions": members, "blocks": blocks})
     open_page(page, address(page_server, survey))
-    said = page.evaluate(DRAWN, 10 * TIMES)
+    counts = page.evaluate(DRAWN, 10 * TIMES)
     kept, other = (
         int(text) for text in re.findall(r"about (\d+) send", page.locator(".promise").inner_text())
     )
     for answer, percent in ((survey.questions[0].options[1], kept), (survey.questions[0].options[0], other)):
-        share = said[answer]["Yes"] / (100 * TIMES)
+        share = counts[answer]["Yes"] / (100 * TIMES)
         assert abs(share - percent / 100) < 0.006 + 6 * math.sqrt(share * (1 - share) / (100 * TIMES))

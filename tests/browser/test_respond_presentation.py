@@ -152,7 +152,7 @@ def test_arrow_keys_and_numbers_choose_and_never_go_on(page: Page, page_server: 
     page.keyboard.press("Enter")
     expect(progress).to_have_js_property("value", 2)
     page.keyboard.press("5")
-    expect(page.get_by_label("Strongly agree")).to_be_checked()
+    expect(page.get_by_role("radio", name="Strongly agree", exact=True)).to_be_checked()
     page.keyboard.press("Enter")
     expect(progress).to_have_js_property("value", 3)
     page.keyboard.press("1")

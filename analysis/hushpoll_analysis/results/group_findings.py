@@ -79,8 +79,8 @@ def _upper_half_claims(table: GroupTable) -> list[_Claim[GroupMeanDifference]]:
     if table.upper_half is None:
         return []
     gaps = [gap for gap in table.upper_half.differences if not math.isnan(gap.difference)]
-    supported = _supported(gaps, table.level) if table.is_supported else set()
-    return [_Claim(gap, number in supported) for number, gap in enumerate(gaps)]
+    supported = _supported(gaps, table.level)
+    return [_Claim(gap, table.is_supported and number in supported) for number, gap in enumerate(gaps)]
 
 
 def _supported(gaps: Sequence[GroupDifference | GroupMeanDifference], level: float) -> set[int]:

@@ -196,18 +196,24 @@ def _table(
         comparison=comparison,
         notes=tuple(notes),
         numbers=means,
-        upper_half=None if together else _upper_half(reports, groups, question, level, base),
+        upper_half=_upper_half(reports, groups, question, level, base, together=together),
     )
 
 
 def _upper_half(
-    reports: Any, groups: Variable, question: Question, level: float, reference: str
+    reports: Any, groups: Variable, question: Question, level: float, reference: str, *, together: bool
 ) -> MeanComparison | None:
     """Compare the share of the upper half of a scale: the mean of what is 1 there and 0 below.
 
-    None where the designer did not choose it, where some people were not asked, and for a sample design.
+    None where the designer did not choose it, where some people were not asked, for a sample design, and where question
+    and groups were randomized `together`.
     """
-    if not question.answers.upward or question.after is not None or isinstance(reports, pd.DataFrame):
+    if (
+        together
+        or not question.answers.upward
+        or question.after is not None
+        or isinstance(reports, pd.DataFrame)
+    ):
         return None
     points = len(question.options)
     values = np.arange(points) >= points - points // 2

@@ -34,14 +34,15 @@ def one_page(results: SurveyResults, language: str = "en") -> bytes:
         {
             "question": _own(finding.question),
             "finding": finding.text,
-            "verdict": finding.verdict.text if finding.verdict else "",
+            "verdict": getattr(finding.verdict, "text", ""),
             "bars": _bars(results[finding.id], texts),
         }
         for finding in findings(results, language)
     ]
     for count in range(min(len(entries), MOST_ON_PAGE), -1, -1):
-        left = len(entries) - count
-        more = texts.say("more_questions", number=left) if left else ""
+        left, more = len(entries) - count, ""
+        if left:
+            more = texts.say("more_questions", number=left)
         data = _head(results, texts) | {"findings": entries[:count], "more": more}
         if count == 0 or pages_of("one_page.typ", data) == 1:
             return as_pdf("one_page.typ", data)

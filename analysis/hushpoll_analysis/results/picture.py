@@ -69,13 +69,15 @@ def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed
         raise AnalysisError(
             f'question "{question}" has no estimates to draw: {report.n} reports, at least {report.minimum} are needed'
         )
-    title, subtitle, y = [], [], EDGE if headed else 0
+    title, subtitle, caption, y, edge = [], [], [], 0, 0
     if headed:
         finding = report.findings(language)[_place(report, question_results)]
         title = textwrap.wrap(finding.headline, TITLE_LETTERS)
         subtitle = textwrap.wrap(finding.question, SUBTITLE_LETTERS)
         subtitle += textwrap.wrap(" · ".join((*facts(report, texts), texts.title)), SUBTITLE_LETTERS)
-        y += 22 * len(title) + 19 * len(subtitle) + 16
+        caption = textwrap.wrap(_caption(report, texts), 100)
+        edge = EDGE
+        y = edge + 22 * len(title) + 19 * len(subtitle) + 16
     rows, headings = [], []
     for heading, lines in _sections(question_results, texts):
         if heading:
@@ -89,7 +91,6 @@ def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed
     for panel in _panels(question_results, report, texts):
         panels.append(Drawn(panel, y))
         y += PANEL + 66
-    caption = textwrap.wrap(_caption(report, texts), 100) if headed else []
     values = {
         "title": title,
         "subtitle": subtitle,
@@ -107,13 +108,13 @@ def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed
         "row_height": ROW,
         "panel_height": PANEL,
     }
-    mean = None
+    mean, bottom = None, y
     if not rows and question_results.numbers is not None and question_results.numbers.mean is not None:
         mean = question_results.numbers.mean.shown
         values["axis"] = NumberAxis.of(question_results.question.answers.values or ())
         values["unit"] = texts.unit(question_results.question, question_results.numbers.unit)
-    bottom = y + (ROW + 52 if mean else 0)
-    height = bottom + 18 * len(caption) + (EDGE if headed else 0)
+        bottom += ROW + 52
+    height = bottom + 18 * len(caption) + edge
     template = environment().get_template("picture.svg")
     return template.render(
         w=say, part=question_results, bottom=bottom, height=height, mean=mean, mean_y=y, **values, **sizes

@@ -30,15 +30,17 @@ def picture_as_png(svg: str) -> bytes:
 
 def as_pdf(template: str, data: dict[str, Any]) -> bytes:
     """Return a document of `templates` filled with data, as PDF/UA-1."""
-    inputs = {"data": json.dumps(data)}
+    inputs = {"data": json.dumps(data, ensure_ascii=False)}
     pdf: bytes = _compiled(_template(template), inputs, format="pdf", pdf_standards=["ua-1"])
     return pdf
 
 
 def pages_of(template: str, data: dict[str, Any]) -> int:
     """Return how many pages a document has."""
-    pages = _compiled(_template(template), {"data": json.dumps(data)}, format="svg")
-    return len(pages) if isinstance(pages, list) else 1
+    pages = _compiled(_template(template), {"data": json.dumps(data, ensure_ascii=False)}, format="svg")
+    if isinstance(pages, list):
+        return len(pages)
+    return 1
 
 
 def _template(name: str) -> str:
@@ -52,11 +54,7 @@ def _compiled(source: str, inputs: dict[str, str], **options: Any) -> Any:
         raise AnalysisError(
             "PDF and PNG files need Typst, which is not installed", 'run pip install "hushpoll[pdf]"'
         ) from None
-    texts = "".join(
-        json.dumps(json.loads(text), ensure_ascii=False) if key == "data" else text
-        for key, text in inputs.items()
-    )
-    own_letters = _OWN_LETTERS.fullmatch(texts) is not None
+    own_letters = all(_OWN_LETTERS.fullmatch(text) for text in inputs.values())
     try:
         return typst.compile(source.encode(), sys_inputs=inputs, ignore_system_fonts=own_letters, **options)
     except typst.TypstError as error:

@@ -166,14 +166,14 @@ def _last_change(row: FollowedRow, say: Wording, label: Callable[[str], str], wa
         direction = "less"
     values = {"before": before, "after": after}
     if row.average:
-        size, low_text, high_text, found = (
+        size, low_text, high_text, number = (
             say.in_signs(rounded(value, point.se))
             for value in (abs(change.estimate), low, high, point.shown_estimate)
         )
         name = label(row.label)
         values["name"] = name[:1].upper() + name[1:]
         return say(
-            f"wave_number_{direction}", number=found, size=size, low=low_text, high=high_text, **values
+            f"wave_number_{direction}", number=number, size=size, low=low_text, high=high_text, **values
         )
     size, low_text, high_text = (say.number(100.0 * value, 1) for value in (abs(change.estimate), low, high))
     values |= {"option": say("quoted", option=label(row.label)), "share": say.percent(point.shown_estimate)}

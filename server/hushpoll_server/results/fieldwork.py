@@ -15,6 +15,6 @@ def fieldwork_of(state: SurveyState, survey: Survey) -> Fieldwork:
     """Return the days from publishing to closing, and the people in all groups if their numbers are stated."""
     from hushpoll_analysis.results.fieldwork import Fieldwork
 
-    sizes = state.group_sizes(survey)
-    population = sum(sizes.values()) if sizes else None
+    sizes = state.group_sizes(survey) or {}
+    population = sum(sizes.values()) or None
     return Fieldwork(state.published_on, state.closed_on or state.closes_on, population)

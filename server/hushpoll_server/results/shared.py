@@ -124,13 +124,23 @@ def results_of(
 ) -> SurveyResults:
     """Estimate the survey's questions from what is sealed."""
     state = state_of(survey.hash)
-    results = _estimated(survey, state, by, level, only, reference, questions, needed)
+    results = _estimated(
+        survey,
+        state,
+        by=by,
+        level=level,
+        only=only,
+        reference=reference,
+        questions=questions,
+        needed=needed,
+    )
     return replace(results, fieldwork=fieldwork_of(state, survey))
 
 
 def _estimated(
     survey: Survey,
     state: SurveyState,
+    *,
     by: str | None,
     level: float,
     only: str | None,

@@ -55,8 +55,8 @@ KNOWN = Fieldwork(datetime.date(2026, 5, 1), datetime.date(2026, 5, 30), 12_000)
 
 @pytest.fixture(scope="module")
 def results() -> SurveyResults:
-    made = report(SURVEY, Tally.from_counts(SURVEY, COUNTS), needed=0.05)
-    return replace(made, fieldwork=KNOWN)
+    estimated = report(SURVEY, Tally.from_counts(SURVEY, COUNTS), needed=0.05)
+    return replace(estimated, fieldwork=KNOWN)
 
 
 def text_of(pdf: bytes, tmp_path: Path) -> str:
