@@ -49,8 +49,8 @@ FOR_SOME_SURVEYS = (*_BUNDLED, WIDGETS, SEARCH, STEPS)
 """Modules that a page loads only for surveys that need them."""
 
 
-def bundles_for(survey: Survey) -> tuple[str, ...]:
-    """Return the bundles that the page of a survey needs."""
+def bundles_for(survey: Survey) -> dict[str, tuple[str, ...]]:
+    """Return the bundles that the page of a survey needs, each with its modules."""
     has = {
         EXTRAS: not all(
             question.kind.in_base_bundle and question.mechanism.in_base_bundle
@@ -62,12 +62,22 @@ def bundles_for(survey: Survey) -> tuple[str, ...]:
         "series": survey.series is not None,
         "presentation": bool(survey.presentation),
     }
-    return tuple(name for name in BUNDLES if has[name])
+    bundles = {name: paths for name, paths in BUNDLES.items() if has[name]}
+    if survey.presentation == {"look": {"layout": layout_of(survey)}}:
+        # It is checked as the rest; nothing stands around the questions.
+        bundles["presentation"] = ("client/presentation.js",)
+    return bundles
+
+
+def layout_of(survey: Survey) -> str | None:
+    """Return how the questions are laid out; None where the survey does not say."""
+    layout: str | None = survey.presentation.get("look", {}).get("layout")
+    return layout
 
 
 def modules_before_start(survey: Survey) -> list[str]:
     """Return the modules outside the base bundle that the first view of a survey needs, each once."""
-    return list(dict.fromkeys(path for name in bundles_for(survey) for path in BUNDLES[name]))
+    return list(dict.fromkeys(path for paths in bundles_for(survey).values() for path in paths))
 
 
 def modules_after_paint(survey: Survey, *, widgets: bool, search: bool) -> list[str]:
@@ -77,7 +87,7 @@ def modules_after_paint(survey: Survey, *, widgets: bool, search: bool) -> list[
         paths.append(WIDGETS)
     if search:
         paths.append(SEARCH)
-    if survey.presentation.get("look", {}).get("layout") == "steps":
+    if layout_of(survey) == "steps":
         paths.append(STEPS)
     return paths
 

@@ -28,7 +28,7 @@ from hushpoll_server.store.surveys import is_hash
 
 from . import languages, logos, paper
 from .assets import explanation, on_demand, preloads, shell, start
-from .manifest import BUNDLES, Asset, asset, bundles_for, modules_after_paint, modules_before_start
+from .manifest import Asset, asset, bundles_for, modules_after_paint, modules_before_start
 from .manifest import release as this_release
 from .page_cache import PageCache, answer
 from .releases import asset_of
@@ -155,7 +155,7 @@ def _render(
         "later": later,
         "more": on_demand(*modules_before_start(survey), *later),
         "help": url_for("manual.page", name="respondents"),
-        **({"bundles": {name: BUNDLES[name] for name in bundles}} if bundles else {}),
+        **({"bundles": bundles} if bundles else {}),
         "long": languages.LONG_LIST,
     }
     packed = htmlsafe_json_dumps(data, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))

@@ -112,10 +112,15 @@ async function readSurvey(bytes, named) {
       for (const path of page.bundles?.[needs] ?? []) await fetched(loadModule(path));
     }
   }
-  if (survey.presentation || survey.language) {
+  if (hasSurroundings(survey)) {
     presentation = await fetched(loadModule("respond/presentation.js").then((module) => module.present(survey)));
   }
   return survey;
+}
+
+// Whether anything stands around the questions; how these are laid out is another matter.
+function hasSurroundings({ language, presentation: { look = {}, ...around } = {} }) {
+  return Boolean(language) || Object.keys(around).length > 0 || Object.keys(look).some((key) => key !== "layout");
 }
 
 // Loaded if there is a ledger, or a report has arrived.
@@ -303,7 +308,7 @@ function makeForm({ Form, steps }) {
     bar(el("button", { type: "submit" }, msg("send"))),
   );
   const sections = presentation?.arrange(newForm);
-  steps?.inSteps(newForm, sections);
+  steps?.inSteps(newForm, sections ?? []);
   return newForm;
 }
 
