@@ -41,7 +41,7 @@ unexport PYTHONDONTWRITEBYTECODE
 SPREAD := -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test  ## Run all tests; installs Chromium, PostgreSQL and nginx through apt where they are missing
-	@sh tests/install-system.sh nginx:nginx-light systemd-analyze:systemd
+	@sh tests/install-system.sh pdftotext:poppler-utils nginx:nginx-light systemd-analyze:systemd
 	$(BIN)/python -m pytest $(SPREAD) $(TESTS)
 
 QUICK := tests/client tests/test_architecture.py tests/test_errors.py tests/test_one_place.py \
@@ -54,21 +54,21 @@ quick: $(VENV)/.test  ## Run what a change breaks most often, in under a minute:
 	$(BIN)/python -m pytest $(SPREAD) -q -m "not postgres" $(QUICK)
 
 coverage: $(VENV)/.test  ## Measure which lines and branches the tests run; fails where it is less than pyproject.toml says
-	@sh tests/install-system.sh nginx:nginx-light systemd-analyze:systemd
+	@sh tests/install-system.sh pdftotext:poppler-utils nginx:nginx-light systemd-analyze:systemd
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(SPREAD) $(TESTS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 test-long: $(VENV)/.spark  ## Run also the tests that take minutes (full audit, coverage by simulation, WebKit, Firefox)
-	@sh tests/install-system.sh strace nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
+	@sh tests/install-system.sh strace pdftotext:poppler-utils nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long $(TESTS)
 
 # What `make test` leaves out. Coverage by simulation takes as long as all of this: `make prove-analysis`.
 ELSEWHERE := tests/analysis/sample/test_engines.py tests/analysis/results/test_packages.py
 
 prove: $(VENV)/.spark  ## Run promises at their full size: the long tests, other engines, R, Spark, and the harnesses of tests/prove
-	@sh tests/install-system.sh Rscript:r-base-core strace debootstrap ip:iproute2 nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
+	@sh tests/install-system.sh Rscript:r-base-core strace debootstrap pdftotext:poppler-utils ip:iproute2 nginx:nginx-light systemd-analyze:systemd java:openjdk-17-jre-headless $(ENGINES)
 	@date +%s > $(VENV)/prove-began
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v --ignore tests/analysis tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --long -m long -v $(ELSEWHERE)

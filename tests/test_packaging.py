@@ -284,7 +284,7 @@ def test_the_base_install_needs_only_click(wheel: Path) -> None:
         fields = email.message_from_bytes(archive.read(metadata))
     required = [Requirement(line) for line in fields.get_all("Requires-Dist", [])]
     assert [line.name for line in required if line.marker is None] == ["click"]
-    assert {"all", "analysis", "server", "files", "plot", "parquet", "scale", "spark"} == set(
+    assert {"all", "analysis", "server", "files", "plot", "parquet", "pdf", "scale", "spark"} == set(
         fields.get_all("Provides-Extra", [])
     )
 

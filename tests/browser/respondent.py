@@ -139,9 +139,10 @@ def address(server: LiveServer, survey: Survey, code: str | None = None) -> str:
 
 
 def open_page(page: Page, link: str) -> None:
-    """Open a link and wait until the page has decided what to show."""
+    """Open a link and wait until the page has decided what to show, and loaded what comes after the first paint."""
     page.goto(link)
     expect(page.locator("main h1")).to_be_visible()
+    expect(page.locator(".promise:not(.complete)")).to_have_count(0)
 
 
 def show_all(page: Page) -> None:
@@ -218,7 +219,7 @@ def local_record(page: Page, survey: Survey) -> dict[str, Any] | None:
 
 def sent_by(requests: list[Request]) -> list[Request]:
     """Leave out the one module that the page may bring after a report has arrived, to note it in the ledger."""
-    brought = [request for request in requests if request.url.endswith("/respond/widgets.js")]
+    brought = [request for request in requests if request.url.endswith("/respond/ledger.js")]
     assert len(brought) <= 1
     for request in brought:
         assert request.method == "GET"

@@ -104,8 +104,8 @@ def test_from_signing_in_to_published_without_a_mouse(page: Page, server: LiveSe
 def test_a_respondent_answers_every_kind_without_a_mouse(page: Page, server: LiveServer) -> None:
     survey = draft(CHEATED, REASON, AGREE, HOURS, USED, title="By keys alone")
     page.goto(address(server, survey))
-    press(page, "button", "How your answers are mixed")
-    expect(page.get_by_role("heading", name="How your answers are mixed")).to_be_visible()
+    press(page, "button", "How it works")
+    expect(page.get_by_role("heading", name="How it works")).to_be_visible()
     press(page, "button", "Back")
     press(page, "button", "Start")
     page.locator("form").wait_for()
@@ -116,7 +116,7 @@ def test_a_respondent_answers_every_kind_without_a_mouse(page: Page, server: Liv
         else:
             page.keyboard.type("12.5")
     press(page, "button", "About 75 in 100 answers are sent unchanged")
-    expect(page.get_by_text("If 100 people choose Yes, Yes is recorded for about 75").first).to_be_visible()
+    expect(page.get_by_text("Of 100 who choose Yes, about 75 send Yes.").first).to_be_visible()
     press(page, "button", "Send", exact=True)
     expect(page.get_by_role("heading", name="Sent", exact=True)).to_be_visible()
     reach(page, page.locator("summary").first)

@@ -148,15 +148,15 @@ def at(*epsilons: str) -> Survey:
     ("survey", "tier", "lead"),
     [
         (at("1"), "strong", STRONGEST),
-        (at("2"), "fair", "What we receive can hint at what you chose."),
+        (at("2"), "fair", "What is sent can hint at what you chose."),
         (at("10"), "weak", "In at least 99 of 100 cases what is sent is your answer. This protects little."),
         (at("1", "2.4"), "weak", "Question 2. In at least 91 of 100 cases what is sent is your answer."),
         (
             at(*["1"] * 11),
             "weak",
-            "together they can change anyone’s odds about you by a factor of up to 59,900.",
+            "Together, your answers can change anyone’s odds about you by a factor of up to 59,900.",
         ),
-        (draft(TAX, title="One-sided"), "open", "For some answers what is sent still shows what you chose"),
+        (draft(TAX, title="One-sided"), "open", "For some answers what is sent shows what you chose."),
     ],
     ids=["1", "2", "10", "one of two", "eleven", "one-sided"],
 )
@@ -208,7 +208,7 @@ def test_the_page_has_at_most_90_words_before_start(
     for survey in surveys:
         open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
         assert page.locator(".bar button").is_visible()
-        expect(page.locator(".notice")).to_have_count(1)
+        expect(page.locator(".earlier, .notice")).to_have_count(1)
         count = ours(page)
         print(language, survey.title, count, "with the ledger")
         assert count <= 90

@@ -157,7 +157,7 @@ def test_numbers_count_the_questions_that_are_asked(browser: Browser, page_serve
     text = explanation_text(page)
     assert "Questions 1 and 2\n" in text
     assert "Question 7" not in text
-    page.get_by_role("button", name="How your answers are mixed").click()
+    page.get_by_role("button", name="How it works").click()
     page.get_by_text("How we know").click()
     rows = page.locator("details tbody th").all_inner_texts()
     assert rows == ["1–2", "3", "4", "5", "6"]

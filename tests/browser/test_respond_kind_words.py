@@ -43,11 +43,12 @@ pytestmark = pytest.mark.browser
         (
             [TOWN],
             [
+                "it is in what is sent in about 51 of 100 cases.",
                 "This device sends a set of 22 of the 80 options, drawn by chance.",
                 "What is sent could come from any answer; it is at most 2.72 times likelier from yours.",
                 "From what is sent, no one can tell for certain what you chose.",
             ],
-            ["00 people"],
+            ["00 who choose"],
         ),
         (
             [TRIED],
@@ -55,30 +56,29 @@ pytestmark = pytest.mark.browser
                 "This device draws 2 of the 6 options by chance and sends only which of these you ticked,",
                 "at most 7.39 times likelier",
             ],
-            ["00 people"],
+            ["00 who choose"],
         ),
         (
             [USED],
             ["or a placeholder that is not an option.", "at most 7.39 times likelier"],
-            ["00 people"],
+            ["00 who choose"],
         ),
         (
             # Geometric noise on five points at epsilon 1: the ends keep their answer more often than the middle.
             [{**AGREE, "mechanism": {"name": "geometric", "epsilon": "1", "target": "mean"}}],
-            ["If 100 people choose Strongly disagree, Strongly disagree is recorded for about 56 of them."],
+            ["Of 100 who choose Strongly disagree, about 56 send Strongly disagree."],
             ["could come from any answer", "equally often"],
         ),
         (
             [{**AGREE, "mechanism": {"name": "one_bit", "epsilon": "1", "target": "mean"}}],
             ["What is sent could come from any answer; it is at most 2.72 times likelier from yours."],
-            ["00 people"],
+            ["00 who choose"],
         ),
         ([MOOD], ["What is sent could come from any answer; it is at most"], ["This device sends"]),
         (
             [AGREE],
             [
-                "If 100 people choose the same option, it is recorded for about 40 of them.",
-                "For the rest, one of the 4 other options is recorded",
+                "What 100 people send who choose Strongly agree",
             ],
             ["could come from any answer", "does not apply"],
         ),
@@ -86,7 +86,7 @@ pytestmark = pytest.mark.browser
             # e^1/(e^1 + 2) is 57.6 %: two answers that are shown, and a third one.
             [CHEATED, {**AGAIN, "after": {"question": "cheated", "answers": ["Yes"]}}],
             [
-                "recorded for about 58 of them. For the rest, one of the 2 other options is recorded,",
+                "Of 100 who choose No, about 58 send No.",
                 "“does not apply” counts as one more option: people who are not asked this question send it,",
                 "So what is sent does not tell for certain whether you were asked.",
             ],

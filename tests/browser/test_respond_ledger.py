@@ -51,17 +51,18 @@ def test_renamed_copies_of_one_question_add_up_before_start(page: Page, page_ser
     """Three copies under three titles: each has its own hash, and each costs ln 3 again."""
     copies = [draft(CHEATED, title=f"Copy {number}") for number in range(3)]
     open_page(page, address(page_server, copies[0]))
-    expect(page.get_by_text("Surveys answered here before")).to_have_count(0)
+    expect(page.get_by_text("Surveys answered on this device before")).to_have_count(0)
     for number, survey in enumerate(copies[:2], 1):
         answered(page, page_server, survey)
         assert len(ledger(page)["entries"]) == number
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     open_page(page, address(page_server, copies[2]))
-    notice = page.get_by_text("Surveys answered here before this one: 2.")
+    notice = page.get_by_text("Surveys answered on this device before: 2;")
     expect(notice).to_be_visible()
-    total = 3 * math.log(3)
-    expect(notice).to_contain_text(f"{math.ceil(100 * total) / 100:g}; odds change by a factor of at most 27")
+    total = math.ceil(100 * 3 * math.log(3)) / 100
+    expect(notice).to_contain_text(f"with this one, epsilon adds up to {total:g}.")
+    assert "notice" not in (notice.get_attribute("class") or ""), "a warning colour only above 5"
     page.set_viewport_size({"width": 390, "height": 844})
     keep_picture(page, ARTEFACTS / "ledger-390.png")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -122,7 +123,7 @@ def test_a_report_that_two_tabs_deliver_is_one_line(context: BrowserContext, pag
         heading(tab, "Sent")
         # Here after the page's own, which was asked for first and then noted.
         tab.evaluate(
-            "() => import(new URL('widgets.js', document.querySelector('script[src]').src)).then(() => 0)"
+            "() => import(new URL('ledger.js', document.querySelector('script[src]').src)).then(() => 0)"
         )
     assert len(ledger(tabs[0])["entries"]) == 1
 
@@ -133,13 +134,13 @@ def test_clearing_the_device_empties_the_ledger(page: Page, page_server: LiveSer
     page.get_by_role("button", name="Clear this device").click()
     assert page.evaluate("() => localStorage.length") == 0
     open_page(page, address(page_server, draft(CHEATED, title="After clearing")))
-    expect(page.get_by_text("Surveys answered here before")).to_have_count(0)
+    expect(page.get_by_text("Surveys answered on this device before")).to_have_count(0)
 
 
 def test_a_pending_entry_is_not_added_after_clearing(page: Page, page_server: LiveServer) -> None:
     """What writes it is brought after the report has arrived, which over a slow line takes as long as clearing."""
     held: list[Route] = []
-    page.route("**/respond/widgets.js", lambda route: held.append(route))
+    page.route("**/respond/ledger.js", lambda route: held.append(route))
     open_page(page, address(page_server, draft(CHEATED, title="Cleared at once")))
     fill(page, "Yes")
     press_send(page)
@@ -147,7 +148,7 @@ def test_a_pending_entry_is_not_added_after_clearing(page: Page, page_server: Li
     until(page, lambda: held)
     page.locator("summary", has_text="Clear this device").click()
     page.get_by_role("button", name="Clear this device").click()
-    with page.expect_response("**/respond/widgets.js"):
+    with page.expect_response("**/respond/ledger.js"):
         held[0].continue_()
     page.wait_for_timeout(500)  # time enough for a line that must not come
     assert page.evaluate("() => localStorage.length") == 0
@@ -166,7 +167,14 @@ def test_a_shared_device_has_no_ledger(page: Page, page_server: LiveServer) -> N
 def test_a_survey_without_a_limit_is_shown_as_unbounded(page: Page, page_server: LiveServer) -> None:
     answered(page, page_server, draft(CHEATED, title="Bounded"))
     open_page(page, address(page_server, draft(TAX, title="Unbounded")))
-    expect(page.get_by_text("Total epsilon with this one: unbounded")).to_be_visible()
+    expect(page.locator(".notice", has_text="epsilon adds up to unbounded")).to_be_visible()
+
+
+def test_a_total_above_five_has_a_warning_colour(page: Page, page_server: LiveServer) -> None:
+    costly = {**CHEATED, "mechanism": {"name": "warner", "epsilon": "4"}}
+    answered(page, page_server, draft(costly, title="Four"))
+    open_page(page, address(page_server, draft(CHEATED, title="And ln 3")))
+    expect(page.locator(".notice", has_text="epsilon adds up to 5.1.")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -186,10 +194,10 @@ def test_a_damaged_ledger_is_ignored(page: Page, page_server: LiveServer, damage
 
 
 NOTICES = {
-    "fr": "Enquêtes déjà remplies ici",
-    "de": "Hier vor dieser",
-    "es": "Encuestas ya respondidas aquí",
-    "ar": "أُجيب عنها هنا",
+    "fr": "Enquêtes déjà remplies sur cet appareil",
+    "de": "Auf diesem Gerät schon beantwortete Umfragen",
+    "es": "Encuestas ya respondidas en este dispositivo",
+    "ar": "أُجيب عنها على هذا الجهاز",
 }
 
 

@@ -56,6 +56,11 @@ REPEAT = """async ([times, choices]) => {
   for (let i = 0; i < times; i++) {
     (await until(() => document.querySelector(".bar button[type=button]"))).click();
     await until(() => document.querySelector("button[type=submit]"));
+    // "Try it" with another answer at every question: what is sent must not follow it.
+    for (const trial of document.querySelectorAll(".trial")) {
+      trial.previousElementSibling.click();
+      trial.querySelector(".examples button").click();
+    }
     const groups = document.querySelectorAll("fieldset");
     groups.forEach((group, index) => group.querySelectorAll("input")[choices[index]].click());
     document.querySelector("button[type=submit]").click();
@@ -139,7 +144,15 @@ def test_answers_exist_only_on_the_screen(
     requests: list[Request] = []
     page.on("request", lambda request: requests.append(request))
     fill(page, *(CANARIES[choice] for choice in CHOICES), "Yes", "No")
+    for opener in page.locator("form .fold").all():
+        opener.click()
+    for trial in page.get_by_role("button", name="Try it").all():
+        trial.click()
+        page.locator(".examples:visible button").last.click()
+        trial.click()
     assert requests == []  # nothing between loading and Send
+    state = page.context.storage_state(indexed_db=True)
+    assert state == {"cookies": [], "origins": []}, "an example leaves no trace"
     press_send(page)
     heading(page, "Sent")
     (request_sent,) = sent_by(requests)
@@ -384,6 +397,5 @@ def test_a_changed_sentence_of_the_whole_explanation_is_not_shown(
 
     page.route(f"**/words/{language}.json", change)
     open_page(page, address(page_server, survey).replace("#", f"?lang={language}#"))
-    page.locator("main > button.plain").click()
     heading(page, NOT_THESE_SENTENCES)
     assert page.locator("button, form").count() == 0

@@ -39,7 +39,21 @@ class Axis:
 
     def place(self, share: float) -> str:
         """Return where a share lies, cut at the ends, as an SVG length."""
-        return f"{100 * min(max(share / self.end, 0.0), 1.0):.2f}%"
+        return f"{100 * self._part(share):.2f}%"
+
+    def rise(self, share: float) -> str:
+        """Return how far below the top a share lies where the axis goes up."""
+        return f"{100 * (1.0 - self._part(share)):.2f}%"
+
+    def _part(self, share: float) -> float:
+        return min(max(share / self.end, 0.0), 1.0)
+
+    @property
+    def risers(self) -> tuple[tuple[str, str], ...]:
+        """Position and text of each tick where the axis goes up."""
+        steps = ENDS[self.end]
+        marks = [self.end * index / steps for index in range(steps + 1)]
+        return tuple((self.rise(mark), f"{100 * mark:g} %") for mark in marks)
 
 
 @dataclass(frozen=True)
@@ -73,8 +87,20 @@ class NumberAxis:
 
     def place(self, number: float) -> str:
         """Return where a number lies, cut at the ends, as an SVG length."""
-        share = (number - self.low) / (self.high - self.low)
-        return f"{100 * min(max(share, 0.0), 1.0):.2f}%"
+        return f"{100 * self._part(number):.2f}%"
+
+    def rise(self, number: float) -> str:
+        """Return how far below the top a number lies where the axis goes up."""
+        return f"{100 * (1.0 - self._part(number)):.2f}%"
+
+    def _part(self, number: float) -> float:
+        return min(max((number - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    @property
+    def risers(self) -> tuple[tuple[str, str], ...]:
+        """Position and text of each tick where the axis goes up."""
+        marks = [self.low + (self.high - self.low) * index / 4 for index in range(5)]
+        return tuple((self.rise(mark), f"{mark:.10g}") for mark in marks)
 
 
 def axis_for(highs: Iterable[float]) -> Axis:

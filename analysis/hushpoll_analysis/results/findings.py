@@ -63,20 +63,23 @@ class Finding:
     question: str
     text: str
     verdict: Verdict | None
+    headline: str = ""
+    """The first sentence: of several numbers that of the mean, else what was found of the shares."""
     largest: bool = False
     """Whether its answers are named because they came out largest, so that their intervals miss more often."""
 
 
 def findings(report: SurveyResults, language: str = "en") -> tuple[Finding, ...]:
     """Word what was found, question by question."""
-    texts = texts_of(report.survey, language)
+    texts, level = texts_of(report.survey, language), f"{100 * report.level:g}"
     return tuple(
         Finding(
             question.id,
             texts.question(question.question),
-            _found(question, texts),
+            _found(question, texts, level),
             _verdict(report, question, texts),
-            not _numbers_said(question, texts) and len(_named(question)) > 2,
+            _headline(question, texts, level),
+            not _numbers_said(question, texts, level) and len(_named(question)) > 2,
         )
         for question in report.questions
         if question.is_estimated
@@ -107,40 +110,49 @@ def read_needed(known: Sequence[str], needed: Any) -> dict[str, float]:
 # One question ---------------------------------------------------------------------------------------------------
 
 
-def _found(question: QuestionResults, texts: Texts) -> str:
-    sentences = _numbers_said(question, texts)
+def _found(question: QuestionResults, texts: Texts, level: str) -> str:
+    sentences = _numbers_said(question, texts, level)
     if sentences:
         return " ".join(sentences)
     if question.question.after is None:
-        return _shares_found(question, _named(question), texts)
-    return " ".join([_among_asked_found(question, texts), _everybody_found(question, texts)])
+        return _shares_found(question, _named(question), texts, level)
+    return " ".join([_among_asked_found(question, texts, level), _everybody_found(question, texts, level)])
 
 
-def _shares_found(question: QuestionResults, lines: list[ReportedShare], texts: Texts) -> str:
+def _headline(question: QuestionResults, texts: Texts, level: str) -> str:
+    sentences = _numbers_said(question, texts, level)
+    if sentences:
+        return sentences[0]
+    if question.question.after is None:
+        return _found(question, texts, level)
+    return _among_asked_found(question, texts, level)
+
+
+def _shares_found(question: QuestionResults, lines: list[ReportedShare], texts: Texts, level: str) -> str:
     """Word one share, or the two largest of several and whether the first is ahead beyond chance."""
     say = texts.say
     if len(lines) == 1:
-        return say("sentence", text=_share(question, lines[0], texts))
+        return say("sentence", text=_share(question, lines[0], texts, level))
     lines.sort(key=lambda line: -line.estimate)
-    first, second = (_share(question, line, texts) for line in lines[:2])
+    first, second = (_share(question, line, texts, level) for line in lines[:2])
     order = [line.option for line in lines]
     if _leads(question, sorted(_named(question), key=lambda line: order.index(line.option))):
         return " ".join([say("most_often", share=first), say("then", share=second)])
     return " ".join([say("sentence", text=text) for text in (first, second)] + [say("not_ahead")])
 
 
-def _among_asked_found(question: QuestionResults, texts: Texts) -> str:
+def _among_asked_found(question: QuestionResults, texts: Texts, level: str) -> str:
     """Word the shares among those who were asked a follow-up question, or that these reports do not tell them."""
     lines = _named(question, question.among_asked)
     if any(math.isinf(line.low) for line in lines) or not lines:
         return texts.say("asked_unclear")
-    return texts.say("finding_asked", text=_shares_found(question, lines, texts))
+    return texts.say("finding_asked", text=_shares_found(question, lines, texts, level))
 
 
-def _everybody_found(question: QuestionResults, texts: Texts) -> str:
+def _everybody_found(question: QuestionResults, texts: Texts, level: str) -> str:
     """Word the shares among all respondents for the answers that are named among those asked."""
     lines = sorted(_named(question), key=lambda line: -line.estimate)
-    text = " ".join(texts.say("sentence", text=_share(question, line, texts)) for line in lines[:2])
+    text = " ".join(texts.say("sentence", text=_share(question, line, texts, level)) for line in lines[:2])
     return texts.say("finding_everybody", text=text)
 
 
@@ -153,7 +165,7 @@ def _named(question: QuestionResults, lines: Sequence[ReportedShare] | None = No
     return [line for line in (question.shares if lines is None else lines) if line.option in options]
 
 
-def _numbers_said(question: QuestionResults, texts: Texts) -> list[str]:
+def _numbers_said(question: QuestionResults, texts: Texts, level: str) -> list[str]:
     numbers, say = question.numbers, texts.say
     sentences: list[str] = []
     if numbers is None:
@@ -165,10 +177,10 @@ def _numbers_said(question: QuestionResults, texts: Texts) -> list[str]:
         low, high = (say.number(value, digits) for value in (clipped.low, clipped.high))
         values = question.question.answers.values
         if values is None or question.question.answers.steps is not None:
-            sentences.append(say("mean", mean=middle, low=low, high=high))
+            sentences.append(say("mean", mean=middle, low=low, high=high, level=level))
         else:
             ends = {"least": int(values[0]), "largest": int(values[-1])}
-            sentences.append(say("mean_scale", mean=middle, low=low, high=high, **ends))
+            sentences.append(say("mean_scale", mean=middle, low=low, high=high, level=level, **ends))
     if numbers.quantiles is not None:
         median = next(entry for entry in numbers.quantiles.entries if entry.p == 0.5)
         digits = max(_decimals(value) for value in (median.estimate, median.low, median.high))
@@ -178,28 +190,35 @@ def _numbers_said(question: QuestionResults, texts: Texts) -> list[str]:
         key = "median_alone"
         if low != high:
             key = "median"
-        sentences.append(say(key, median=in_unit(middle, unit), low=low, high=high))
+        sentences.append(say(key, median=in_unit(middle, unit), low=low, high=high, level=level))
         if question.question.answers.upward:
-            sentences.append(say("sentence", text=_upper_half(question, numbers.quantiles.cumulative, texts)))
+            sentences.append(
+                say("sentence", text=_upper_half(question, numbers.quantiles.cumulative, texts, level))
+            )
     return sentences
 
 
-def _upper_half(question: QuestionResults, cumulative: Cumulative, texts: Texts) -> str:
+def _upper_half(question: QuestionResults, cumulative: Cumulative, texts: Texts, level: str) -> str:
     """Word the share of the upper half of a scale, such as "4 or more" of five points."""
     entry = cumulative.upper_half
-    return _share_sentence(texts.or_more(question.question, entry.option), entry, texts)
+    return _share_sentence(texts.or_more(question.question, entry.option), entry, texts, level)
 
 
-def _share(question: QuestionResults, entry: Estimate, texts: Texts) -> str:
+def _share(question: QuestionResults, entry: Estimate, texts: Texts, level: str) -> str:
     """Word the share of one option: about how many, and the range."""
-    return _share_sentence(texts.quoted(question.question, entry.option), entry, texts)
+    return _share_sentence(texts.quoted(question.question, entry.option), entry, texts, level)
 
 
-def _share_sentence(option: str, entry: Estimate, texts: Texts) -> str:
+def _share_sentence(option: str, entry: Estimate, texts: Texts, level: str) -> str:
     """Word a share: about how many, and the range; the range alone where it is wide or reaches an end."""
     clipped, say = entry.shown, texts.say
     half = (clipped.high - clipped.low) / 2.0
-    values = {"option": option, "low": say.number(100.0 * clipped.low, 1), "high": say.percent(clipped.high)}
+    values = {
+        "option": option,
+        "level": level,
+        "low": say.number(100.0 * clipped.low, 1),
+        "high": say.percent(clipped.high),
+    }
     if half > WIDE:
         return say("share_wide", **values)
     if clipped.low <= 0.0:

@@ -39,7 +39,11 @@ def group_findings(table: GroupTable, texts: Texts | None = None) -> tuple[str, 
     chance.
     """
     differences, means = _claims(table)
+    if table.means:
+        # Each answer of a scale would be a sentence: the mean says it, unless the tests support one of them.
+        differences = [claim for claim in differences if claim.supported]
     return (
+        *(_upper_half_sentence(claim, table, texts) for claim in _upper_half_claims(table)),
         *(_share_sentence(claim, table, texts) for claim in differences),
         *(_mean_sentence(claim, table, texts) for claim in means),
     )
@@ -47,7 +51,8 @@ def group_findings(table: GroupTable, texts: Texts | None = None) -> tuple[str, 
 
 def leaves_doubt(table: GroupTable) -> bool:
     """Return whether some interval excludes 0 of a difference that may be chance all the same."""
-    claims = [claim for claims in _claims(table) for claim in claims]
+    claims: list[_Claim[Any]] = [claim for claims in _claims(table) for claim in claims]
+    claims += _upper_half_claims(table)
     return any(not claim.supported and (claim.gap.low > 0.0 or claim.gap.high < 0.0) for claim in claims)
 
 
@@ -68,6 +73,14 @@ def _claims(
         [_Claim(gap, number in supported) for number, gap in enumerate(differences)],
         [_Claim(gap, number in supported_means) for number, gap in enumerate(means)],
     )
+
+
+def _upper_half_claims(table: GroupTable) -> list[_Claim[GroupMeanDifference]]:
+    if table.upper_half is None:
+        return []
+    gaps = [gap for gap in table.upper_half.differences if not math.isnan(gap.difference)]
+    supported = _supported(gaps, table.level)
+    return [_Claim(gap, table.is_supported and number in supported) for number, gap in enumerate(gaps)]
 
 
 def _supported(gaps: Sequence[GroupDifference | GroupMeanDifference], level: float) -> set[int]:
@@ -105,6 +118,18 @@ def _share_sentence(claim: _Claim[GroupDifference], table: GroupTable, texts: Te
         say = wording("en")
     else:
         say = texts.say
+    return _sentence("group", points, 1, say, "", claim.supported, option=option, **_names(gap, table, texts))
+
+
+def _upper_half_sentence(claim: _Claim[GroupMeanDifference], table: GroupTable, texts: Texts | None) -> str:
+    gap = claim.gap
+    points = [100.0 * value for value in (gap.difference, gap.low, gap.high)]
+    if texts is None:
+        say = wording("en")
+        option = say("or_more", option=table.upper_option)
+    else:
+        say = texts.say
+        option = texts.or_more(table.question, table.upper_option)
     return _sentence("group", points, 1, say, "", claim.supported, option=option, **_names(gap, table, texts))
 
 

@@ -60,6 +60,14 @@ class GroupTable:
     comparison: Comparison | None = None
     notes: tuple[str, ...] = ()
     numbers: MeanComparison | None = None
+    upper_half: MeanComparison | None = None
+    """The share of the upper half of a scale, such as "4 or more" of five, where the designer chose it."""
+
+    @property
+    def upper_option(self) -> str:
+        """The lowest answer of the upper half of a scale."""
+        options = self.question.options
+        return options[len(options) - len(options) // 2]
 
     @property
     def means(self) -> tuple[GroupMean, ...]:
@@ -67,6 +75,11 @@ class GroupTable:
         if self.numbers is None:
             return ()
         return self.numbers.means
+
+    @property
+    def shown_means(self) -> tuple[GroupMean, ...]:
+        """The means that can be given."""
+        return tuple(mean for mean in self.means if not math.isnan(mean.estimate))
 
     @property
     def mean_differences(self) -> tuple[GroupMeanDifference, ...]:
@@ -210,6 +223,18 @@ class GroupTable:
         return {
             "means": [as_json(vars(mean)) for mean in self.means],
             "mean_differences": [as_json(vars(difference)) for difference in self.mean_differences],
+            **self._upper_half_to_dict(),
+        }
+
+    def _upper_half_to_dict(self) -> dict[str, Any]:
+        if self.upper_half is None:
+            return {}
+        return {
+            "upper_half": {
+                "option": self.upper_option,
+                "shares": [as_json(vars(share)) for share in self.upper_half.means],
+                "differences": [as_json(vars(difference)) for difference in self.upper_half.differences],
+            }
         }
 
 

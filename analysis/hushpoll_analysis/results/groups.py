@@ -142,7 +142,40 @@ def _filled(
         [*group_notes, *outside(shares, question.labels, labels), methods(comparison), many(comparison)]
     )
     return replace(
-        table, shares=shares, cross=cross, comparison=comparison, notes=tuple(notes), numbers=means
+        table,
+        shares=shares,
+        cross=cross,
+        comparison=comparison,
+        notes=tuple(notes),
+        numbers=means,
+        upper_half=_upper_half(reports, groups, question, level, base, together=together),
+    )
+
+
+def _upper_half(
+    reports: Any, groups: Variable, question: Question, level: float, reference: str, *, together: bool
+) -> MeanComparison | None:
+    """Compare the share of the upper half of a scale: the mean of what is 1 there and 0 below.
+
+    None where the designer did not choose it, where some people were not asked, for a sample design, and where question
+    and groups were randomized `together`.
+    """
+    if (
+        together
+        or not question.answers.upward
+        or question.after is not None
+        or isinstance(reports, pd.DataFrame)
+    ):
+        return None
+    points = len(question.options)
+    values = np.arange(points) >= points - points // 2
+    return compare_means(
+        reports,
+        groups,
+        outcome=question.mechanism,
+        values=values.astype(float),
+        level=level,
+        reference=reference,
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hushpoll_analysis.errors import AnalysisError
 
 from .curves import Panel, cumulative_panel, histogram_panel
+from .fieldwork import facts
 from .figures import Axis, NumberAxis, axis_for
 from .numbers import rounded
 from .rendering import ENGLISH, Speech, environment
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from .survey import SurveyResults
     from .waves import FollowedQuestion, FollowedRow, Point
 
-WIDTH, EDGE, LABELS, VALUES, ROW, PANEL = 720, 24, 190, 170, 30, 200
-TITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 26, 80
+WIDTH, EDGE, LABELS, VALUES, ROW, PANEL, PLOT = 720, 24, 190, 170, 30, 200, 120
+TITLE_LETTERS, SUBTITLE_LETTERS, LABEL_LETTERS, BAND_LETTERS = 68, 92, 26, 80
 
 
 @dataclass(frozen=True)
@@ -48,25 +49,35 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Band:
-    """One answer over the waves: how far down it stands, its axis, and whether that is drawn below it."""
+    """One answer over the waves, its axis, and how far down it stands."""
 
     row: FollowedRow
     label: str
     axis: Axis | NumberAxis
     y: int
-    ends: bool
 
 
-def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
-    """Draw the estimates of one question, by its id, as an SVG document."""
+def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed: bool = True) -> str:
+    """Draw the estimates of one question, by its id, as an SVG document.
+
+    It is headed by what was found, the question, and who asked when and of how many; without `headed` by nothing, for a
+    page that says so next to it.
+    """
     question_results, texts = report[question], texts_of(report.survey, language)
     say = texts.say
     if not question_results.is_estimated:
         raise AnalysisError(
             f'question "{question}" has no estimates to draw: {report.n} reports, at least {report.minimum} are needed'
         )
-    title = textwrap.wrap(texts.question(question_results.question), TITLE_LETTERS)
-    y = EDGE + 22 * len(title) + 12
+    title, subtitle, caption, y, edge = [], [], [], 0, 0
+    if headed:
+        finding = report.findings(language)[_place(report, question_results)]
+        title = textwrap.wrap(finding.headline, TITLE_LETTERS)
+        subtitle = textwrap.wrap(finding.question, SUBTITLE_LETTERS)
+        subtitle += textwrap.wrap(" · ".join((*facts(report, texts), texts.title)), SUBTITLE_LETTERS)
+        caption = textwrap.wrap(_caption(report, texts), 100)
+        edge = EDGE
+        y = edge + 22 * len(title) + 19 * len(subtitle) + 16
     rows, headings = [], []
     for heading, lines in _sections(question_results, texts):
         if heading:
@@ -75,14 +86,14 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         for line in lines:
             rows.append(Row(line, _cut(texts.option(question_results.question, line.option)), y))
             y += ROW
-    y += 32 if rows else 0
+    y += 52 if rows else 0
     panels = []
     for panel in _panels(question_results, report, texts):
         panels.append(Drawn(panel, y))
         y += PANEL + 66
-    caption = textwrap.wrap(_caption(report, texts), 100)
     values = {
         "title": title,
+        "subtitle": subtitle,
         "rows": rows,
         "axis": _axis(question_results),
         "panels": panels,
@@ -97,12 +108,13 @@ def as_svg(report: SurveyResults, question: str, language: str = "en") -> str:
         "row_height": ROW,
         "panel_height": PANEL,
     }
-    if rows or question_results.numbers is None:
-        mean = ""
-    else:
-        mean = report.findings(language)[_place(report, question_results)].text
-    bottom = y + (30 if mean else 0)
-    height = bottom + 18 * len(caption) + EDGE
+    mean, bottom = None, y
+    if not rows and question_results.numbers is not None and question_results.numbers.mean is not None:
+        mean = question_results.numbers.mean.shown
+        values["axis"] = NumberAxis.of(question_results.question.answers.values or ())
+        values["unit"] = texts.unit(question_results.question, question_results.numbers.unit)
+        bottom += ROW + 52
+    height = bottom + 18 * len(caption) + edge
     template = environment().get_template("picture.svg")
     return template.render(
         w=say, part=question_results, bottom=bottom, height=height, mean=mean, mean_y=y, **values, **sizes
@@ -123,14 +135,14 @@ def waves_as_svg(
             f'question "{question.id}" has no change to draw', "it needs two waves with enough reports"
         )
     say = wording(language)
-    title = textwrap.wrap(question.text, TITLE_LETTERS)
-    y = EDGE + 22 * len(title) + 12
+    title = textwrap.wrap(next(iter(question.sentences(say, label, waves))), TITLE_LETTERS)
+    subtitle = textwrap.wrap(question.text, SUBTITLE_LETTERS)
+    y = EDGE + 22 * len(title) + 19 * len(subtitle) + 16
     bands = []
-    for row in (*question.shares, *question.averages):
-        ends = row.average or row is question.shares[-1]
+    for row in (*question.averages, *question.shares):
         axis = row.axis if row.average else question.axis
-        bands.append(Band(row, _cut(label(row.label), BAND_LETTERS), axis, y, ends))
-        y += ROW * (len(row.points) + 1) + (32 if ends else 0)
+        bands.append(Band(row, _cut(label(row.label), BAND_LETTERS), axis, y))
+        y += PLOT + 96
 
     def written(row: FollowedRow, point: Point) -> tuple[str, str]:
         low, middle, high = point.shown_low, point.shown_estimate, point.shown_high
@@ -139,9 +151,9 @@ def waves_as_svg(
             return middle_text, f"{least} – {most}"
         return say.percent(middle), f"{say.number(100 * low, 1)} – {say.percent(high)}"
 
-    lines = textwrap.wrap(caption, 100)
-    values = {"title": title, "bands": bands, "caption": lines, "waves": waves, "written": written}
-    sizes = {"width": WIDTH, "edge": EDGE, "labels": LABELS, "values": VALUES, "row_height": ROW}
+    lines = textwrap.wrap(f"{say('on_devices')} {caption}", 100)
+    values = {"title": title, "subtitle": subtitle, "bands": bands, "caption": lines, "waves": waves}
+    sizes = {"width": WIDTH, "edge": EDGE, "plot_height": PLOT, "written": written}
     template = environment().get_template("waves.svg")
     height = y + 18 * len(lines) + EDGE
     return template.render(question=question, w=say, bottom=y, height=height, **values, **sizes)
@@ -181,7 +193,7 @@ def _panels(question: QuestionResults, report: SurveyResults, texts: Texts) -> l
 
 def _caption(report: SurveyResults, texts: Texts) -> str:
     caption = texts.say("figure_caption", number=report.n, level=f"{100 * report.level:g}")
-    return f"{texts.title}. {caption} hushpoll {report.survey.hash[:12]}"
+    return f"{texts.say('on_devices')} {caption} hushpoll {report.survey.hash[:12]}"
 
 
 def _cut(text: str, most: int = LABEL_LETTERS) -> str:

@@ -26,9 +26,12 @@ from .method import between, percent
 from .numbers import in_unit, measure, quantile_name, rounded
 from .shown import number, p_text, points, reported_words
 from .texts import texts_of
+from .typesetting import is_available
 from .wording import wording
 
 if TYPE_CHECKING:
+    from hushpoll_analysis.tables.means import GroupMean
+
     from .survey import SurveyResults
     from .waves import FollowedQuestion
 
@@ -95,14 +98,15 @@ def as_body(
     heading: int = 2,
     method: bool = True,
     language: str = "en",
-    picture_address: Callable[[str], str] | None = None,
+    picture_address: Callable[[str, str], str] | None = None,
     speech: Speech = ENGLISH,
 ) -> Markup:
     """Write the report without page around it, for a page that has its own head and title.
 
-    `picture_address` says where the picture of a question, by its id, can be had as a file; `speech` says the details.
+    `picture_address` says where the picture of a question, by its id and the ending of the file, can be had; `speech`
+    says the details.
     """
-    values = {"method": method, "picture_address": picture_address}
+    values = {"method": method, "picture_address": picture_address, "has_png": is_available()}
     return _part("body.html", report, heading, language, speech, **values)
 
 
@@ -199,6 +203,7 @@ def environment() -> jinja2.Environment:
         isinf=math.isinf,
         isnan=math.isnan,
         mean_axis=NumberAxis.of,
+        mean_axis_around=_axis_around,
         measure=measure,
         protective_panel=protective_panel,
         quantile_name=quantile_name,
@@ -207,6 +212,11 @@ def environment() -> jinja2.Environment:
         msg=msg,
     )
     return environment
+
+
+def _axis_around(means: Sequence[GroupMean]) -> NumberAxis:
+    """Return the axis that holds the intervals of all means."""
+    return NumberAxis.around(min(mean.low for mean in means), max(mean.high for mean in means))
 
 
 def _thousands(value: float) -> str:

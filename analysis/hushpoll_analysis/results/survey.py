@@ -37,6 +37,7 @@ from hushpoll_analysis.sample.weights import Column
 
 from .complete import complete_rows
 from .export import reports_name
+from .fieldwork import Fieldwork
 from .findings import Finding, findings, read_needed
 from .groups import group_tables
 from .method import Method, method_of, total_note
@@ -72,6 +73,8 @@ class SurveyResults:
     """The reports of each group by link, small ones together."""
     left_out: int = 0
     """Rows of the data with missing values that were left out."""
+    fieldwork: Fieldwork = field(default_factory=Fieldwork)
+    """When the survey was open and of how many people, as the store knows it."""
 
     def __getitem__(self, question: str) -> QuestionResults:
         """Return the part of one question, by its id."""
@@ -234,6 +237,22 @@ class SurveyResults:
         from .picture import as_svg
 
         return as_svg(self, question, language)
+
+    def to_png(self, question: str, language: str = "en") -> bytes:
+        """Draw the same as a PNG file; needs Typst (the extra `pdf`)."""
+        from .picture import as_svg
+        from .typesetting import picture_as_png
+
+        return picture_as_png(as_svg(self, question, language))
+
+    def to_pdf(self, language: str = "en", *, one_page: bool = False) -> bytes:
+        """Write the whole report, or one page of what was found, as PDF/UA; needs Typst (the extra `pdf`)."""
+        from .pdf import full_report
+        from .pdf import one_page as on_one_page
+
+        if one_page:
+            return on_one_page(self, language)
+        return full_report(self, language)
 
     def plot(self, axes: Any = None) -> Any:
         """Dots and whiskers of every question with matplotlib; gives the figure."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,14 +13,15 @@ from hushpoll_client.messages import constant, msg
 
 from hushpoll_analysis.errors import AnalysisError
 from hushpoll_analysis.estimates import Estimate
-from hushpoll_analysis.interval.mover import difference_limits
+from hushpoll_analysis.interval.mover import BoundedEstimate, difference_limits
 
 from .figures import Axis, NumberAxis, axis_for
 from .follow_up import OF_EVERYBODY
-from .numbers import rounded
+from .numbers import quantile_name, rounded
 from .question import QuestionResults
 from .survey import SurveyResults
 from .trend import Trend, TrendWave, trend
+from .wording import Wording
 
 _ANSWER = msg("Answer")
 OUTSIDE = msg(
@@ -101,13 +102,26 @@ class FollowedQuestion:
 
     @property
     def averages(self) -> tuple[FollowedRow, ...]:
-        """The row of the average, where there is one."""
+        """The rows of the average and the median, where there are any."""
         return tuple(row for row in self.rows if row.average)
 
     @property
     def axis(self) -> Axis:
         """The axis on which shares are drawn."""
         return axis_for(point.shown_high for row in self.shares for point in row.points)
+
+    def sentences(self, say: Wording, label: Callable[[str], str], waves: Sequence[str]) -> tuple[str, ...]:
+        """Return what changed from the wave before the last to the last: of numbers, else of the largest answer.
+
+        A change whose interval holds zero may be chance. The `waves` are named so, and `label` names an answer.
+        """
+        rows = self.averages or (self._largest,)
+        return tuple(_last_change(row, say, label, waves[-2:]) for row in rows)
+
+    @property
+    def _largest(self) -> FollowedRow:
+        """The answer that is largest in the last wave: Yes of a yes/no question."""
+        return max(self.shares, key=lambda row: row.points[-1].shown_estimate)
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -136,6 +150,34 @@ def follow(waves: Mapping[Any, SurveyResults]) -> list[FollowedQuestion]:
             raise AnalysisError(result.too_few)
     results_of = {str(name): result for name, result in waves.items()}
     return [_question(question.id, results_of) for question in results[0].survey.questions]
+
+
+def _last_change(row: FollowedRow, say: Wording, label: Callable[[str], str], waves: Sequence[str]) -> str:
+    change, point = row.changes[-1], row.points[-1]
+    before, after = waves
+    low, high = change.low, change.high
+    if change.estimate < 0.0:
+        low, high = -change.high, -change.low
+    if not change.clear:
+        direction = "chance"
+    elif change.estimate > 0.0:
+        direction = "more"
+    else:
+        direction = "less"
+    values = {"before": before, "after": after}
+    if row.average:
+        size, low_text, high_text, number = (
+            say.in_signs(rounded(value, point.se))
+            for value in (abs(change.estimate), low, high, point.shown_estimate)
+        )
+        name = label(row.label)
+        values["name"] = name[:1].upper() + name[1:]
+        return say(
+            f"wave_number_{direction}", number=number, size=size, low=low_text, high=high_text, **values
+        )
+    size, low_text, high_text = (say.number(100.0 * value, 1) for value in (abs(change.estimate), low, high))
+    values |= {"option": say("quoted", option=label(row.label)), "share": say.percent(point.shown_estimate)}
+    return say(f"wave_share_{direction}", points=size, low=low_text, high=high_text, **values)
 
 
 def _question(name: str, waves: Mapping[str, SurveyResults]) -> FollowedQuestion:
@@ -208,6 +250,8 @@ def _rows(parts: list[QuestionResults]) -> tuple[str, tuple[FollowedRow, ...]]:
         rows.append(_upper_half(parts))
     if all(results.numbers is not None and results.numbers.mean is not None for results in parts):
         rows.append(_average(parts))
+    if all(results.numbers is not None and results.numbers.quantiles is not None for results in parts):
+        rows.append(_median(parts))
     return _ANSWER, tuple(rows)
 
 
@@ -291,6 +335,28 @@ def _average(parts: list[QuestionResults]) -> FollowedRow:
         changes.append(Change(gone, low, high, _with_limits(gone, low, high, se, "+")))
     points = tuple(Point(mean.shown.estimate, mean.shown.low, mean.shown.high, se=mean.se) for mean in means)
     return FollowedRow(msg("average"), estimates, tuple(changes), points, average=True)
+
+
+def _median(parts: list[QuestionResults]) -> FollowedRow:
+    """Follow the median; its numbers are answers, and have the decimals of these."""
+    medians = []
+    for results in parts:
+        quantile = results.quantile(0.5)
+        medians.append(BoundedEstimate(quantile.estimate, quantile.low, quantile.high))
+    decimals = max(len(f"{median.estimate:.6g}".partition(".")[2]) for median in medians)
+    se = 10.0 ** (1 - decimals)  # which `rounded` writes with as many decimals
+    changes = []
+    for before, after in pairwise(medians):
+        low, high = difference_limits(after, before)
+        gone = after.estimate - before.estimate
+        changes.append(Change(gone, low, high, _with_limits(gone, low, high, se, "+")))
+    return FollowedRow(
+        quantile_name(0.5),
+        tuple(_with_limits(median.estimate, median.low, median.high, se) for median in medians),
+        tuple(changes),
+        tuple(Point(median.estimate, median.low, median.high, se=se) for median in medians),
+        average=True,
+    )
 
 
 def _with_limits(middle: float, low: float, high: float, se: float, sign: str = "") -> str:

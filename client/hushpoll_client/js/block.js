@@ -1,7 +1,7 @@
 // Blocks: questions of which each person is asked some, drawn by an open coin, and whose answers are sent jointly. The
 // twin of survey/block.py.
 
-import { Channel, draw, FORMS, HushpollError, ReportError, SurveyError, systemSource } from "./channel.js";
+import { Channel, count, draw, FORMS, HushpollError, ReportError, SCALE, SurveyError, systemSource } from "./channel.js";
 import { below, jointSizes } from "./extra_channels.js";
 import { KIND, KINDS, readFields, readText } from "./kind.js";
 import { ceil, D, expBelow, MECHANISM, positiveEpsilon } from "./mechanism.js";
@@ -47,6 +47,25 @@ class Block {
 
   randomize(answers, next, ranks) {
     return this.channel.pickAt(ranks ? ranks[this.number] : below(this.channel.ranks, next), answers, next);
+  }
+
+  /** The chances that an answer to a question that is asked is sent: if it is true, and if one other answer is. */
+  kept({ id }) {
+    const member = this.questions.findIndex((question) => question.id === id);
+    const others = this.channel.sizes.filter((_, index) => index !== member);
+    const size = this.channel.sizes[member];
+    const weights = new Map(this.channel.weights);
+    // In how many ways the other questions are drawn, by their number and the product of their sizes.
+    const ways = count(this.channel.ask).map((n) => new Map(n ? [] : [[1, 1]]));
+    for (const other of others) {
+      for (let n = ways.length - 1; n > 0; n--) {
+        for (const [product, times] of ways[n - 1]) ways[n].set(product * other, (ways[n].get(product * other) ?? 0) + times);
+      }
+    }
+    const drawn = [...ways.at(-1)];
+    const total = drawn.reduce((sum, [, times]) => sum + times, 0);
+    const share = drawn.reduce((sum, [product, times]) => sum + (times / total) * product * weights.get(product * size), 0) / SCALE;
+    return [1 - (size - 1) * share, share];
   }
 
   /** The reported answer to each question that was asked, in their order. */

@@ -78,6 +78,11 @@ export class Channel {
     return {};
   }
 
+  /** Of a report that holds several options: the chances that one is in it, if it was chosen and if it was not. */
+  get inclusion() {
+    return null;
+  }
+
   get rows() {
     return count(this.options).map((x) => this.row(x));
   }

@@ -60,6 +60,11 @@ class SubsetChannel extends Channel {
     return { set: count(this.options).filter((option) => held[option]) };
   }
 
+  get inclusion() {
+    const inside = this.weight / SCALE;
+    return [inside, (this.size - inside) / (this.options - 1)];
+  }
+
   // Whether the truth is in, then always `size` of the others; the last one drawn makes room for the truth.
   pick(answer, next) {
     this.checkAnswer(answer);
@@ -141,6 +146,13 @@ class SampledChannel extends Channel {
     return { members, answers };
   }
 
+  // Of ticked options, which have two answers each.
+  get inclusion() {
+    const [[joint, weight]] = this.weights;
+    const other = (joint * weight) / 2 / SCALE;
+    return [1 - other, other].map((chance) => (chance * this.ask) / this.options);
+  }
+
   checkAnswer(answer) {
     if (!Array.isArray(answer) || answer.length !== this.sizes.length) fail("one answer of each member is needed");
     this.sizes.forEach((size, member) => readInteger(answer[member], "answer", 0, size - 1));
@@ -186,6 +198,11 @@ class PaddedChannel extends Channel {
 
   contents(report) {
     return { item: report < this.options ? report : null };
+  }
+
+  get inclusion() {
+    const held = this.weight / SCALE;
+    return [held / this.at_most, (1 - held) / this.options];
   }
 
   checkAnswer(answer) {

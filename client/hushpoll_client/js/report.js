@@ -29,11 +29,15 @@ export function newReport(survey, answers, source = systemSource, ranks = null, 
   const next = () => draw(source);
   const reports = entries.map((entry, index) => {
     if (entry.trueAnswers) return entry.randomize(trueAnswers[index], next, ranks);
-    const { answers: possible, mechanism, channel } = entry;
-    const row = possible.row(trueAnswers[index], next);
-    return channel.pick(mechanism.hasDecoy ? row : mechanism.deviceAnswer(row), next);
+    return randomizeAnswer(entry, trueAnswers[index], next);
   });
   return { id, reports, group };
+}
+
+/** Draw the report of one question, outside blocks, for its true answer; with a decoy for both answers combined. */
+export function randomizeAnswer({ answers, mechanism, channel }, trueAnswer, next) {
+  const row = answers.row(trueAnswer, next);
+  return channel.pick(mechanism.hasDecoy ? row : mechanism.deviceAnswer(row), next);
 }
 
 /** Whether this is the index of one of a survey's groups. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ from hushpoll_analysis.results.formats import (
     by_file_name,
     format_by_name,
 )
+from hushpoll_analysis.results.typesetting import is_available as has_typst
 from hushpoll_client import HushpollError
 from hushpoll_client.cli.output import read_survey
 from hushpoll_client.delivery.report import FEWEST_REPORTS
 
 from hushpoll_server.collect.seal import read_sealed
+from hushpoll_server.results.fieldwork import fieldwork_of
 
 from .report_request import ENGINES, ReplicateOptions, ReportRequest, read_sample
 from .stored import find_survey, opened_store, print_left_over
@@ -71,7 +74,7 @@ if TYPE_CHECKING:
     "--figures",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Also write one picture a question (SVG).",
+    help="Also write one picture a question (SVG, and PNG where Typst is installed).",
 )
 @click.option(
     "--na-action",
@@ -220,7 +223,9 @@ def _results(survey: str, request: ReportRequest, sizes: tuple[str, ...]) -> Sur
             published, read_sealed(store, survey_hash), total=store.sealed_count(survey_hash)
         )
         _print_waiting(store, survey_hash)
-        return results
+        state = store.state(survey_hash)
+        assert state is not None
+        return replace(results, fieldwork=fieldwork_of(state, published))
 
 
 def _check_minimum(minimum: int) -> None:
@@ -259,6 +264,8 @@ def _draw(results: SurveyResults, folder: str) -> None:
         for question in results.questions:
             if question.is_estimated:
                 (Path(folder) / f"{question.id}.svg").write_text(results.to_svg(question.id), "utf-8")
+                if has_typst():
+                    (Path(folder) / f"{question.id}.png").write_bytes(results.to_png(question.id))
     except OSError as error:
         raise HushpollError(
             f"--figures {folder}: cannot be written ({error.strerror})", "choose another folder"
@@ -283,9 +290,9 @@ def _print_waiting(store: Store, survey_hash: str) -> None:
 
 def _write(results: SurveyResults, chosen: ResultsFormat, out: str | None) -> None:
     if out is None:
-        text = chosen.write(results, "en", None)
-        # CSV brings its own line ends.
-        click.echo(text, nl=not text.endswith("\n"))
+        content = chosen.write(results, "en", None)
+        # CSV brings its own line ends, and a PDF has none.
+        click.echo(content, nl=isinstance(content, str) and not content.endswith("\n"))
         return
     try:
         Path(out).write_bytes(chosen.file_content(results))

@@ -10,7 +10,7 @@ from flask import url_for
 from flask_babel import force_locale
 
 from . import languages
-from .manifest import ON_DEMAND, QUESTIONS, START, Asset, base_modules, read_asset, release
+from .manifest import LEDGER, START, Asset, base_modules, read_asset, release
 
 
 @cache
@@ -41,7 +41,7 @@ def start() -> dict[str, str]:
 
 
 def preloads(*more: str) -> list[dict[str, str]]:
-    """Return what a page asks for at once: modules that every page waits for with some `more`, then the questions.
+    """Return what a page asks for at once: modules that every page waits for, and some `more`.
 
     Large and small ones in turns: over the few connections of a browser the small ones make way for others while the
     large ones keep the line busy. A model of six connections over 400 ms and 500 kbit/s gives .06 s for it.
@@ -50,12 +50,12 @@ def preloads(*more: str) -> list[dict[str, str]]:
     half = (len(sized) + 1) // 2
     large, small = sized[: -half - 1 : -1], sized[: len(sized) - half]
     turns = [path for pair in zip_longest(large, small) for path in pair if path is not None]
-    return [_reference(path) for path in (*turns, QUESTIONS)]
+    return [_reference(path) for path in turns]
 
 
 def on_demand(*modules: str) -> dict[str, str]:
-    """Return the SHA-256 of the modules that a page may load by itself, with those `needed`; it takes no others."""
-    return {path: read_asset(path).integrity for path in sorted({*ON_DEMAND, *modules})}
+    """Return the SHA-256 of the modules that a page may load by itself; it takes no others."""
+    return {path: read_asset(path).integrity for path in sorted({LEDGER, *modules})}
 
 
 def _reference(path: str) -> dict[str, str]:

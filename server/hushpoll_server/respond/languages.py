@@ -73,49 +73,37 @@ _STRINGS = {
     "no": _("No"),
     "prefer_not": _("Prefer not to say"),
     # Before
-    "lead": _(
-        "Your answers are mixed with chance on this device before they are sent."
-        " From what is sent, no one can tell for certain what you chose."
-    ),
-    "lead_fair": _(
-        "Your answers are mixed with chance on this device before they are sent."
-        " What we receive can hint at what you chose."
-    ),
+    "lead": _("Chance changes some answers. From what is sent, no one can tell for certain what you chose."),
+    "lead_fair": _("Chance changes some answers. What is sent can hint at what you chose."),
     "weak_kept": _("In at least {n} of 100 cases what is sent is your answer. This protects little."),
     "weak_any": _(
         "What is sent can be up to {n} times likelier from your answer than from another one. This protects little."
     ),
     "weak_total": _(
-        "Each answer is mixed with chance, but together they can change anyone’s odds about you by a factor of up to"
-        " {n}. This protects little."
+        "Together, your answers can change anyone’s odds about you by a factor of up to {n}. This protects little."
     ),
-    "lead_open": _(
-        "Your answers are mixed on this device before they are sent. For some answers what is sent"
-        " still shows what"
-        " you chose: read below which ones."
-    ),
+    "lead_open": _("For some answers what is sent shows what you chose. Read below which ones."),
+    "label_who": _("Who can learn your answer"),
+    "label_stored": _("What is stored"),
+    "stored_short": _("What is sent, not your name."),
+    "label_undo": _("What you cannot undo"),
+    "undo_short": _("Pressing Send."),
     "question": _("Question {n}"),
     "questions": _("Questions {list}"),
-    "odds_about": _("If 100 people choose {chosen}, {recorded} is recorded for about {n} of them."),
-    "odds_all": _("Of 100 people who choose {chosen}, all 100 are recorded as {recorded}."),
-    "odds_none": _("Of 100 people who choose {chosen}, none is recorded as {recorded}."),
-    "odds_nearly_all": _("Of 100 people who choose {chosen}, more than 99 are recorded as {recorded}."),
-    "odds_nearly_none": _("Of 100 people who choose {chosen}, fewer than 1 is recorded as {recorded}."),
-    "odds_any": _(
-        "If 100 people choose the same option, it is recorded for about {n} of them. For the rest, one of"
-        " the {others}"
-        " other options is recorded, each equally often."
-    ),
+    "odds_about": _("Of 100 who choose {chosen}, about {n} send {recorded}."),
+    "odds_all": _("Of 100 who choose {chosen}, all 100 send {recorded}."),
+    "odds_none": _("Of 100 who choose {chosen}, none sends {recorded}."),
+    "odds_nearly_all": _("Of 100 who choose {chosen}, more than 99 send {recorded}."),
+    "odds_nearly_none": _("Of 100 who choose {chosen}, fewer than 1 sends {recorded}."),
     "odds_range": _(
-        "Of 100 people who choose one option, between {low} and {high} are recorded as that option,"
-        " depending on which it is."
+        "Of 100 people who choose one option, between {low} and {high} send that option, depending on which it is."
     ),
-    "so_not": _("So a recorded {option} does not mean you chose {option}."),
-    "so_any": _("So a recorded option does not mean you chose it."),
-    "so_fair": _("So what is recorded can hint at your answer, but does not prove it."),
-    "so_weak": _("So what is recorded can change anyone’s odds about your answer by a factor of up to {n}."),
+    "so_not": _("So a {option} that is sent does not mean you chose {option}."),
+    "so_any": _("So an option that is sent need not be the one you chose."),
+    "so_fair": _("So what is sent can hint at your answer, but does not prove it."),
+    "so_weak": _("So what is sent can change anyone’s odds about your answer by a factor of up to {n}."),
     "reveals": _("A {option} does reveal your {option}."),
-    "reveals_other": _("A recorded {recorded} does reveal that you chose {options}."),
+    "reveals_other": _("A {recorded} that is sent does reveal that you chose {options}."),
     "how_or": _(
         "Two questions, one result: this device sends {yes} if at least one of your two answers is {yes},"
         " and {no} if both are {no}."
@@ -129,21 +117,14 @@ _STRINGS = {
     "decoy_known": _(
         "Someone who knows your answer to the second question can learn more, up to your own answer."
     ),
-    "icons": _("100 people who choose {chosen}: {n} recorded as {recorded}, {rest} as {other}."),
-    "icons_any": _(
-        "100 people who choose the same option: {n} recorded as that option, {rest} as another one."
-    ),
-    "ledger": _(
-        "Surveys answered here before this one: {n}. Total epsilon with this one: {epsilon}; odds change by"
-        " a factor of at most {factor}."
-    ),
+    "ledger": _("Surveys answered on this device before: {n}; with this one, epsilon adds up to {epsilon}."),
     "unbounded": _("unbounded"),
     "line_kept": _("About {n} in 100 answers are sent unchanged"),
     "line_how": _("How this answer is mixed"),
     "long_one": _("1 question, about {time}"),
     "long_many": _("{n} questions, about {time}"),
-    "why": _("How your answers are mixed"),
-    "fingerprint": _("Fingerprint {start}: compare it with your invitation."),
+    "why": _("How it works"),
+    "fingerprint": _("Fingerprint {start}"),
     "back": _("Back"),
     "start": _("Start"),
     "languages": _("Language"),
@@ -316,7 +297,7 @@ _PRESENTATION = {
     "neutral": _("Page"),
 }
 
-# The whole explanation, which is one tap away.
+# The whole explanation, pictures and “Try it”: fetched after the first view is painted.
 _WHY = {
     "who_heading": _("Who could learn my own answer?"),
     "who": _("Who"),
@@ -325,12 +306,15 @@ _WHY = {
     "who_thief": _("Someone who breaks into the server"),
     "who_court": _("A court or an authority"),
     "who_decoy": _("Someone who knows your answer to a second question"),
-    "who_code": _("Someone who changes the code of this page; the operator of the server could"),
+    "who_code": _("The operator of this page, who could send changed code"),
     "who_device": _("Someone who controls this device"),
+    "who_network": _("The network, such as your employer’s or your internet provider"),
     "only_mixed": _("Only the mixed answer"),
     "only_mixed_open": _("Only the mixed answer; see the exceptions above"),
     "maybe_own": _("Possibly your own answer"),
     "yes_own": _("Yes, your own answer"),
+    "yes_part": _("That you take part"),
+    "yes_code": _("Yes, your own answer. To check: “hushpoll verify”, or answer with the Python client."),
     "stored_heading": _("What is stored, and what is not"),
     "stored": _(
         "Stored: the mixed answers, and a random number from this device so that nothing is counted twice."
@@ -385,6 +369,19 @@ _WHY = {
     "only_mixed_fair": _("The mixed answer, which can hint at your own"),
     "only_mixed_weak": _("The mixed answer, which can give your own away"),
     "withdraw": _("You can stop at any time before you press Send. What has been sent cannot be taken back."),
+    "help_page": _("Read more in plain language (English)"),
+    "in_chosen": _("If you choose an option, it is in what is sent in about {n} of 100 cases."),
+    "in_other": _("If you do not choose it, in about {n} of 100 cases."),
+    "bars": _("What 100 people send who choose {chosen}"),
+    "bars_codes": _(
+        "Codes are sent, not answers. Left: codes likelier from {low}. Right: codes likelier from {high}."
+    ),
+    "try": _("Try it"),
+    "try_note": _("Only an example: it does not use your answer. Nothing here is sent or kept."),
+    "try_choose": _("Tap an answer to see what ten people could send who choose it:"),
+    "try_sent": _("Ten times, this would be sent:"),
+    "try_codes": _("Ten times, these codes would be sent. A code is not an answer."),
+    "try_both": _("{first}, second question {second}"),
 }
 
 GROUPS = {"page": _STRINGS, "kinds": _KINDS, "rare": _RARE, "presentation": _PRESENTATION, "why": _WHY}

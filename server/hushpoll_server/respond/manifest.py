@@ -22,12 +22,15 @@ _FOLDERS = {
 _TYPES = {".js": "text/javascript", ".css": "text/css; charset=utf-8"}
 START = "respond/page.js"
 """The module that starts the page."""
-QUESTIONS = "respond/form.js"
-"""The questions: preloaded last, because they are not needed before Start."""
+AFTER_PAINT = ("respond/examples.js", "respond/form.js", "respond/why.js")
+"""Modules that every page loads once the first view is painted, each after those that it imports: pictures and
+"Try it", the questions, the whole explanation."""
+LEDGER = "respond/ledger.js"
+"""What earlier surveys on the device add up to; loaded if there was one, or when a report has arrived."""
 WIDGETS = "respond/widgets.js"
-"""The controls of kinds other than a choice, and the ledger."""
-ON_DEMAND = (QUESTIONS, "respond/why.js", WIDGETS)
-"""Modules that every page may load by itself: the questions, the whole explanation, the ledger."""
+"""The controls of kinds other than a choice."""
+STEPS = "respond/steps.js"
+"""One question at a time."""
 EXTRAS = "extras"
 BUNDLES = {
     EXTRAS: ("client/extra_channels.js", "client/extra_kinds.js"),
@@ -41,12 +44,13 @@ BUNDLES = {
 that of the module in client/js that asks for it, see `OPTIONAL_KEYS` in survey.js."""
 SEARCH = "respond/search.js"
 """The search in long lists of options."""
-FOR_SOME_SURVEYS = (*dict.fromkeys(path for bundle in BUNDLES.values() for path in bundle), SEARCH)
+_BUNDLED = tuple(dict.fromkeys(path for bundle in BUNDLES.values() for path in bundle))
+FOR_SOME_SURVEYS = (*_BUNDLED, WIDGETS, SEARCH, STEPS)
 """Modules that a page loads only for surveys that need them."""
 
 
-def bundles_for(survey: Survey) -> tuple[str, ...]:
-    """Return the bundles that the page of a survey needs."""
+def bundles_for(survey: Survey) -> dict[str, tuple[str, ...]]:
+    """Return the bundles that the page of a survey needs, each with its modules."""
     has = {
         EXTRAS: not all(
             question.kind.in_base_bundle and question.mechanism.in_base_bundle
@@ -58,17 +62,34 @@ def bundles_for(survey: Survey) -> tuple[str, ...]:
         "series": survey.series is not None,
         "presentation": bool(survey.presentation),
     }
-    return tuple(name for name in BUNDLES if has[name])
+    bundles = {name: paths for name, paths in BUNDLES.items() if has[name]}
+    if survey.presentation == {"look": {"layout": layout_of(survey)}}:
+        # It is checked as the rest; nothing stands around the questions.
+        bundles["presentation"] = ("client/presentation.js",)
+    return bundles
 
 
-def modules_for(survey: Survey, *, widgets: bool, search: bool) -> list[str]:
-    """Return the modules outside the base bundle that the page of a survey loads, each once."""
-    paths = [path for name in bundles_for(survey) for path in BUNDLES[name]]
+def layout_of(survey: Survey) -> str | None:
+    """Return how the questions are laid out; None where the survey does not say."""
+    layout: str | None = survey.presentation.get("look", {}).get("layout")
+    return layout
+
+
+def modules_before_start(survey: Survey) -> list[str]:
+    """Return the modules outside the base bundle that the first view of a survey needs, each once."""
+    return list(dict.fromkeys(path for paths in bundles_for(survey).values() for path in paths))
+
+
+def modules_after_paint(survey: Survey, *, widgets: bool, search: bool) -> list[str]:
+    """Return the modules that the page of a survey loads once its first view is painted."""
+    paths = list(AFTER_PAINT)
     if widgets:
         paths.append(WIDGETS)
     if search:
         paths.append(SEARCH)
-    return list(dict.fromkeys(paths))
+    if layout_of(survey) == "steps":
+        paths.append(STEPS)
+    return paths
 
 
 @dataclass(frozen=True)
@@ -116,7 +137,7 @@ def asset_paths() -> frozenset[str]:
 @cache
 def base_modules() -> list[str]:
     """Return every module that each page waits for; a test counts its requests."""
-    later = {*ON_DEMAND, *FOR_SOME_SURVEYS}
+    later = {*AFTER_PAINT, LEDGER, *FOR_SOME_SURVEYS}
     return [path for path in sorted(asset_paths()) if path.endswith(".js") and path not in later]
 
 

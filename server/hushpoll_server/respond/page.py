@@ -28,7 +28,7 @@ from hushpoll_server.store.surveys import is_hash
 
 from . import languages, logos, paper
 from .assets import explanation, on_demand, preloads, shell, start
-from .manifest import BUNDLES, Asset, asset, bundles_for, modules_for
+from .manifest import Asset, asset, bundles_for, modules_after_paint, modules_before_start
 from .manifest import release as this_release
 from .page_cache import PageCache, answer
 from .releases import asset_of
@@ -58,7 +58,7 @@ def static_file(folder: str, name: str, release: str = "") -> BaseResponse:
 @bp.get("/static/words/<language>.json")
 @bp.get("/static/<release>/words/<language>.json")
 def words(language: str, release: str = "") -> BaseResponse:
-    """Serve the sentences of the full explanation, which the page fetches when a respondent opens it."""
+    """Serve the sentences that the page fetches once its first view is painted."""
     if language not in languages.LANGUAGES:
         raise Problem(404, "there are no sentences in this language; check the address")
     if release and release != this_release():
@@ -138,6 +138,7 @@ def _render(
     at_questions: bool = False,
 ) -> str:
     bundles = bundles_for(survey)
+    later = _modules_after_paint(survey)
     data = {
         "hash": survey.hash,
         "document": document or url_for("api.survey", survey_hash=survey.hash),
@@ -151,8 +152,10 @@ def _render(
         **({"at_questions": True} if at_questions else {}),
         "languages": list(languages.LANGUAGES.items()),
         "words": url_for("respond.words", release=this_release(), language=languages.language()),
-        "more": on_demand(*_modules(survey)),
-        **({"bundles": {name: BUNDLES[name] for name in bundles}} if bundles else {}),
+        "later": later,
+        "more": on_demand(*modules_before_start(survey), *later),
+        "help": url_for("manual.page", name="respondents"),
+        **({"bundles": bundles} if bundles else {}),
         "long": languages.LONG_LIST,
     }
     packed = htmlsafe_json_dumps(data, partial(json.dumps, ensure_ascii=False, separators=(",", ":")))
@@ -164,7 +167,7 @@ def _render(
         more_words={
             group: languages.words_of(group) for group in _more_words(survey, preview or bool(delete_on))
         },
-        preloads=preloads(*_modules(survey)),
+        preloads=preloads(*modules_before_start(survey)),
         start=start(),
         **shell(),
     )
@@ -177,9 +180,8 @@ def _logo(survey: Survey) -> dict[str, str]:
     return {}
 
 
-def _modules(survey: Survey) -> list[str]:
-    """Return the modules that the page will load, so that all are on their way at once: one after the other is slow."""
-    return modules_for(
+def _modules_after_paint(survey: Survey) -> list[str]:
+    return modules_after_paint(
         survey,
         widgets=any(question.kind.widget != KINDS[DEFAULT].widget for question in survey.questions),
         search=any(len(question.options) > languages.LONG_LIST for question in survey.questions),

@@ -38,6 +38,7 @@ from .paging import questions_on_page
 from .planned_margins import planned_margins
 from .shared import (
     FILE_NAME,
+    PICTURE_NAME,
     Page,
     access_refusal,
     as_download,
@@ -149,13 +150,13 @@ def download(survey_hash: str, ending: str) -> Page:
     return as_download(file, survey_hash, chosen)
 
 
-@bp.get("/surveys/<survey_hash>/report/<question>.svg")
-def picture(survey_hash: str, question: str) -> Page:
+@bp.get(f"/surveys/<survey_hash>/report/{PICTURE_NAME}")
+def picture(survey_hash: str, question: str, ending: str) -> Page:
     """Send the picture of one question as a file."""
     away = access_refusal(state_of(survey_hash))
     if away is not None:
         return away
-    return picture_of(survey_hash, question, requested_level())
+    return picture_of(survey_hash, question, ending, requested_level())
 
 
 @bp.get("/surveys/<survey_hash>/export.zip")

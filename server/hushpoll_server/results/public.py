@@ -12,7 +12,7 @@ from flask import (
     g,
     render_template,
 )
-from hushpoll_analysis.results.formats import RESULTS_FORMATS, ResultsFormat, format_by_ending
+from hushpoll_analysis.results.formats import ResultsFormat, available_formats, format_by_ending
 from hushpoll_analysis.results.formats.json_object import JSON_OBJECT
 
 from hushpoll_server.collect.retention import keeping_of
@@ -27,6 +27,7 @@ from .paging import questions_on_page
 from .public_files import PublicFiles, file_answer
 from .shared import (
     FILE_NAME,
+    PICTURE_NAME,
     PUBLIC_LEVEL,
     Page,
     as_download,
@@ -58,7 +59,7 @@ def public(survey_hash: str) -> Page:
         state=state,
         report=results,
         body=body_of(results, "results.public_picture", language()),
-        formats=RESULTS_FORMATS,
+        formats=available_formats(),
         shown=page_questions,
         **words_for(survey),
         languages=LANGUAGES,
@@ -83,11 +84,11 @@ def embedded(survey_hash: str) -> Page:
     )
 
 
-@bp.get("/results/<survey_hash>/<question>.svg")
-def public_picture(survey_hash: str, question: str) -> Page:
+@bp.get(f"/results/<survey_hash>/{PICTURE_NAME}")
+def public_picture(survey_hash: str, question: str, ending: str) -> Page:
     """Send the picture of one question of public results as a file."""
     _public_state(survey_hash)
-    return picture_of(survey_hash, question, PUBLIC_LEVEL)
+    return picture_of(survey_hash, question, ending, PUBLIC_LEVEL)
 
 
 @bp.get(f"/results/<survey_hash>/{FILE_NAME}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flask import (
@@ -15,7 +16,7 @@ from flask import (
     request,
     url_for,
 )
-from hushpoll_analysis.results.formats import RESULTS_FORMATS, ResultsFormat
+from hushpoll_analysis.results.formats import RESULTS_FORMATS, ResultsFormat, available_formats
 from hushpoll_client import HushpollError, Survey
 from hushpoll_client.survey.group import FIELD
 from werkzeug.wrappers import Response as BaseResponse
@@ -29,6 +30,7 @@ from hushpoll_server.respond.languages import language
 from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache, ResultsCache
+from .fieldwork import fieldwork_of
 from .public_files import PublicFiles
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ Page = str | BaseResponse
 LEVELS = {"80": 0.8, "90": 0.9, "95": 0.95, "99": 0.99}
 FILE_NAME = f"report.<any({', '.join(results_format.ending for results_format in RESULTS_FORMATS)}):ending>"
 """The last part of the addresses of downloads."""
+PICTURE_NAME = "<question>.<any(svg, png):ending>"
+"""The last part of the addresses of pictures."""
 PUBLIC_LEVEL = 0.95
 
 
@@ -119,11 +123,36 @@ def results_of(
     needed: Mapping[str, float] | None = None,
 ) -> SurveyResults:
     """Estimate the survey's questions from what is sealed."""
+    state = state_of(survey.hash)
+    results = _estimated(
+        survey,
+        state,
+        by=by,
+        level=level,
+        only=only,
+        reference=reference,
+        questions=questions,
+        needed=needed,
+    )
+    return replace(results, fieldwork=fieldwork_of(state, survey))
+
+
+def _estimated(
+    survey: Survey,
+    state: SurveyState,
+    *,
+    by: str | None,
+    level: float,
+    only: str | None,
+    reference: str | None,
+    questions: Sequence[str] | None,
+    needed: Mapping[str, float] | None,
+) -> SurveyResults:
     from hushpoll_analysis.results.survey import report
     from hushpoll_analysis.sample.stored_tally import GroupCounts
 
     tallies: CountsCache = current_app.extensions["hushpoll_counts"]
-    store, state = get_store(), state_of(survey.hash)
+    store = get_store()
     # Strangers may read public results, but not make the server keep more.
     counted: Any = tallies.get(store, survey, by, keep=can_read_survey(signed_in(), survey.hash))
     joint = None
@@ -167,28 +196,35 @@ def body_of(results: SurveyResults, pictures: str, spoken: str = "en", method: b
     """Write the report; `pictures` is the view that sends a question's picture."""
     from hushpoll_analysis.results.rendering import as_body
 
-    def address(question: str) -> str:
+    def address(question: str, ending: str) -> str:
         parameters: dict[str, Any] = {
             key: request.args[key] for key in ("lang", "level") if key in request.args
         }
-        return url_for(pictures, survey_hash=results.survey.hash, question=question, **parameters)
+        return url_for(
+            pictures, survey_hash=results.survey.hash, question=question, ending=ending, **parameters
+        )
 
     return as_body(results, method=method, language=spoken, picture_address=address, speech=speech())
 
 
-def picture_of(survey_hash: str, question: str, level: float) -> Response:
-    """Send the picture of one question."""
+def picture_of(survey_hash: str, question: str, ending: str, level: float) -> Response:
+    """Send the picture of one question as SVG or PNG."""
     survey = survey_of(survey_hash)
     if all(candidate.id != question for candidate in survey.questions):
         abort(404, "the survey has no such question; see its results")
     results = results_of(survey, None, level, questions=[question])
-    return as_svg(results.to_svg(question, language()), f"{question}-{survey_hash[:12]}")
+    return as_picture(results.to_svg(question, language()), f"{question}-{survey_hash[:12]}", ending)
 
 
-def as_svg(svg: str, name: str) -> Response:
-    """Send a drawing as a file."""
-    response = Response(svg, content_type="image/svg+xml")
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}.svg"'
+def as_picture(svg: str, name: str, ending: str) -> Response:
+    """Send a drawing as a file: as it is, or as PNG."""
+    from hushpoll_analysis.results.typesetting import picture_as_png
+
+    if ending == "png":
+        response = Response(picture_as_png(svg), content_type="image/png")
+    else:
+        response = Response(svg, content_type="image/svg+xml")
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -210,7 +246,7 @@ def frame_of(state: SurveyState, survey: Survey) -> dict[str, Any]:
         "survey": survey,
         "levels": LEVELS,
         "level": level,
-        "formats": RESULTS_FORMATS,
+        "formats": available_formats(),
         "language": language(),
         "waiting": max(0, store.count(state.hash) - store.sealed_count(state.hash)),
     }

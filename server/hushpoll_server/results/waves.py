@@ -27,9 +27,10 @@ from hushpoll_server.store.surveys import SurveyState
 
 from .counts_cache import CountsCache
 from .shared import (
+    PICTURE_NAME,
     Page,
     access_refusal,
-    as_svg,
+    as_picture,
     bp,
     frame_of,
     private,
@@ -73,13 +74,13 @@ def trend(survey_hash: str) -> Page:
         followed=_followed(results),
         picture=_waves_picture,
         asked={"group": group, "level": request.args.get("level"), "lang": request.args.get("lang")},
-        figure_word=words_for(survey_of(survey_hash))["w"]("figure"),
+        figure_words=_figure_words(survey_hash),
     )
     return private(page)
 
 
-@bp.get("/surveys/<survey_hash>/report/trend/<question>.svg")
-def trend_picture(survey_hash: str, question: str) -> Page:
+@bp.get(f"/surveys/<survey_hash>/report/trend/{PICTURE_NAME}")
+def trend_picture(survey_hash: str, question: str, ending: str) -> Page:
     """Send the picture of one question over the waves as a file."""
     away = access_refusal(state_of(survey_hash))
     if away is not None:
@@ -102,7 +103,7 @@ def trend_picture(survey_hash: str, question: str) -> Page:
         f"{name}. {w('figure_caption', number=reports, level=f'{100 * level:g}')} hushpoll {survey_hash[:12]}"
     )
     svg = waves_as_svg(followed, _wave_names(followed), caption, option, language(), speech())
-    return as_svg(svg, f"{question}-waves-{survey_hash[:12]}")
+    return as_picture(svg, f"{question}-waves-{survey_hash[:12]}", ending)
 
 
 def _waves(survey_hash: str) -> tuple[dict[int, SurveyState], dict[int, Survey]]:
@@ -139,6 +140,14 @@ def _followed(results: Mapping[int, SurveyResults]) -> list[FollowedQuestion]:
     if len(enough) > 1:
         return follow(enough)
     return []
+
+
+def _figure_words(survey_hash: str) -> dict[str, str]:
+    """Return what the links to a picture say; PNG needs Typst."""
+    from hushpoll_analysis.results.typesetting import is_available
+
+    say = words_for(survey_of(survey_hash))["w"]
+    return {"svg": say("figure"), "png": say("figure_png") if is_available() else ""}
 
 
 def _wave_names(question: FollowedQuestion) -> list[str]:

@@ -334,9 +334,9 @@ def test_a_finding_its_figure_and_its_file_show_the_same_interval() -> None:
     largest = max(results["faculty"].shares, key=lambda share: share.estimate)
     assert largest.low == pytest.approx(results["faculty"].estimate["option 0"].low), "each holds by itself"
     low, high = f"{100 * largest.shown.low:.1f}", f"{100 * largest.shown.high:.1f} %"
-    assert f"({low} to {high})" in results.findings()[0].text
+    assert f"(95 % interval {low} to {high})" in results.findings()[0].text
     page = results.to_html()
-    assert f"({low} to {high})" in page
+    assert f"(95 % interval {low} to {high})" in page
     assert f"{low} – {high}" in page
     assert "They are chosen by the data, so their intervals miss more often." in page
     entry = next(row for row in results.to_dict()["questions"][0]["estimates"] if row["option"] == "option 0")
@@ -355,7 +355,7 @@ def test_a_scale_shows_the_shares_from_each_point_upwards() -> None:
     assert (at_least["4"]["low"], at_least["4"]["high"]) == pytest.approx((direct.low, direct.high), abs=1e-9)
     displayed = at_least["4"]["shown"]
     limits = f"({100 * displayed['low']:.1f} to {100 * displayed['high']:.1f} %)"
-    assert f"“4 or more”: about 54.7 % {limits}" in results.findings()[0].text
+    assert f"“4 or more”: 54.7 % (95 % interval {limits[1:]}" in results.findings()[0].text
     page = results.to_html()
     assert "This or more" in page
     assert "Share of this answer or more" in page

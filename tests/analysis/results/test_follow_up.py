@@ -66,8 +66,8 @@ def results() -> SurveyResults:
 def test_the_finding_opens_with_the_share_among_those_asked(results: SurveyResults) -> None:
     finding = results.findings()[1]
     first, _, second = finding.text.partition(" Of everybody: ")
-    assert first.startswith("Of those asked this question: Yes: about 60.1 % (")
-    assert second.startswith("Yes: about ")
+    assert first.startswith("Of those asked this question: Yes: 60.1 % (95 % interval ")
+    assert second.startswith("Yes: ")
     assert finding.verdict is not None
     assert finding.verdict.text.startswith("Of everybody: Needed ±5 points"), "the margin is of everybody"
 

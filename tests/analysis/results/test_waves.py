@@ -19,6 +19,7 @@ from hushpoll_analysis.results.figures import NumberAxis
 from hushpoll_analysis.results.picture import waves_as_svg
 from hushpoll_analysis.results.rendering import as_waves
 from hushpoll_analysis.results.waves import OUTSIDE, FollowedQuestion, follow
+from hushpoll_analysis.results.wording import wording
 from hushpoll_analysis.simulation.respondents import simulate_survey
 from hushpoll_client import Survey, SurveyError, mechanisms
 from hushpoll_client.mechanism import Member
@@ -112,7 +113,7 @@ def test_every_kind_is_followed() -> None:
     }
     by_wave = {name: results(wave(2.0, KINDS), 3000, truth, name) for name in (1, 2, 3)}
     followed = {question.id: question for question in follow(by_wave)}
-    assert [row.label for row in followed["mood"].rows][-1] == "average"
+    assert [row.label for row in followed["mood"].rows][-2:] == ["average", "median"]
     assert [row.label for row in followed["hours"].rows] == ["average"]
     assert followed["hours"].unit == "Average"
     assert [row.label for row in followed["used"].rows] == ["x", "y"]
@@ -131,13 +132,32 @@ def test_every_kind_is_followed() -> None:
         waves_as_svg(replace(followed["hours"], rows=()), [], "")
 
 
+def test_a_sentence_states_a_change_only_if_its_interval_excludes_zero() -> None:
+    truths = ({"drug": [0.8, 0.2]}, {"drug": [0.8, 0.2]}, {"drug": [0.6, 0.4]})
+    by_wave = {n: results(wave(2.0), 4000, {**TRUTH, **truth}, n) for n, truth in enumerate(truths, 1)}
+    say, names = wording("en"), ["wave 1", "wave 2", "wave 3"]
+    clear = follow(by_wave)[0]
+    change = clear.rows[0].changes[-1]
+    (text,) = clear.sentences(say, str, names)
+    assert re.fullmatch(
+        r"“Yes”: [\d.]+ % in wave 3, [\d.]+ points more than in wave 2 \([\d.]+ to [\d.]+\)\.", text
+    )
+    assert f"{100 * change.estimate:.1f} points more" in text
+    assert f"({100 * change.low:.1f} to {100 * change.high:.1f})" in text
+    (chance,) = follow({n: by_wave[n] for n in (1, 2)})[0].sentences(say, str, names[:2])
+    assert "may be chance" in chance
+    (less,) = follow({1: by_wave[3], 2: by_wave[1]})[0].sentences(say, str, names[:2])
+    assert "points less than in wave 1" in less
+
+
 def check_file(question: FollowedQuestion) -> None:
     """Assert that the file has every mark and word of the picture, within its edges, and needs nothing else."""
     picture = waves_as_svg(question, ["Welle <1>", "Welle 2", "Welle 3"], "Vom <Titel>", str.upper, "de")
     root = ElementTree.fromstring(picture)
     name = "{http://www.w3.org/2000/svg}text"
     texts = ["".join(text.itertext()) for text in root.iter(name)]
-    assert {question.text, "Vom <Titel>", *(row.label.upper() for row in question.rows)} <= set(texts)
+    caption = "Die Antworten wurden auf den Geräten der Befragten zufällig verändert. Vom <Titel>"
+    assert {question.text, caption, *(row.label.upper() for row in question.rows)} <= set(texts)
     assert texts.count("Welle <1>") == texts.count("Welle 3") == len(question.rows)
     assert picture.count('<circle class="dot') == 3 * len(question.rows)
     assert not [text for text in texts if re.search(r"\d\.\d.*%", text)], "decimal commas"
@@ -218,7 +238,7 @@ def test_members_of_a_block_are_followed_with_their_average() -> None:
     by_wave = block_waves([4000, 3000], ask=2, rate=True)
     followed = {question.id: question for question in follow(by_wave)}
     assert set(followed["q4"].notes) <= {OUTSIDE}
-    assert [row.label for row in followed["q4"].rows][-1] == "average"
+    assert [row.label for row in followed["q4"].rows][-2:] == ["average", "median"]
     assert abs(followed["q0"].rows[0].changes[0].estimate) < 0.2
 
 

@@ -135,7 +135,7 @@ def test_what_was_needed_is_compared_and_pictures_are_written(
     assert first["margin"]["more"] > 0
     assert "margin" not in second
     assert {path.name for path in (folder / "pictures").iterdir()} == {
-        f"{q.id}.svg" for q in survey.questions
+        f"{q.id}.{ending}" for q in survey.questions for ending in ("svg", "png")
     }
 
 

@@ -104,7 +104,7 @@ def test_the_page_holds_no_word_of_the_survey_before_it_is_verified(
 
 def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey: Survey) -> None:
     with client.application.test_request_context("/"):
-        everything = assets.on_demand(*manifest.FOR_SOME_SURVEYS)
+        everything = assets.on_demand(*manifest.AFTER_PAINT, *manifest.FOR_SOME_SURVEYS)
     text = client.get(f"/s/{survey.hash}").text
     scripts = dict(
         re.findall(r'(?:src|href)="/static/\w{16}/(\w+/\w+\.js)" integrity="sha256-([^"]+)"', text)
@@ -115,9 +115,9 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
     }
     more = page_data(text)["more"]
     assert isinstance(more, dict)
-    assert set(more) == set(manifest.ON_DEMAND)
+    assert set(more) == {manifest.LEDGER, *manifest.AFTER_PAINT}
     more = everything
-    assert set(more) & set(scripts) == {"respond/form.js"}, "asked for at once, and not waited for"
+    assert not set(more) & set(scripts), "what is loaded later is not asked for at once"
     assert {*scripts, *more} == {
         f"{folder}/{file.name}" for folder, directory in sources.items() for file in directory.glob("*.js")
     }
@@ -140,7 +140,7 @@ def test_the_published_hashes_are_those_of_the_files(client: FlaskClient, survey
 
 @pytest.mark.parametrize(
     ("survey_name", "limit", "requests"),
-    [("the heart's three", 46, 12), ("every kind", 62, 17)],
+    [("the heart's three", 46, 11), ("every kind", 62, 13)],
 )
 def test_page_and_files_weigh_what_they_may(
     client: FlaskClient, store: Store, survey_name: str, limit: int, requests: int
@@ -153,12 +153,6 @@ def test_page_and_files_weigh_what_they_may(
     assert page.headers["Content-Encoding"] == "gzip"
     text = gzip.decompress(page.data).decode()
     addresses = {*re.findall(r'(?:src|href)="(/[^"]+)"', text)} - {f"/s/{survey.hash}/paper"}
-    if survey_name == "every kind":
-        more = page_data(text)["more"]
-        assert isinstance(more, dict)
-        # Modules for blocks load with blocks, the full explanation on request.
-        apart = {"client/block.js", "respond/why.js"}
-        addresses |= {f"/static/{manifest.release()}/{path}" for path in set(more) - apart}
     weight = len(page.data)
     for address in sorted(addresses):
         response = client.get(address, headers={"Accept-Encoding": "gzip"})

@@ -148,7 +148,8 @@ def test_strangers_have_a_file_made_once(
     assert (first.status_code, len(calls)) == (200, 1)
     assert again.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(again.data) == first.data
-    assert len(again.data) < len(first.data) / 3
+    if first.mimetype != "application/pdf":  # which is compressed by itself
+        assert len(again.data) < len(first.data) / 3
     for header in ("Content-Disposition", "Cache-Control", "Content-Type"):
         assert first.headers.get(header) == again.headers.get(header), header
     closing.reopen(store, survey.hash)

@@ -15,11 +15,14 @@ from .csv_table import CSV_TABLE
 from .html_page import HTML_PAGE
 from .json_object import JSON_OBJECT
 from .parquet import PARQUET
+from .pdf import ONE_PAGE_PDF, PDF
 from .plain_text import PLAIN_TEXT
 from .spss import SPSS
 from .stata import STATA
 
 RESULTS_FORMATS: tuple[ResultsFormat, ...] = (
+    ONE_PAGE_PDF,
+    PDF,
     HTML_PAGE,
     CSV_TABLE,
     JSON_OBJECT,
@@ -31,6 +34,11 @@ REPORT_FORMATS: tuple[ReportFormat, ...] = (
     SPSS,
     STATA,
 )
+
+
+def available_formats() -> tuple[ResultsFormat, ...]:
+    """Return the formats of results whose libraries are installed, as pages offer them."""
+    return tuple(entry for entry in RESULTS_FORMATS if entry.is_available())
 
 
 def format_by_name(name: str) -> ResultsFormat:
@@ -51,7 +59,10 @@ def format_by_ending(ending: str) -> ResultsFormat:
 
 def by_file_name(path: str | Path | None) -> ResultsFormat:
     """Return the format that a file's name means: plain text if it means none."""
-    try:
-        return format_by_ending(Path(path or "").suffix.lower().removeprefix("."))
-    except KeyError:
-        return PLAIN_TEXT
+    name = Path(path or "").name.lower()
+    # The longest ending first: summary.pdf is not the whole report.
+    endings = {ending: entry for entry in RESULTS_FORMATS for ending in (entry.ending, *entry.other_endings)}
+    for ending in sorted(endings, key=len, reverse=True):
+        if name.endswith(f".{ending}"):
+            return endings[ending]
+    return PLAIN_TEXT

@@ -33,13 +33,16 @@ class ResultsFormat:
     labels: Mapping[str, str]
     """What a link to it says, by language."""
     media_type: str
-    write: Callable[[SurveyResults, str, Speech | None], str]
-    """Return the text; takes the results, the reader's language and who says the details."""
+    write: Callable[[SurveyResults, str, Speech | None], str | bytes]
+    """Return the text, or the bytes of a file that is none; takes the results, the reader's language and who says the
+    details."""
     encoding: str = "utf-8"
     other_endings: tuple[str, ...] = ()
     """Endings that people use for it too."""
     translated: bool = False
     """Whether the text depends on the reader's language."""
+    is_available: Callable[[], bool] = always
+    """Whether the libraries that it needs are installed."""
 
     def label(self, language: str) -> str:
         """Return what a link says, in English if the language has no label."""
@@ -47,7 +50,10 @@ class ResultsFormat:
 
     def file_content(self, results: SurveyResults, language: str = "en", speech: Any = None) -> bytes:
         """Return the bytes of a file."""
-        return self.write(results, language, speech).encode(self.encoding)
+        content = self.write(results, language, speech)
+        if isinstance(content, bytes):
+            return content
+        return content.encode(self.encoding)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ const announcer = document.getElementById("announcer");
 
 // SHA-256 of the sentences in each language. Written by pin_sentences.py.
 const PINNED = {
-  ar: "a78a85c059f979bcefe60d2b2a53ca6bf4122a1a4c2096a64b0cf438f5e33baf",
-  de: "c7a95e6057b510116732b02011eba190a8aaeb3c7b25a246334d53456009024d",
-  en: "e0a26109bd6d21e2fdefd8a82bbeab293a9893b08b6d73b1ad7a8326add5a112",
-  es: "fa1d364169e6eb1c3112bf4058b48199dac3b5395bb58be19b2385c443569570",
-  fr: "4f0cb86bfbc71e83b8eaed84ee19329611862cb082aae8728b60edc6304c6ac1",
+  ar: "dde684014ba64718e32b3b8585aed354f9949d92c0d3606f31a771f2211680f3",
+  de: "768c9a0db691bcc8f037c9547c2228a6a6f4ed6b99470e6f407d4c75dbf16a0f",
+  en: "240c97612674b11830ad8a1b686d2459a489fa89ac8ecc524ef30b12cc56937e",
+  es: "eb0fbb1d15c74519afec9c2b586abc7fbde4dc117323c64089e8657fc79e3115",
+  fr: "28e831fcf253a223ae3841903a04eec7d38ef24cb74be10e46d83f8063aeeebb",
 };
 const messages = readMessages(document.getElementById("words").textContent, PINNED[language]);
 // Sentences that some surveys need.
@@ -33,8 +33,18 @@ function readMessages(text, pinned) {
   throw new Error(why);
 }
 
-/** Load a module if it has its published SHA-256. */
-export async function loadModule(path) {
+const modules = {}; // promises
+
+/** Load a module once, if it has its published SHA-256; one that did not come may be tried again. */
+export function loadModule(path) {
+  modules[path] ??= load(path).catch((error) => {
+    delete modules[path];
+    throw error;
+  });
+  return modules[path];
+}
+
+async function load(path) {
   if (!page.more[path]) throw new Error(path);
   const { href } = new URL(`../${path}`, import.meta.url);
   const link = el("link", { rel: "modulepreload", href, integrity: page.more[path] });
@@ -88,7 +98,13 @@ export function deletion() {
   return date && el("p", { class: "small" }, msg("deletion", { date }));
 }
 
-/** The lead of the first view, as strong as the odds allow. */
+/** The label of the first view: who can learn an answer, what is stored, what cannot be undone. */
+export function label(survey) {
+  const lines = [["label_who", lead(survey)], ["label_stored", msg("stored_short")], ["label_undo", msg("undo_short")]];
+  return el("dl", { class: "label" }, ...lines.flatMap(([key, text]) => [el("dt", {}, msg(key)), el("dd", {}, text)]));
+}
+
+/** Who can learn an answer, as strong as the odds allow. */
 export function lead(survey) {
   const { assurance: { tier, oneSided, weakest, factor, kept }, questions } = survey;
   const where = weakest.length && questions.length > 1 ? `${numbered(survey, weakest.map((n) => questions[n - 1]))}. ` : "";
@@ -98,11 +114,9 @@ export function lead(survey) {
   return { strong: msg("lead"), fair: msg("lead_fair"), weak }[tier];
 }
 
-/** Sentences about one question, folded to one line; warnings are never folded. */
-export function folded(about, id) {
-  const more = el("div", { id: `${id}-more`, hidden: "" }, picture(about), ...paragraphs(about, about.line));
-  // A fold never opens empty.
-  if (!more.childNodes.length) return el("div", { class: "small odds-of" }, el("p", { id }, about.line), warned(about));
+/** Sentences about one question and `more` elements, folded to one line; warnings are never folded. */
+export function folded(about, id, ...elements) {
+  const more = el("div", { id: `${id}-more`, hidden: "" }, ...elements, ...paragraphs(about, about.line));
   const line = el("button", { type: "button", class: "quiet plain fold", id, "aria-expanded": "false", "aria-controls": more.id }, about.line);
   line.addEventListener("click", () => {
     more.hidden = !more.hidden;
@@ -111,21 +125,26 @@ export function folded(about, id) {
   return el("div", { class: "small odds-of" }, line, more, warned(about));
 }
 
-export const picture = ({ icons }) => icons && el("figure", {}, iconArray(icons.filled), el("figcaption", {}, icons.caption));
+/** Pictures of two groups of 100 people side by side: [how many stand out, caption] of each. */
+export function pair(sides) {
+  const figures = sides.map(([filled, caption]) => el("figure", {}, iconArray(filled), el("figcaption", {}, caption)));
+  return el("div", { class: "pair" }, ...figures);
+}
 
 export const warned = ({ warnings }) => warnings.length > 0 && el("p", { class: "warning" }, warnings.join(" "));
 
 export const paragraphs = ({ how, odds, so, assumes, skip }, omitted) =>
   [how, odds.join(" "), so, assumes, skip].filter((line) => line && line !== omitted).map((line) => el("p", {}, line));
 
-/** The sentences about one question, and what its icon array shows. */
+/** The sentences about one question, and the two `sides` of its picture if that shows two answers and one report. */
 export function explain(question) {
-  const { mechanism, channel, after, block } = question;
+  const { kind, mechanism, channel, after, block } = question;
   const labels = rowLabels(question).map(isolated);
   const recorded = channel.listed ? count(channel.outcomes).map((report) => isolated(reportLabel(question, report))) : [];
   // With a decoy, over the share of people who say Yes to it.
   const chance = (x, z) => mechanism.analysis.probability(x, z);
-  const about = { mechanism, labels, recorded, chance };
+  const ordered = kind.mechanismFits.includes("ordered"); // its picture is of a low and a high answer
+  const about = { mechanism, labels, recorded, chance, ordered };
   const two = labels.length === 2 && recorded.length === 2;
   const { sends } = channel;
   const how = sends && msg(block ? "block_how" : `sends_${sends.what}`, { n: formatted(sends.n), total: formatted(channel.options) });
@@ -181,8 +200,8 @@ export function isolated(text) {
 
 export const isOpen = ({ channel }) => channel.ratio === null;
 
-/** A 10 by 10 array of people; the first `filled` stand out. */
-export function iconArray(filled) {
+// A 10 by 10 array of people; the first `filled` stand out.
+function iconArray(filled) {
   const svg = svgElement("svg", { viewBox: "0 0 100 100", class: "icons", "aria-hidden": "true" });
   for (let i = 0; i < 100; i++) {
     const [cx, cy] = [5 + 10 * (i % 10), 5 + 10 * Math.floor(i / 10)];
@@ -227,28 +246,23 @@ export function epsilonAtMost([top, bottom]) {
 function twoOptions({ mechanism, labels, recorded, chance }) {
   // The odds of the report that every answer can lead to.
   const z = chance(0, 1) > 0 ? 1 : 0;
-  const other = 1 - z;
-  const odds = [oddsLine(labels[z], recorded[z], chance(z, z)), oddsLine(labels[other], recorded[z], chance(other, z))];
+  const sides = [z, 1 - z].map((x) => side(labels[x], recorded[z], chance(x, z)));
   const so = mechanism.reportsAreAnswers && msg("so_not", { option: labels[z] });
-  // If one answer is sent for certain, the picture is of the other one.
-  const pictured = chance(z, z) === 1 ? other : z;
-  const n = percent(chance(pictured, z));
-  const values = { chosen: labels[pictured], n, recorded: recorded[z], rest: 100 - n, other: recorded[other] };
   const line = mechanism.analysis.evenly ? msg("line_kept", { n: percent(chance(0, 0)) }) : msg("line_how");
-  return { line, odds, so, icons: { filled: n, caption: msg("icons", values) } };
+  return { line, odds: [], so, sides };
 }
 
-function moreOptions({ mechanism, labels, chance }) {
-  if (mechanism.analysis.evenly) {
-    const n = percent(chance(0, 0));
-    const odds = [msg("odds_any", { n, others: formatted(labels.length - 1) })];
-    return { line: msg("line_kept", { n }), odds, so: msg("so_any"), icons: { filled: n, caption: msg("icons_any", { n, rest: 100 - n }) } };
-  }
+function moreOptions({ mechanism, labels, chance, ordered }) {
+  const sides = ordered ? null : [0, 1].map((x) => side(labels[x], labels[0], chance(x, 0)));
+  if (mechanism.analysis.evenly) return { line: msg("line_kept", { n: percent(chance(0, 0)) }), odds: [], so: msg("so_any"), sides };
   const percentages = labels.map((_, x) => 100 * chance(x, x));
   const range = msg("odds_range", { low: Math.floor(Math.min(...percentages)), high: Math.ceil(Math.max(...percentages)) });
   const lines = labels.map((label, x) => oddsLine(label, label, chance(x, x)));
-  return { line: msg("line_how"), odds: labels.length <= 5 ? lines : [range], so: msg("so_any"), icons: null };
+  return { line: msg("line_how"), odds: labels.length <= 5 ? lines.slice(sides ? 1 : 0) : [range], so: msg("so_any"), sides };
 }
+
+// Of 100 people who choose an answer, how many send a report; as a number and in words.
+const side = (chosen, recorded, share) => [percent(share), oddsLine(chosen, recorded, share)];
 
 function decoy({ mechanism: { hasDecoy, combine, parameters }, labels: [no, yes] }) {
   if (!hasDecoy) return {};
@@ -268,14 +282,14 @@ function warnings({ mechanism, labels, recorded }) {
   return [...lines, mechanism.knownDecoyTells && msg("decoy_known")].filter(Boolean);
 }
 
-function oddsLine(chosen, recorded, share) {
+export function oddsLine(chosen, recorded, share) {
   const n = Math.round(100 * share);
   const edge = { 0: share === 0 ? "odds_none" : "odds_nearly_none", 100: share === 1 ? "odds_all" : "odds_nearly_all" };
   return msg(edge[n] ?? "odds_about", { chosen, recorded, n });
 }
 
-// 0 and 100 only where they are exact.
-function percent(share) {
+/** Of 100; 0 and 100 only where they are exact. */
+export function percent(share) {
   if (share === 0 || share === 1) return 100 * share;
   return Math.min(99, Math.max(1, Math.round(100 * share)));
 }
@@ -294,7 +308,8 @@ const number = (value) => value.toLocaleString(locale, { maximumSignificantDigit
 
 export const formatted = (value) => value.toLocaleString(locale);
 
-function svgElement(name, attributes) {
+/** An element of a picture. */
+export function svgElement(name, attributes) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return element;

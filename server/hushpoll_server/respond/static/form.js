@@ -1,6 +1,7 @@
 // The questions, one card each. Answers exist only in these elements; no input has a name, so that no form can send it.
 
 import { isShown } from "../client/report.js";
+import { picture, tryIt } from "./examples.js";
 import { announce, designer, el, explain, folded, list, loadModule, msg, optionLabels, page, textOf } from "./explain.js";
 
 /** The control of a kind: {group, problem(), answer()}, where the answer is null while there is none. */
@@ -46,7 +47,7 @@ class Form {
       first.group,
       second && el("p", { class: "eyebrow" }, msg("second")),
       second && second.group,
-      folded(explain(question), describedBy),
+      folded(explain(question), describedBy, picture(question), tryIt(question)),
     );
     const answer = () => (second ? { answer: first.answer(), decoy: second.answer() } : first.answer());
     return { card, widgets: second ? [first, second] : [first], answer };

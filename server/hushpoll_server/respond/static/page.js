@@ -5,8 +5,8 @@ import { isGroup, Memory, newReport, reportBytes, Sender } from "../client/repor
 import { loadSurvey } from "../client/survey.js";
 import { sha256 } from "../client/sha256.js";
 import {
-  announce, anyAnswer, deletion, designer, el, explain, isolated, language, lead, list, loadModule, locale, msg, numbered, numbersOf,
-  optionLabels, page, picture, reportLabel, warned,
+  addMessages, announce, anyAnswer, deletion, designer, el, explain, isolated, label, language, list, loadModule, locale, msg,
+  numbered, numbersOf, optionLabels, page, pair, reportLabel, warned,
 } from "./explain.js";
 
 const LEDGER = "hushpoll:ledger";
@@ -16,10 +16,8 @@ const link = readLink(location.hash);
 let survey, memory, sender, earlier;
 let presentation = null; // what surrounds the questions, if the survey says it
 let texts; // of the survey, in the respondent's language
-let formClass; // a promise, once it is being loaded
+let later; // a promise of the modules that nothing before Start needs, once they are being loaded
 let form; // in memory only, until Send; on a shared device until the questions are left
-let seen = false; // whether this person has seen the questions
-let explanation; // returns the elements of the whole explanation, once it is loaded
 
 class Refusal extends HushpollError {}
 
@@ -114,17 +112,22 @@ async function readSurvey(bytes, named) {
       for (const path of page.bundles?.[needs] ?? []) await fetched(loadModule(path));
     }
   }
-  if (survey.presentation || survey.language) {
+  if (hasSurroundings(survey)) {
     presentation = await fetched(loadModule("respond/presentation.js").then((module) => module.present(survey)));
   }
   return survey;
+}
+
+// Whether anything stands around the questions; how these are laid out is another matter.
+function hasSurroundings({ language, presentation: { look = {}, ...around } = {} }) {
+  return Boolean(language) || Object.keys(around).length > 0 || Object.keys(look).some((key) => key !== "layout");
 }
 
 // Loaded if there is a ledger, or a report has arrived.
 async function ledger(work, arrived) {
   try {
     if (survey.settings.kiosk || presentation?.quick || !(arrived || localStorage.getItem(LEDGER))) return;
-    return work(await loadModule("respond/widgets.js"));
+    return work(await loadModule("respond/ledger.js"));
   } catch {} // a private window stores nothing
 }
 
@@ -132,7 +135,7 @@ async function ledger(work, arrived) {
 
 function showState({ during, why }) {
   if (during) showQuestions();
-  else if (why && explanation) showWhy();
+  else if (why) showWhy();
   else showStart();
 }
 
@@ -149,12 +152,13 @@ function showStart(notice) {
       texts.intro && el("p", { ...designer, class: "intro" }, texts.intro),
       el("p", { class: "small" }, howLong()),
     ),
-    ...notices(notice, uninvited && msg("no_code"), earlier),
+    ...notices(notice, uninvited && msg("no_code"), earlier?.isMuch && earlier.text),
+    label(survey),
     promise(),
+    earlier && !earlier.isMuch && el("p", { class: "small earlier" }, earlier.text),
     survey.groups && el("p", {}, msg("counted_with", { group: isolated(survey.groups[link.group]) })),
     ...openTruths(),
-    // Once a question was seen, nothing is requested any more.
-    (explanation || !seen) && button("why", explainAll, "quiet plain"),
+    button("why", () => showWhy(true), "quiet plain"),
     el("p", { class: "small" }, msg("fingerprint", { start: survey.hash.slice(0, 8) })),
     deletion(),
     presentation?.below(),
@@ -170,7 +174,7 @@ function showStart(notice) {
       ),
   );
   if (notice) announce(notice);
-  prepare();
+  requestAnimationFrame(() => setTimeout(() => prepare().then(illustrate, () => {}))); // after the first paint
 }
 
 // The quick exit replaces the only entry in the history.
@@ -193,12 +197,24 @@ function howLong() {
   return msg(n === 1 ? "long_one" : "long_many", { n, time });
 }
 
-// The lead, and a picture of the question that reveals most.
+// A picture of the question that reveals most, of those whose picture needs no more modules.
 function promise() {
+  return el("div", { class: "promise" }, pictured() && pair(explain(pictured()).sides));
+}
+
+function pictured() {
   const larger = (first, second) => (second.channel.epsilon > first.channel.epsilon ? second : first);
-  const pictured = survey.questions.filter((question) => explain(question).icons);
-  const about = pictured.length > 0 && explain(pictured.reduce(larger));
-  return el("div", { class: "promise" }, about && picture(about), el("p", { class: "lead" }, lead(survey)));
+  const simple = survey.questions.filter((question) => explain(question).sides);
+  return simple.length > 0 && simple.reduce(larger);
+}
+
+// Add what comes after the first paint: the picture of another kind, and "Try it".
+function illustrate({ examples }) {
+  const box = main.querySelector(".promise:not(.complete)");
+  if (!box) return;
+  const question = pictured() || survey.questions[0];
+  box.classList.add("complete");
+  box.append(...(pictured() ? [] : [examples.picture(question)]), examples.tryIt(question, true));
 }
 
 // Reports that can show an answer for certain come first.
@@ -210,18 +226,14 @@ function openTruths() {
   );
 }
 
-async function explainAll() {
+async function showWhy(entering = false) {
   try {
-    explanation ??= await (await loadModule("respond/why.js")).why(survey, Boolean(link.hash));
+    const { why } = await prepare();
+    if (entering) enter({ why: true });
+    show(el("header", {}, el("h1", {}, msg("why"))), ...why.why(survey, Boolean(link.hash)), bar(button("back", goBack, "quiet")));
   } catch {
-    return main.querySelector(".promise") && showStart(msg("fail_load")); // unless a refusal stands there
+    showNotLoaded();
   }
-  enter({ why: true });
-  return showWhy();
-}
-
-function showWhy() {
-  show(el("header", {}, el("h1", {}, msg("why"))), ...explanation(), bar(button("back", goBack, "quiet")));
 }
 
 function notices(...more) {
@@ -235,25 +247,58 @@ function languages() {
   const links = (presentation?.tags?.map(named) ?? page.languages).map(([lang, name]) =>
     el("a", { href: `?lang=${lang}${location.hash}`, lang, hreflang: lang, "aria-current": lang === here && "true" }, name),
   );
-  return el("nav", { class: "languages", "aria-label": msg("languages") }, ...links);
+  const current = links.find((link) => link.hasAttribute("aria-current")) ?? links[0];
+  return el(
+    "details",
+    { class: "languages" },
+    el("summary", { lang: current.lang }, current.textContent),
+    el("nav", { "aria-label": msg("languages") }, ...links),
+  );
 }
 
 // During
 
-const prepare = () =>
-  (formClass ??= loadModule("respond/form.js").then((module) => module.prepare(survey)).catch(() => showFailure(msg("fail_load"))));
+// Load all that nothing before Start needs; once a question is shown, nothing is requested until Send.
+function prepare() {
+  later ??= loadLater().catch((error) => {
+    later = null;
+    throw error;
+  });
+  return later;
+}
 
-const showQuestions = () =>
-  prepare()
-    .then((Form) => {
-      if (!Form || !(history.state?.during || page.at_questions)) return; // or went back while it came
-      form ??= makeForm(Form);
-      seen = true;
-      show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && msg("no_memory")), form.element);
-    })
-    .catch(failed);
+async function loadLater() {
+  const names = page.later.map((path) => path.match(/(\w+)\.js$/)[1]);
+  const [words, ...modules] = await Promise.all([fetch(page.words), ...page.later.map(loadModule)]);
+  if (!words.ok) throw new Error(String(words.status));
+  addMessages("why", await words.text());
+  const loaded = Object.fromEntries(names.map((name, at) => [name, modules[at]]));
+  return { ...loaded, Form: await loaded.form.prepare(survey) };
+}
 
-function makeForm(Form) {
+// Unless a refusal stands there.
+function showNotLoaded() {
+  history.replaceState(null, "");
+  if (main.querySelector(".promise") || page.at_questions) showStart(msg("fail_load"));
+}
+
+async function showQuestions() {
+  let loaded;
+  try {
+    loaded = await prepare();
+  } catch {
+    return showNotLoaded();
+  }
+  if (!(history.state?.during || page.at_questions)) return; // went back while it came
+  try {
+    form ??= makeForm(loaded);
+    show(el("header", {}, el("h1", { ...designer }, texts.title)), ...notices(!memory.works && msg("no_memory")), form.element);
+  } catch {
+    failed();
+  }
+}
+
+function makeForm({ Form, steps }) {
   const newForm = new Form(
     survey,
     send,
@@ -262,7 +307,8 @@ function makeForm(Form) {
     button("back", goBack, "quiet"),
     bar(el("button", { type: "submit" }, msg("send"))),
   );
-  presentation?.arrange(newForm);
+  const sections = presentation?.arrange(newForm);
+  steps?.inSteps(newForm, sections ?? []);
   return newForm;
 }
 
@@ -280,7 +326,6 @@ function send(answers) {
   }
   form.element.reset();
   form = null;
-  seen = false;
   history.replaceState(null, "");
   return deliver();
 }
@@ -359,7 +404,7 @@ function clearing() {
   const clear = button("clear", () => {
     sender.stop();
     memory.forget(LEDGER);
-    earlier = "";
+    earlier = null;
     begin(msg("cleared"));
   }, "quiet");
   return el("details", {}, el("summary", {}, msg("clear")), el("p", {}, msg("clear_text")), clear);

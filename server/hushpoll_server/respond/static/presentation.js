@@ -23,10 +23,6 @@ dd {
   overflow-wrap: anywhere;
 }
 
-.away {
-  display: none;
-}
-
 .exit {
   position: sticky;
   top: 0.5rem;
@@ -64,7 +60,7 @@ export async function present(survey) {
     below: () => askedBy && whoAsks(askedBy),
     consent: () => (texts.consent ? consent(texts.consent) : null),
     after: () => [texts.thanks && el("p", { ...designer, class: "intro thanks" }, texts.thanks), texts.help && help(texts.help)],
-    arrange: (form) => arrange(form, survey, texts.sections ?? [], look.layout === "steps"),
+    arrange: (form) => arrange(form, survey, texts.sections ?? []),
   };
 }
 
@@ -100,10 +96,8 @@ function help(addresses) {
   return el("section", { class: "help" }, el("h2", {}, msg("help_heading")), el("ul", {}, ...links));
 }
 
-// Sections, and one question at a time
-
 // A section ends where the next begins. Some of its questions, or all, may be hidden.
-function arrange(form, survey, sections, steps) {
+function arrange(form, survey, sections) {
   const { questions, presentation } = survey;
   const starts = sections.map((_, index) => questions.findIndex(({ id }) => id === presentation.sections[index].before));
   const heads = sections.map(({ title, text }, index) => {
@@ -116,80 +110,7 @@ function arrange(form, survey, sections, steps) {
   const follow = () => heads.forEach(({ head, cards }) => (head.hidden = cards.every(({ hidden }) => hidden)));
   form.element.addEventListener("change", follow);
   follow();
-  if (steps) inSteps(form, heads);
-}
-
-function inSteps({ element, cards }, heads) {
-  const later = [...element.children].slice([...element.children].indexOf(cards.findLast(({ card }) => card.parentNode === element).card) + 1);
-  const visible = () => cards.filter(({ card }) => card.parentNode === element && !card.hidden);
-  const review = el("section", { class: "card review", tabindex: "-1" });
-  const [back, next] = [stepButton("back", "quiet", () => go(at - 1)), stepButton("next_step", "", forward)];
-  const steps = el("div", { class: "bar steps" }, back, next);
-  const [leave, send] = [later.find((element) => element.matches("button")), later.find((element) => element.matches(".bar"))];
-  later[0].before(review);
-  element.append(steps);
-  let at = 0;
-
-  function go(to, quiet = false) {
-    const here = visible();
-    at = Math.max(0, Math.min(to, here.length));
-    const last = at === here.length;
-    for (const { card } of cards) card.classList.toggle("away", card !== here[at]?.card);
-    const holds = ({ cards }, index) => cards.includes(here[index]?.card);
-    for (const section of heads) section.head.classList.toggle("away", !holds(section, at) || holds(section, at - 1));
-    for (const element of [review, ...later]) element.classList.toggle("away", !last);
-    steps.classList.toggle("away", last);
-    (last ? send : steps).prepend(at === 0 ? leave : back);
-    leave.classList.toggle("away", at > 0);
-    back.classList.toggle("away", at === 0);
-    if (last) fill(here);
-    if (quiet) return;
-    const step = last ? review : here[at].card;
-    step.tabIndex = -1;
-    step.focus({ preventScroll: true });
-    scrollTo(0, 0);
-    announce(last ? msg("review") : step.firstChild.textContent);
-  }
-
-  function forward() {
-    const open = visible()[at]?.widgets.filter((widget) => widget.check()) ?? [];
-    if (open.length) open[0].group.querySelector("input:not([tabindex='-1'])").focus();
-    else go(at + 1);
-  }
-
-  function fill(here) {
-    const rows = here.flatMap(({ widgets }, index) => widgets.map(({ group }) => reviewed(group, () => go(index))));
-    review.replaceChildren(el("h2", {}, msg("review")), el("dl", {}, ...rows.flat()));
-  }
-
-  element.addEventListener(
-    "submit",
-    (event) => {
-      if (at === visible().length) return;
-      event.preventDefault(); // Enter in a field is the next step, not the end
-      event.stopImmediatePropagation();
-      forward();
-    },
-    true,
-  );
-  go(0, true);
-}
-
-function reviewed(group, change) {
-  const legend = group.querySelector("legend");
-  const answers = [...group.querySelectorAll("input")].flatMap((input) => {
-    if (input.type === "text") return [`${input.value} ${input.nextSibling?.textContent ?? ""}`];
-    return input.checked ? [input.closest("label").querySelector("span").textContent] : [];
-  });
-  const button = stepButton("change", "quiet plain", change);
-  button.setAttribute("aria-describedby", legend.id);
-  return [el("dt", { dir: legend.dir, lang: legend.lang || false }, legend.textContent), el("dd", { dir: "auto" }, answers.join(", "), " ", button)];
-}
-
-function stepButton(label, kind, action) {
-  const element = el("button", { type: "button", class: kind }, msg(label));
-  element.addEventListener("click", action);
-  return element;
+  return heads;
 }
 
 // The quick exit replaces the page and its entry in the history.

@@ -1,30 +1,13 @@
 // The whole explanation: what is sent of each question, who could learn what, what is stored, and how to check that.
-// Loaded when it is opened, before the first question.
+// Loaded after the first view is painted, so that it opens offline too.
 
+import { picture } from "./examples.js";
 import {
-  addMessages, deletion, el, epsilonAtMost, explain, factorAtMost, isOpen, list, msg, numbered, numbersOf, page, paragraphs,
-  picture, style, warned,
+  deletion, el, epsilonAtMost, explain, factorAtMost, isOpen, list, msg, numbered, numbersOf, page, paragraphs, style, warned,
 } from "./explain.js";
 
 // Rules that only this module's elements need.
 style(`
-.odds {
-  display: grid;
-  grid-template-columns: minmax(6.5rem, 9.5rem) 1fr;
-  gap: 0 1.25rem;
-  align-items: start;
-}
-
-.odds > .eyebrow,
-.odds > div:only-child,
-.odds > .eyebrow + div:last-child {
-  grid-column: 1 / -1;
-}
-
-.odds figure {
-  margin: 0.2rem 0 0;
-}
-
 table {
   width: 100%;
   border-collapse: collapse;
@@ -57,28 +40,11 @@ td {
   list-style: none;
   font-size: 0.85rem;
 }
-
-@media (max-width: 25rem) {
-  .odds {
-    grid-template-columns: 1fr;
-    gap: 0.9rem;
-  }
-
-  .odds figure {
-    display: grid;
-    grid-template-columns: 6.5rem 1fr;
-    gap: 0.9rem;
-    align-items: center;
-  }
-}
 `);
 
-/** Load the sentences; return a function that makes the elements. */
-export async function why(survey, inFragment) {
-  const response = await fetch(page.words);
-  if (!response.ok) throw new Error(String(response.status));
-  addMessages("why", await response.text());
-  return () => [
+/** The elements of the whole explanation. */
+export function why(survey, inFragment) {
+  return [
     ...oddsCards(survey),
     whoTable(survey),
     section(
@@ -91,6 +57,7 @@ export async function why(survey, inFragment) {
     ),
     el("p", { class: "small" }, msg(inFragment ? "know_link" : "know_no_link", { start: survey.hash.slice(0, 8) })),
     howWeKnow(survey),
+    el("p", {}, el("a", { href: page.help, target: "_blank", rel: "noreferrer" }, msg("help_page"))),
   ];
 }
 
@@ -104,16 +71,16 @@ function oddsCards(survey) {
   const cards = new Map();
   for (const question of survey.questions) {
     const about = explain(question);
-    const key = JSON.stringify(about);
+    const key = JSON.stringify([about, !about.sides && question.channel]);
     if (!cards.has(key)) cards.set(key, { about, questions: [] });
     cards.get(key).questions.push(question);
   }
   return [...cards.values()].map(({ about, questions }) =>
     el(
       "section",
-      { class: "card odds" },
+      { class: "card" },
       survey.questions.length > 1 && el("h2", { class: "eyebrow" }, numbered(survey, questions)),
-      picture(about),
+      picture(questions[0]),
       el("div", {}, ...paragraphs(about), warned(about)),
     ),
   );
@@ -128,8 +95,9 @@ function whoTable(survey) {
     ["who_thief", mixed],
     ["who_court", mixed],
     ...(decoy ? [["who_decoy", "maybe_own"]] : []),
-    ["who_code", "yes_own"],
+    ["who_code", "yes_code"],
     ["who_device", "yes_own"],
+    ["who_network", "yes_part"],
   ];
   return section("who_heading", table(["who", "what"], rows.map(([who, what]) => [msg(who), msg(what)])));
 }
