@@ -62,6 +62,8 @@ class EditorKind(ABC):
     kind: ClassVar[Kind]
     words: ClassVar[str] = ""
     """What a designer calls it, where the client's name for it is not plain enough."""
+    begins_complete: ClassVar[bool] = False
+    """Whether a question of this kind can be asked as it is begun, with nothing but its text."""
     shapes: ClassVar[Mapping[str, Callable[[str], Any]]] = {}
     """How typed text becomes the document's value, for the keys that are not plain text."""
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {}

@@ -49,6 +49,7 @@ class ScaleEditor(EditorKind):
         ),
     )
     counted = "points"
+    begins_complete = True
     reports: ClassVar[Mapping[str, tuple[str, str]]] = {
         "cumulative": (
             later("“4 or more”, the median and quartiles"),

@@ -23,6 +23,7 @@ class YesNoEditor(EditorKind):
 
     kind = KINDS["yes_no"]
     declinable = True
+    begins_complete = True
     answers = 2
 
     def write(self, fields: Fields) -> dict[str, Any]:

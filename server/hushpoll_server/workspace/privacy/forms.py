@@ -64,7 +64,7 @@ class PlanForm(RevisionForm):
             InputRequired(later("Type a number such as 5.")),
             NumberRange(0.1, 50, later("Type a number from 0.1 to 50.")),
         ],
-        description=later("In percentage points, with a confidence of 95 %."),
+        description=later("In percentage points, at 95 % confidence."),
     )
     epsilon = SelectField(later("Privacy level"), choices=[])
     fit = HiddenField()

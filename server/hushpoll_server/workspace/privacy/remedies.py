@@ -53,13 +53,14 @@ class Remedy:
 
 
 def remedies(draft: Draft) -> list[Remedy]:
-    """Return the changes that would protect people more, each fitted to the margins anew."""
+    """Return the changes that would protect people more, each fitted to the margins anew; first the fit itself."""
     plan, budget = fitted(draft)
     now = protection_of(plan.compiled())
     offered = []
     if epsilons(plan) != epsilons(draft):
         label = _("Find the privacy that fits")
-        offered.append(Remedy(FIT, label, _effect(now), plan))
+        # What else could change is worked out from a plan that fits.
+        return [Remedy(FIT, label, _effect(now), plan)]
     for name, label, changed in _changes(plan, budget, now):
         fitted_change, its_budget = fitted(changed)
         protection = protection_of(fitted_change.compiled())

@@ -119,7 +119,9 @@ def privacy(draft_id: str) -> Page:
 def _decided(planned: Draft, form: PlanForm) -> tuple[Draft, tuple[str, str]]:
     """Return the draft as the pressed button wants it, and a message with its colour."""
     if "apply" in request.form:
-        return _with_remedy(planned, request.form["apply"])
+        # What the page showed was worked out from the margins, quickly.
+        shown = fitted(planned)[0] if form.fit.data else planned
+        return _with_remedy(shown, request.form["apply"])
     if "solve" in request.form:
         planned, budget = fitted(planned, designs=1)
         return planned, _found(budget)

@@ -28,7 +28,7 @@ from hushpoll_server.workspace.presentation.forms import asked_by_from, presenta
 from hushpoll_server.workspace.privacy.summaries import summaries
 from hushpoll_server.workspace.questions import declining
 from hushpoll_server.workspace.questions.forms import DetailsForm, QuestionForm, place_error
-from hushpoll_server.workspace.questions.stored_question import short_fields, short_form
+from hushpoll_server.workspace.questions.stored_question import short_fields, short_form, short_rows
 from hushpoll_server.workspace.responses import Page, download, json_text
 
 bp = Blueprint("draft", __name__, template_folder="templates")
@@ -91,7 +91,7 @@ def show_draft(
         declinable=declining.declinable(draft),
         kinds=EDITORS,
         editing=editing,
-        short_rows=EDITORS[editing.kind.data].input_rows if editing else (),
+        short_rows=short_rows(editing.kind.data) if editing else (),
         short_names=short_fields,
         adding_at=_adding_at(draft),
         stale=stale,

@@ -53,21 +53,14 @@ class DetailsForm(RevisionForm):
     title = StringField(
         later("Title"),
         [InputRequired(later("Add a title."))],
-        description=later("Respondents see it first."),
     )
     asked_by = StringField(
         later("Who asks"),
-        description=later(
-            "The organisation or person. Contact, ethics approval and privacy notice are under"
-            " “Around the questions”."
-        ),
+        description=later("The organisation or person."),
     )
     intro = TextAreaField(
         later("Introduction"),
-        description=later(
-            "Plain text. Why you ask, and what happens with the result. How the privacy works is explained"
-            " to respondents automatically."
-        ),
+        description=later("Why you ask, and what happens with the result."),
     )
     invitation = BooleanField(
         later("Only people with an invitation code may answer"),

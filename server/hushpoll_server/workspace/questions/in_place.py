@@ -38,7 +38,7 @@ def add(draft_id: str) -> Page:
     except (SurveyError, StaleDraft) as error:
         flash(_("Nothing was changed: %(problem)s.", problem=translate(error)), "problem")
         return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
-    editing = question["id"] if EDITORS[kind].needed else None
+    editing = None if EDITORS[kind].begins_complete else question["id"]
     return _shown(draft, question["id"], editing)
 
 

@@ -11,13 +11,19 @@ from hushpoll_server.workspace import mechanisms
 from hushpoll_server.workspace.drafts.draft import Draft
 from hushpoll_server.workspace.drafts.references import QuestionDocument
 from hushpoll_server.workspace.kinds import EDITORS
+from hushpoll_server.workspace.kinds.inputs import InputRow
 from hushpoll_server.workspace.questions.forms import QuestionForm
 from hushpoll_server.workspace.questions.routes import form_values
 
 
 def short_fields(kind: str) -> list[str]:
     """Return the fields that are edited on the draft's page: the text, and what the kind asks for."""
-    return ["text", *(field.name for row in EDITORS[kind].input_rows for field in row)]
+    return ["text", *(field.name for row in short_rows(kind) for field in row)]
+
+
+def short_rows(kind: str) -> list[InputRow]:
+    """Return the rows of fields of a kind that every question of it needs; bins are for distributions only."""
+    return [row for row in EDITORS[kind].input_rows if row[0].name != "bins"]
 
 
 def short_form(draft: Draft, question: QuestionDocument, typed: Mapping[str, str] | None) -> QuestionForm:

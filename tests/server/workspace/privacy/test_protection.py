@@ -125,6 +125,7 @@ def test_a_button_that_a_change_has_made_useless_says_so(owner: FlaskClient, sto
 def test_long_lists_are_to_be_merged_in_the_editor(owner: FlaskClient, store: Store) -> None:
     long = {**CHOICE, "options": [f"o{number}" for number in range(12)]}
     draft = make_draft(store, "owner", QUESTION, long)
+    submit(owner, f"/drafts/{draft.id}/privacy", expected_n="500", margin="8", epsilon="1", fit="yes")
     page = owner.get(f"/drafts/{draft.id}/privacy").text
     assert "Merge the 12 answers of question 2 to 5" in page
     assert f'href="/drafts/{draft.id}/questions/c"' in page

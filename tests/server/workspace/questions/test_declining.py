@@ -42,7 +42,7 @@ def test_one_tick_offers_it_everywhere_it_can_be_and_one_undo_takes_it_back(
     before = options(store, draft)
     page_text = owner.get(page).text
     assert 'aria-checked="false"' in page_text
-    assert "inside the randomized set of 4 questions" in page_text
+    assert "as private as any other" in page_text
     answer = submit(owner, f"{page}/declining", page, offered="yes")
     after = options(store, draft)
     assert after["plain"] == ("No", "Yes", PREFER_NOT)

@@ -47,7 +47,7 @@ def test_a_question_of_every_kind_is_added_where_it_is_wanted(
     new = saved.questions[place]
     assert new["kind"] == kind
     assert new["mechanism"]["epsilon"] == saved.epsilon
-    assert (f"edit={new['id']}" in answer.location) == bool(EDITORS[kind].needed), (
+    assert (f"edit={new['id']}" in answer.location) != EDITORS[kind].begins_complete, (
         "what is made up is to be changed"
     )
     assert answer.location.endswith(f"#question-{new['id']}")
