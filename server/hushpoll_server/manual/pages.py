@@ -15,11 +15,13 @@ from markupsafe import Markup
 from hushpoll_server.compression import compressible
 
 from . import glossary
+from .help_places import help_address
 
 __all__ = ["FOLDER", "PAGES", "bp", "rendered"]
 
 bp = Blueprint("manual", __name__, template_folder="templates")
 bp.record_once(lambda state: glossary.init_app(cast(Flask, state.app)))
+bp.add_app_template_global(help_address)
 
 _HERE = Path(__file__).resolve()
 # In a wheel the files lie beside this one; in a clone they are where they are written.
