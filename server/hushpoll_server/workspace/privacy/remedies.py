@@ -132,18 +132,18 @@ def _changes(plan: Draft, budget: Budget, now: Protection) -> Iterator[tuple[str
 
 
 def _more_people(plan: Draft, budget: Budget, goal: float) -> int:
-    needed = 2 * plan.expected_n
+    people = 2 * plan.expected_n
     if math.isfinite(goal):
         for question in budget.questions:
             if question.stated_epsilon is None or question.locked or question.block is not None:
                 continue
-            needed = max(
-                needed, question.search.answers(question.target_margin, question.search.usable(goal))
+            people = max(
+                people, question.search.answers(question.target_margin, question.search.usable(goal))
             )
-        if needed > _MOST_TIMES * plan.expected_n:
-            needed = 2 * plan.expected_n
-    step = int(10 ** max(len(str(needed)) - 2, 0))
-    return min(-(-needed // step) * step, LARGEST_N)
+        if people > _MOST_TIMES * plan.expected_n:
+            people = 2 * plan.expected_n
+    step = int(10 ** max(len(str(people)) - 2, 0))
+    return min(-(-people // step) * step, LARGEST_N)
 
 
 def _wider_margin(plan: Draft, budget: Budget, goal: float) -> float:

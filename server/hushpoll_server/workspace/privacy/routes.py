@@ -120,8 +120,9 @@ def _decided(planned: Draft, form: PlanForm) -> tuple[Draft, tuple[str, str]]:
     """Return the draft as the pressed button wants it, and a message with its colour."""
     if "apply" in request.form:
         # What the page showed was worked out from the margins, quickly.
-        shown = fitted(planned)[0] if form.fit.data else planned
-        return _with_remedy(shown, request.form["apply"])
+        if form.fit.data:
+            planned, _budget = fitted(planned)
+        return _with_remedy(planned, request.form["apply"])
     if "solve" in request.form:
         planned, budget = fitted(planned, designs=1)
         return planned, _found(budget)

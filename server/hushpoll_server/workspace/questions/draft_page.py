@@ -28,7 +28,12 @@ from hushpoll_server.workspace.presentation.forms import asked_by_from, presenta
 from hushpoll_server.workspace.privacy.summaries import summaries
 from hushpoll_server.workspace.questions import declining
 from hushpoll_server.workspace.questions.forms import DetailsForm, QuestionForm, place_error
-from hushpoll_server.workspace.questions.stored_question import short_fields, short_form, short_rows
+from hushpoll_server.workspace.questions.stored_question import (
+    index_for_new,
+    short_fields,
+    short_form,
+    short_rows,
+)
 from hushpoll_server.workspace.responses import Page, download, json_text
 
 bp = Blueprint("draft", __name__, template_folder="templates")
@@ -93,19 +98,11 @@ def show_draft(
         editing=editing,
         short_rows=short_rows(editing.kind.data) if editing else (),
         short_names=short_fields,
-        adding_at=_adding_at(draft),
+        adding_at=index_for_new(draft, request.args.get("add")),
         stale=stale,
         step="questions",
     )
     return page, status
-
-
-def _adding_at(draft: Draft) -> int:
-    """Return before which question, counted from 0, the form for a new one stands; after the last by default."""
-    place = request.args.get("add", "")
-    if place.isascii() and place.isdigit() and len(place) < 4:
-        return min(int(place), len(draft.questions))
-    return len(draft.questions)
 
 
 @bp.post("/drafts/<draft_id>")

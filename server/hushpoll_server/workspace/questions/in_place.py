@@ -16,7 +16,7 @@ from hushpoll_server.workspace.kinds import EDITORS
 from hushpoll_server.workspace.questions.draft_page import show_draft
 from hushpoll_server.workspace.questions.forms import DetailsForm
 from hushpoll_server.workspace.questions.routes import find_question, validated
-from hushpoll_server.workspace.questions.stored_question import begun_question, short_form
+from hushpoll_server.workspace.questions.stored_question import begun_question, index_for_new, short_form
 from hushpoll_server.workspace.responses import Page
 
 bp = Blueprint("in_place", __name__)
@@ -33,21 +33,15 @@ def add(draft_id: str) -> Page:
     question = begun_question(draft, kind, text)
     try:
         changed = draft.with_question(question)
-        changed = changed.with_moved(question["id"], _place(draft) - len(draft.questions))
+        changed = changed.with_moved(
+            question["id"], index_for_new(draft, request.form.get("at")) - len(draft.questions)
+        )
         storage.save(get_store(), changed, posted_revision())
     except (SurveyError, StaleDraft) as error:
         flash(_("Nothing was changed: %(problem)s.", problem=translate(error)), "problem")
         return redirect(url_for("workspace.draft.draft", draft_id=draft.id))
     editing = None if EDITORS[kind].begins_complete else question["id"]
     return _shown(draft, question["id"], editing)
-
-
-def _place(draft: Draft) -> int:
-    """Return the index of the new question: as asked for, else at the end."""
-    place = request.form.get("at", "")
-    if place.isascii() and place.isdigit() and len(place) < 4:
-        return min(int(place), len(draft.questions))
-    return len(draft.questions)
 
 
 @bp.post("/drafts/<draft_id>/questions/<question_id>/text")

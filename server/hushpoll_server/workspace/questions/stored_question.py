@@ -51,10 +51,18 @@ def _posted(values: Mapping[str, Any]) -> MultiDict[str, str]:
 
 
 def begun_question(draft: Draft, kind: str, text: str) -> QuestionDocument:
-    """Return a new question with the recommended mechanism, and stand-ins for what its kind still has to be told."""
+    """Return a new question with the recommended mechanism, and stand-ins for the options or the range that it still lacks."""
     editor = EDITORS[kind]
     fields = {"id": draft.free_id(), "text": text, "kind": kind, "mechanism": "", "linked": True}
     fields |= {
         entry.name: editor.stand_in(entry.name, "") or "" for row in editor.input_rows for entry in row
     }
     return mechanisms.write_question(fields, draft.epsilon)
+
+
+def index_for_new(draft: Draft, text: str | None) -> int:
+    """Return the index that a new question gets: the one in the address or form, else the one after the last."""
+    text = text or ""
+    if text.isascii() and text.isdigit() and len(text) < 4:
+        return min(int(text), len(draft.questions))
+    return len(draft.questions)
