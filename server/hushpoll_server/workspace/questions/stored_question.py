@@ -51,7 +51,7 @@ def _posted(values: Mapping[str, Any]) -> MultiDict[str, str]:
 
 
 def begun_question(draft: Draft, kind: str, text: str) -> QuestionDocument:
-    """Return a new question with the recommended mechanism, and stand-ins for the options or the range that it still lacks."""
+    """Return a new question with the recommended mechanism, and stand-ins for options or a range."""
     editor = EDITORS[kind]
     fields = {"id": draft.free_id(), "text": text, "kind": kind, "mechanism": "", "linked": True}
     fields |= {
