@@ -185,4 +185,7 @@ def test_large_text_breaks_no_word_of_a_scale(browser: Browser, page_server: Liv
     )
     assert broken == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.go_back()
+    show_all(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     context.close()

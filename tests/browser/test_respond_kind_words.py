@@ -151,6 +151,16 @@ def test_a_number_is_never_described_as_recorded_as_chosen(page: Page, page_serv
     assert re.search(r"Recorded as: (0 – 20|20\.5 – 40|40\.5 – 60|60\.5 – 80)\.", recorded)
 
 
+def try_every_example(page: Page) -> None:
+    """Open every "Try it" that is visible, and press its last example."""
+    for panel in page.locator(".trial").all():
+        opener = panel.locator("xpath=preceding-sibling::button")
+        if opener.is_visible():
+            opener.click()
+            panel.locator(".examples button").last.click()
+            expect(panel.locator(".draws li")).to_have_count(10)
+
+
 # Everybody --------------------------------------------------------------------------------------------------------
 
 
@@ -158,6 +168,7 @@ def test_axe_finds_nothing_in_any_state_of_any_kind(reader: Page, page_server: L
     page = reader
     survey = draft(*EVERY_KIND, title="Axe for every kind")
     open_page(page, address(page_server, survey))
+    try_every_example(page)
     axe(page)
     show_all(page)
     axe(page)
@@ -166,6 +177,8 @@ def test_axe_finds_nothing_in_any_state_of_any_kind(reader: Page, page_server: L
     begin(page)
     for fold in page.locator(".fold:visible").all():
         fold.click()
+    try_every_example(page)
+    assert page.evaluate(WIDE) == 0
     axe(page)
     page.locator("button[type=submit]").click()
     axe(page)
@@ -213,10 +226,14 @@ def test_every_kind_fits_320_pixels_in_every_language(
         assert page.evaluate(WIDE) == 0
         texts.append(page.locator("main").inner_text())
 
+    try_every_example(page)
     read()
     page.locator(".bar button").click()
     page.locator("button[type=submit]").click()
     page.locator("#q0-1").check()
+    for fold in page.locator(".fold:visible").all():
+        fold.click()
+    try_every_example(page)
     read()
     fill_every_kind(page)
     mark = {"en": ".", "ar": "."}.get(language, ",")

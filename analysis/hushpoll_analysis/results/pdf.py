@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .fieldwork import facts
 from .findings import findings
 from .group_findings import group_findings
-from .method import percent
 from .numbers import rounded
 from .picture import as_svg
 from .rendering import ENGLISH, Speech
@@ -17,9 +15,12 @@ from .texts import Texts, texts_of
 from .typesetting import as_pdf, pages_of
 
 if TYPE_CHECKING:
+    from hushpoll_analysis.tables.means import GroupMean
+
     from .group_table import GroupTable
     from .question import QuestionResults
     from .survey import SurveyResults
+    from .wording import Wording
 
 MOST_BARS = 3
 """Shares of one question on the single page."""
@@ -61,7 +62,7 @@ def full_report(results: SurveyResults, language: str = "en", speech: Speech = E
     method = results.method
     data = _head(results, texts) | {
         "questions": questions,
-        "groups": [_group(table, texts, speech) for table in results.groups],
+        "groups": [_group(table, texts) for table in results.groups],
         "method_heading": texts.say("method"),
         "method": speech.say(method.paragraph),
         "privacy": speech.say(results.privacy),
@@ -74,6 +75,10 @@ def full_report(results: SurveyResults, language: str = "en", speech: Speech = E
 def _own(text: str) -> str:
     """Return words of the designer, whose direction may be another one than that of the document."""
     return f"\u2068{text}\u2069"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _head(results: SurveyResults, texts: Texts) -> dict[str, Any]:
@@ -134,42 +139,45 @@ def _question(
         "heading": _own(texts.question(question.question)),
         "finding": finding,
         "svg": as_svg(results, question.id, texts.say.language, headed=False),
-        "columns": [say("answer"), say("key_estimate"), say("interval", level=f"{100 * results.level:g}")],
+        "columns": [
+            say("answer"),
+            _capital(say("key_estimate")),
+            say("interval", level=f"{100 * results.level:g}"),
+        ],
         "rows": rows,
         "notes": [speech.say(note) for note in question.remarks],
     }
 
 
-def _group(table: GroupTable, texts: Texts, speech: Speech) -> dict[str, Any]:
+def _group(table: GroupTable, texts: Texts) -> dict[str, Any]:
     """Return a table by groups: means where a number was asked for, else shares."""
     say = texts.say
-    columns = [texts.by(table), say("key_estimate"), say("interval", level=f"{100 * table.level:g}")]
+    columns = [_own(texts.by(table)), _capital(say("key_estimate"))]
+    columns.append(say("interval", level=f"{100 * table.level:g}"))
     if table.means:
-        rows: Iterable[list[str]] = (
-            [
-                texts.group(table, mean.group),
-                rounded(mean.estimate, mean.se),
-                f"{rounded(mean.low, mean.se)} – {rounded(mean.high, mean.se)}",
-            ]
-            for mean in table.shown_means
-        )
+        rows = [[_own(texts.group(table, mean.group)), *_mean(mean, say)] for mean in table.shown_means]
     else:
         columns.insert(0, say("answer"))
-        rows = (
+        rows = [
             [
-                texts.option(table.question, share.option),
-                texts.group(table, share.group),
-                percent(share.estimate),
-                f"{percent(share.limits[0])} – {percent(share.limits[1])}",
+                _own(texts.option(table.question, share.option)),
+                _own(texts.group(table, share.group)),
+                say.percent(share.estimate),
+                f"{say.number(100 * share.limits[0], 1)} – {say.percent(share.limits[1])}",
             ]
             for share in table.shares
             if not math.isnan(share.estimate)
-        )
-    spoken = [[speech.say(cell) for cell in row] for row in rows]
-    heading = say("group_heading", question=texts.question(table.question), by=texts.by(table))
+        ]
     return {
-        "heading": heading,
+        "heading": say("group_heading", question=texts.question(table.question), by=texts.by(table)),
         "findings": list(group_findings(table, texts)),
         "columns": columns,
-        "rows": spoken,
+        "rows": rows,
     }
+
+
+def _mean(mean: GroupMean, say: Wording) -> list[str]:
+    middle, low, high = (
+        say.in_signs(rounded(value, mean.se)) for value in (mean.estimate, mean.low, mean.high)
+    )
+    return [middle, f"{low} – {high}"]

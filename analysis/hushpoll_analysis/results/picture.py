@@ -70,8 +70,8 @@ def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed
             f'question "{question}" has no estimates to draw: {report.n} reports, at least {report.minimum} are needed'
         )
     title, subtitle, caption, y, edge = [], [], [], 0, 0
+    finding = report.findings(language)[_place(report, question_results)]
     if headed:
-        finding = report.findings(language)[_place(report, question_results)]
         title = textwrap.wrap(finding.headline, TITLE_LETTERS)
         subtitle = textwrap.wrap(finding.question, SUBTITLE_LETTERS)
         subtitle += textwrap.wrap(" · ".join((*facts(report, texts), texts.title)), SUBTITLE_LETTERS)
@@ -94,6 +94,7 @@ def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed
     values = {
         "title": title,
         "subtitle": subtitle,
+        "finding": finding.text,
         "rows": rows,
         "axis": _axis(question_results),
         "panels": panels,

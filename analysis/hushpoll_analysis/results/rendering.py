@@ -20,6 +20,7 @@ from hushpoll_analysis.sample.guarding import guarded_csv
 
 from .compliance import careless_panel, protective_panel
 from .curves import cumulative_panel, histogram_panel
+from .fieldwork import facts
 from .figures import NumberAxis, axis_for
 from .group_findings import group_findings, leaves_doubt
 from .method import between, percent
@@ -195,6 +196,7 @@ def environment() -> jinja2.Environment:
         axis_for=axis_for,
         between=between,
         careless_panel=careless_panel,
+        facts=facts,
         cumulative_panel=cumulative_panel,
         group_findings=group_findings,
         leaves_doubt=leaves_doubt,

@@ -64,7 +64,8 @@ class Block {
     }
     const drawn = [...ways.at(-1)];
     const total = drawn.reduce((sum, [, times]) => sum + times, 0);
-    const share = drawn.reduce((sum, [product, times]) => sum + (times / total) * product * weights.get(product * size), 0) / SCALE;
+    const weight = ([product, times]) => (times / total) * product * weights.get(product * size);
+    const share = drawn.reduce((sum, way) => sum + weight(way), 0) / SCALE;
     return [1 - (size - 1) * share, share];
   }
 

@@ -35,6 +35,16 @@ td {
   font-weight: 600;
 }
 
+/* Large text on a phone. */
+@media (max-width: 18rem) {
+  th,
+  td {
+    hyphens: auto;
+    overflow-wrap: anywhere;
+    padding-inline-end: 0.35rem;
+  }
+}
+
 .scripts {
   padding: 0;
   list-style: none;
