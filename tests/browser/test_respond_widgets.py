@@ -73,9 +73,11 @@ def test_a_keyboard_is_enough_for_every_kind(page: Page, page_server: LiveServer
     press = page.keyboard.press
 
     def leave() -> None:
-        """Go on past the line about the odds, which is a button."""
+        """Go on past the line about the odds and "Try it", which are buttons."""
         press("Tab")
         expect(page.locator(".fold:focus")).to_have_count(1)
+        press("Tab")
+        expect(page.locator(":focus")).to_have_text("Try it")
         press("Tab")
 
     press("Tab")

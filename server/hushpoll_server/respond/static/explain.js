@@ -114,15 +114,15 @@ export function lead(survey) {
   return { strong: msg("lead"), fair: msg("lead_fair"), weak }[tier];
 }
 
-/** Sentences about one question and `more` elements, folded to one line; warnings are never folded. */
-export function folded(about, id, ...elements) {
-  const more = el("div", { id: `${id}-more`, hidden: "" }, ...elements, ...paragraphs(about, about.line));
+/** A picture and sentences about one question, folded to one line; `below` and warnings are never folded. */
+export function folded(about, id, picture, below) {
+  const more = el("div", { id: `${id}-more`, hidden: "" }, picture, ...paragraphs(about, about.line));
   const line = el("button", { type: "button", class: "quiet plain fold", id, "aria-expanded": "false", "aria-controls": more.id }, about.line);
   line.addEventListener("click", () => {
     more.hidden = !more.hidden;
     line.setAttribute("aria-expanded", String(!more.hidden));
   });
-  return el("div", { class: "small odds-of" }, line, more, warned(about));
+  return el("div", { class: "small odds-of" }, line, more, below, warned(about));
 }
 
 /** Pictures of two groups of 100 people side by side: [how many stand out, caption] of each. */
