@@ -168,6 +168,9 @@ TABLE: dict[str, dict[str, str]] = {
 PLACES = {"code": "0" * 20, "ending": "json", "form": "share"}
 """Parts of addresses that may be the same in every one."""
 FILES = {
+    "results.picture": {"ending": "svg"},
+    "results.public_picture": {"ending": "svg"},
+    "results.trend_picture": {"ending": "svg"},
     "files": {"digest": "0", "name": "palette.css"},
     "bootstrap.static": {"filename": "css/bootstrap.min.css"},
     "respond.static_file": {"release": "0", "folder": "respond", "name": "page.js"},

@@ -122,11 +122,11 @@ def test_what_is_asked_for_is_what_the_rehearsal_shows(owner: FlaskClient, store
     assert max(halves) > 6
 
 
-def test_the_hint_about_scales_offers_points_from_1(owner: FlaskClient, store: Store) -> None:
+def test_the_hint_about_scales_offers_points_from_1_and_from_0(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", QUESTION)
     page = text_of(owner.get(f"/drafts/{draft.id}/questions/new?kind=scale").text)
     assert "1 to 10" in page
-    assert "0 to 10" not in page
+    assert "0 to 10" in page
 
 
 def test_margins_of_a_follow_up_question_say_whose_they_are(owner: FlaskClient, store: Store) -> None:

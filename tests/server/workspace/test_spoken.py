@@ -79,12 +79,13 @@ def test_programs_are_answered_in_english(owner: FlaskClient) -> None:
     assert "check the address" in answer.text
 
 
-def test_the_documentation_is_english_and_says_so(owner: FlaskClient, walk: Walk) -> None:
+def test_the_documentation_is_english_and_says_so(owner: FlaskClient, store: Store, walk: Walk) -> None:
     owner.set_cookie(LANGUAGE_COOKIE, "de")
     page = owner.get("/docs/designers").text
     assert '<html lang="de"' in page
     assert re.search(r'<div lang="en">\s*<h1', page)
-    assert "(auf Englisch)" in owner.get("/surveys/new").text
+    draft = make_draft(store)
+    assert "(auf Englisch)" in owner.get(f"/drafts/{draft.id}").text
     for name in PAGES:
         walk.look(f"/docs/{name}")
     walk.check()
