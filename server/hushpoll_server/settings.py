@@ -44,6 +44,7 @@ OWN_PATHS = frozenset(
         "readyz",
         "reports",
         "results",
+        "review",
         "s",
         "sign-in",
         "sign-out",

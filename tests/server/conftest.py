@@ -13,9 +13,11 @@ from hushpoll_analysis.simulation import epsilon_audit, whole_report_audit
 from hushpoll_analysis.simulation.epsilon_audit import buffered
 from hushpoll_server.config import Config
 from hushpoll_server.people import accounts, passwords
+from hushpoll_server.store import database
 from hushpoll_server.store.surveys import Store
 
 from tests.command import run_command
+from tests.environment import LONGEST
 from tests.postgres import postgres
 from tests.server.accounts_kit import add_people, open_site, signed_in
 from tests.server.documented import undescribed
@@ -69,6 +71,15 @@ def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seed the draws of `hushpoll audit`: an honest survey fails an audit once in some 10,000 runs."""
     for module in (epsilon_audit, whole_report_audit):
         monkeypatch.setattr(module, "buffered", lambda: buffered(np.random.default_rng(1).bytes))
+
+
+@pytest.fixture(autouse=True)
+def patient_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a session of PostgreSQL idle in a transaction for as long as a test may take, not for the server's seconds.
+
+    A busy machine may stop a test between two statements. `store/test_database.py` tests the server's own limit.
+    """
+    monkeypatch.setitem(database.SERVER_LIMITS, "idle_in_transaction_session_timeout", f"{LONGEST}s")
 
 
 @pytest.fixture(scope="module", autouse=True)

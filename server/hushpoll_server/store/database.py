@@ -34,7 +34,7 @@ _CLIENT_KEEPALIVES = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-_SERVER_LIMITS = {
+SERVER_LIMITS = {
     "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
     "statement_timeout": f"{LONGEST_STATEMENT_SECONDS}s",
     "tcp_keepalives_idle": "10",
@@ -197,7 +197,7 @@ def _tune_postgresql(connection: Any, _record: object) -> None:
         cursor.execute(
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         )
-        for name, value in {"lock_timeout": f"{BUSY_SECONDS}s", **_SERVER_LIMITS}.items():
+        for name, value in {"lock_timeout": f"{BUSY_SECONDS}s", **SERVER_LIMITS}.items():
             cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
         cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
         clock.set(cursor.fetchone()[0])

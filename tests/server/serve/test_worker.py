@@ -258,6 +258,7 @@ def test_above_the_limit_the_oldest_connection_is_closed(
         assert is_served(crowded_server)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("beginning", [b"", b"G", HALF_BODY, HALF_LONG])
 def test_a_visitor_is_not_dropped_between_connecting_and_asking(
     crowded_server: LiveServer, beginning: bytes

@@ -23,6 +23,11 @@ def backend() -> str:
     return "postgresql"
 
 
+@pytest.fixture(autouse=True)
+def patient_sessions() -> None:
+    """Nothing: here sessions have the limits that they have in use."""
+
+
 def settings(store: Store) -> dict[str, int]:
     """Return the limits of a session, in milliseconds."""
     query = text("SELECT name, setting::int FROM pg_settings WHERE name LIKE '%_timeout'")

@@ -104,7 +104,7 @@ def test_change_is_shown_with_its_interval_across_two_epsilons(owner: FlaskClien
     assert 'data-clear="yes"' in page_text
     assert "Randomized differently from wave to wave" in page_text
     assert "ε = 1; " in page_text
-    picture = page_text[page_text.index('<div class="forest" role="img"') : page_text.index("<table")]
+    picture = page_text[page_text.index('<div class="trends" role="img"') : page_text.index("<table")]
     assert "Picture of question 1 over the waves" in picture
     assert picture.count('<circle class="dot') == 2, "one dot a wave"
     assert "style=" not in picture
