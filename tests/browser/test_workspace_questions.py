@@ -233,6 +233,7 @@ def test_a_question_is_edited_added_and_deleted_where_it_stands(designer: Page, 
     expect(new.get_by_label("Question")).to_be_focused()
     new.get_by_label("Question").fill("How often?")
     new.get_by_role("button", name="A point on a scale").click()
+    page.get_by_role("link", name="Edit question 2").click()
     expect(page.locator(".quick-edit").get_by_label("Question", exact=True)).to_have_value("How often?")
     page.locator(".quick-edit").get_by_label("Number of points").fill("11")
     page.locator(".quick-edit").get_by_label("First point").fill("0")
