@@ -9,6 +9,7 @@ docs/images/manifest.json when they were taken.
 
 from __future__ import annotations
 
+import calendar
 import hashlib
 import json
 import re
@@ -167,9 +168,10 @@ def fill(address: str, survey: Survey, token: str) -> None:
 
 
 def outline(page: Page, selector: str) -> str:
-    """The elements and words of a part of the page; digits and hashes do not count."""
+    """The elements and words of a part of the page; digits, months and hashes do not count."""
     text: str = page.evaluate(OUTLINE, selector)
-    return re.sub(r"[0-9a-f]{12,}|[0-9][0-9.,  ]*", "#", text)
+    months = "|".join(calendar.month_name[1:])
+    return re.sub(rf"[0-9a-f]{{12,}}|[0-9][0-9.,  ]*|\b({months})\b", "#", text)
 
 
 def visit(

@@ -32,6 +32,8 @@ def facts(results: SurveyResults, texts: Texts) -> tuple[str, ...]:
         opened = format_date(fieldwork.opened, "long", locale=say.language)
         if fieldwork.closed is None:
             lines.append(say("period_open", opened=opened))
+        elif fieldwork.closed == fieldwork.opened:
+            lines.append(opened)
         else:
             closed = format_date(fieldwork.closed, "long", locale=say.language)
             lines.append(say("period", opened=opened, closed=closed))

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from hushpoll_analysis import AnalysisError, report
-from hushpoll_analysis.results.fieldwork import Fieldwork
+from hushpoll_analysis.results.fieldwork import Fieldwork, facts
 from hushpoll_analysis.results.formats import by_file_name, format_by_name
 from hushpoll_analysis.results.numbers import rounded
 from hushpoll_analysis.results.survey import SurveyResults
+from hushpoll_analysis.results.texts import texts_of
 from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
 
@@ -83,6 +84,11 @@ def test_a_pdf_says_who_asked_when_and_what_was_found(
     ):
         assert expected in text
     assert ("Method" in text) != one_page
+
+
+def test_a_survey_of_one_day_has_one_date(results: SurveyResults) -> None:
+    one_day = replace(results, fieldwork=Fieldwork(KNOWN.opened, KNOWN.opened))
+    assert facts(one_day, texts_of(SURVEY, "en"))[1] == "May 1, 2026"
 
 
 def test_a_pdf_is_tagged_and_the_same_each_time(results: SurveyResults) -> None:
