@@ -73,13 +73,15 @@ def seeded_coins(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "buffered", lambda: buffered(np.random.default_rng(1).bytes))
 
 
-@pytest.fixture(autouse=True)
-def patient_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def patient_sessions() -> Iterator[None]:
     """Let a session of PostgreSQL idle in a transaction for as long as a test may take, not for the server's seconds.
 
     A busy machine may stop a test between two statements. `store/test_database.py` tests the server's own limit.
     """
-    monkeypatch.setitem(database.SERVER_LIMITS, "idle_in_transaction_session_timeout", f"{LONGEST}s")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(database.SERVER_LIMITS, "idle_in_transaction_session_timeout", f"{LONGEST}s")
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -23,7 +23,7 @@ def backend() -> str:
     return "postgresql"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def patient_sessions() -> None:
     """Nothing: here sessions have the limits that they have in use."""
 
