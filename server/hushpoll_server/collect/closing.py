@@ -125,7 +125,7 @@ def reopen(store: Store, survey_hash: str) -> bool:
         tx.execute(
             update(surveys)
             .where(surveys.c.number == row.number)
-            .values(closed_on=None, closes_on=None, closes_at=None)
+            .values(closed_on=None, closes_on=None, closes_at=None, reopened=True)
         )
     return True
 

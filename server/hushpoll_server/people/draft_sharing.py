@@ -86,7 +86,7 @@ def replace_owner(tx: Connection, draft_id: str, before: str, after: str) -> Non
 
 
 def end(tx: Connection, draft_id: str) -> None:
-    """Stop sharing a draft that is deleted."""
+    """Stop sharing a draft that is deleted or published."""
     tx.execute(delete(draft_shares).where(draft_shares.c.draft == draft_id))
     tx.execute(delete(draft_links).where(draft_links.c.draft == draft_id))
 
@@ -95,11 +95,10 @@ def make_link(store: Store, draft_id: str, days: int, *, actor: str) -> str:
     """Return what opens a new link to read a draft, good for some days; only its hash is kept."""
     token = secrets.token_urlsafe(24)
     values = {"id": secrets.token_hex(6), "draft": draft_id, "digest": digest(token)}
+    mine = draft_links.c.draft == draft_id
     with store.write() as tx:
-        if (
-            len(tx.execute(select(draft_links.c.id).where(draft_links.c.draft == draft_id)).all())
-            >= MOST_LINKS
-        ):
+        tx.execute(delete(draft_links).where(mine & (draft_links.c.expires_at <= now())))
+        if len(tx.execute(select(draft_links.c.id).where(mine)).all()) >= MOST_LINKS:
             raise AccountError(
                 msg("this draft has {most} links already", most=MOST_LINKS), "revoke one first"
             )

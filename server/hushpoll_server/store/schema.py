@@ -48,6 +48,8 @@ surveys = Table(
     Column("closes_on", Date),
     Column("closes_at", Integer),
     Column("closed_on", Date),
+    # Whether it was opened again after it was closed, which every release after that shows by what changes.
+    Column("reopened", Boolean, nullable=False, server_default=false()),
     Column("results_public", Boolean, nullable=False, server_default=false()),
     # Whether everybody reads public results while reports still come: new ones are then added once a day.
     Column("results_live", Boolean, nullable=False, server_default=false()),

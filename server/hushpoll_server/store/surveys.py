@@ -58,6 +58,7 @@ class SurveyState:
     closes_on: datetime.date | None
     closes_at: int | None
     closed_on: datetime.date | None
+    reopened: bool
     results_public: bool
     results_live: bool
     released_on: datetime.date | None
@@ -102,7 +103,12 @@ class SurveyState:
 
     @property
     def min_distinguishable_batch(self) -> float:
-        """The smallest batch of reports whose effect on the results a reader can see; infinite if none shows."""
+        """The smallest batch of reports whose effect on the results a reader can see; infinite if none shows.
+
+        A survey that was opened again may have closed with a single report more.
+        """
+        if self.reopened:
+            return 1
         if self.was_closed and not self.results_live:
             return math.inf
         return self.minimum_batch

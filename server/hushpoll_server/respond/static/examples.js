@@ -184,13 +184,13 @@ function trial(question, named) {
 }
 
 function tenOf(question, label, send) {
+  const codes = !question.block && question.channel.listed && anyAnswer(question);
   const chips = count(DRAWS).map((turn) => {
     const text = send();
-    const chip = el("li", { dir: "auto", class: text === label && "same" }, text);
+    const chip = el("li", { dir: "auto", class: !codes && text === label && "same" }, text);
     chip.style.setProperty("--turn", turn);
     return chip;
   });
-  const codes = !question.block && question.channel.listed && anyAnswer(question);
   return [el("p", {}, msg(codes ? "try_codes" : "try_sent")), el("ol", { class: "draws" }, ...chips)];
 }
 

@@ -98,7 +98,8 @@ def shared_with(store: Store, name: str) -> list[tuple[Draft, bool]]:
 def hand_over(store: Store, draft: Draft, name: str, *, actor: str) -> None:
     """Make another account the owner of a draft; the one before may still edit it."""
     with store.write() as tx:
-        _write(tx, draft.id, draft.revision, {"owner": name})
+        # Another revision, so that no page that was open before saves the owner it knew.
+        _write(tx, draft.id, draft.revision, {"owner": name, "revision": draft.revision + 1})
         draft_sharing.replace_owner(tx, draft.id, draft.owner, name)
         note(tx, actor, "draft handed over", draft.id, Detail("with account", name=name))
 
@@ -169,6 +170,7 @@ def _freeze(tx: Connection, draft: Draft, survey_hash: str) -> None:
     history.delete_versions(tx, draft.id)
     if not changed.rowcount:
         raise StaleDraft("this draft was changed in another tab or deleted since you opened this page")
+    draft_sharing.end(tx, draft.id)
 
 
 def _row(draft: Draft) -> dict[str, Any]:

@@ -34,7 +34,9 @@ class Protection:
     tier: str
     """One of `TIERS`, or `ONE_SIDED` where a report can show an answer for certain."""
     guess: Fraction
-    """The most that a guess of 1/2 about one answer can become; 1 where a report can show it for certain."""
+    """The most that what is sent of one answer makes of a guess of 1/2; 1 where it can show the answer for certain."""
+    guess_of_all: Fraction
+    """The most that a whole report makes of it: answers can go together, and always do where a rule skips some."""
     total: float
     """One person's total epsilon."""
 
@@ -46,30 +48,43 @@ class Protection:
     @property
     def guess_text(self) -> str:
         """The guess in percent, rounded up: never less than it can become."""
-        percent = 100 * self.guess
-        digits = 0
-        while percent < 100 and math.ceil(percent * 10**digits) >= 100 * 10**digits:
-            digits += 1
-        return localize_number(f"{math.ceil(percent * 10**digits) / 10**digits:.{digits}f}")
+        return _percent_text(self.guess)
 
     @property
     def sentence(self) -> str:
         """What a report can do to a guess about one answer."""
         if self.tier == ONE_SIDED:
             return _("Some reports show an answer for certain.")
+        if self.guess_of_all > self.guess:
+            return _(
+                "One sent answer can turn a 50 %% guess into at most %(guess)s %%, all together into %(all)s %%.",
+                guess=self.guess_text,
+                all=_percent_text(self.guess_of_all),
+            )
         return _(
             "A report can improve a guess about one answer from 50 %% to at most %(guess)s %%.",
             guess=self.guess_text,
         )
 
 
+def _percent_text(share: Fraction) -> str:
+    percent = 100 * share
+    digits = 0
+    while percent < 100 and math.ceil(percent * 10**digits) >= 100 * 10**digits:
+        digits += 1
+    return localize_number(f"{math.ceil(percent * 10**digits) / 10**digits:.{digits}f}")
+
+
 def protection_of(survey: Survey) -> Protection:
     """Return the protection that a compiled survey gives."""
     promised = assurance(survey)
     if promised.one_sided:
-        return Protection(ONE_SIDED, Fraction(1), math.inf)
-    worst = max(entry.channel.ratio for entry in survey.entries if entry.channel.ratio is not None)
-    return Protection(promised.tier, worst / (1 + worst), survey.epsilon_total)
+        return Protection(ONE_SIDED, Fraction(1), Fraction(1), math.inf)
+    ratios = [entry.channel.ratio for entry in survey.entries if entry.channel.ratio is not None]
+    worst, product = max(ratios), math.prod(ratios)
+    return Protection(
+        promised.tier, worst / (1 + worst), Fraction(product / (1 + product)), survey.epsilon_total
+    )
 
 
 def is_weaker(first: str, second: str) -> bool:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from hushpoll_analysis import report
+from hushpoll_analysis.sample.tally import Tally
 from hushpoll_server.collect import closing
 from hushpoll_server.people import audit_log, draft_sharing
+from hushpoll_server.people.errors import AccountError
 from hushpoll_server.store.surveys import Store
 from hushpoll_server.store.workspace_schema import draft_links
 from hushpoll_server.workspace.drafts import storage
@@ -92,7 +96,7 @@ def test_a_link_shows_the_draft_to_anybody_until_it_is_revoked(
     seen = anybody.get(address)
     assert seen.status_code == 200
     assert (seen.headers["Cache-Control"], seen.headers["X-Robots-Tag"]) == ("no-store", "noindex")
-    for text in ("Have you?", "Which?", "A report can improve a guess about one answer"):
+    for text in ("Have you?", "Which?", "One sent answer can turn a 50 % guess into at most"):
         assert text in html.unescape(seen.text)
     for form in ('method="post" action="/drafts', 'name="revision"'):
         assert form not in seen.text
@@ -116,8 +120,15 @@ def test_a_link_ends_with_its_day_with_the_draft_and_when_it_is_published(
         patch.setattr(draft_sharing, "now", lambda: later)
         assert anybody.get(f"/review/{expired}").status_code == 404
         assert draft_sharing.links(store, draft.id) == []
+        for _ in range(draft_sharing.MOST_LINKS):  # those that have expired do not count
+            draft_sharing.make_link(store, draft.id, 7, actor="owner")
+        with pytest.raises(AccountError, match="20 links already"):
+            draft_sharing.make_link(store, draft.id, 7, actor="owner")
+    draft_sharing.share(store, draft.id, "owner", "reader", editing=False, actor="owner")
     assert storage.publish(store, draft, draft.survey(), "owner")
     assert anybody.get(f"/review/{expired}").status_code == 404
+    assert draft_sharing.shared_with(store, draft.id) == {}
+    assert draft_sharing.links(store, draft.id) == []
     gone = make_draft(store, "owner", QUESTION)
     token = draft_sharing.make_link(store, gone.id, 7, actor="owner")
     storage.remove(store, gone, actor="owner")
@@ -132,6 +143,8 @@ def test_a_draft_is_handed_over_and_the_owner_before_may_still_edit(
     saved = storage.find(store, draft.id)
     assert saved is not None
     assert saved.owner == "stranger"
+    with pytest.raises(storage.StaleDraft):  # a page that was open before knows another owner
+        storage.save(store, draft, draft.revision)
     assert draft_sharing.shared_with(store, draft.id) == {"owner": True}
     assert owner.get(f"/drafts/{draft.id}").status_code == 200
     assert owner.get(f"/drafts/{draft.id}/sharing").status_code == 404
@@ -150,3 +163,21 @@ def test_a_closed_survey_is_opened_again_on_its_page(owner: FlaskClient, store: 
     assert state is not None
     assert state.is_open
     assert "The survey is open again" in owner.get(page).text
+
+
+def test_results_of_a_reopened_survey_promise_no_shuffling(owner: FlaskClient, store: Store) -> None:
+    """Two totals that differ by one report show that report."""
+    survey = make_published(store)
+    closing.close(store, survey.hash, actor="owner", wait=False)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert state.min_distinguishable_batch == math.inf
+    closing.reopen(store, survey.hash)
+    closing.close(store, survey.hash, actor="owner", wait=False)
+    state = store.state(survey.hash)
+    assert state is not None
+    assert state.min_distinguishable_batch == 1
+    reports = Tally.from_counts(survey, {survey.questions[0].id: [600, 400]})
+    for batch, is_said in ((math.inf, True), (1, False)):
+        text = " ".join(report(survey, reports, batch=batch).to_text().split())
+        assert ("reveal less of one person than a report does" in text) == is_said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from fractions import Fraction
 from statistics import NormalDist
 from typing import Any
 
@@ -45,6 +46,26 @@ def test_the_guess_is_that_of_the_channel_rounded_up(epsilon: str, tier: str, gu
     assert float(protection.guess) == pytest.approx(odds / (1 + odds), rel=1e-9)
     assert float(protection.guess) <= float(guess) / 100
     assert (protection.tier, protection.guess_text) == (tier, guess)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_a_whole_report_can_tell_more_than_one_answer_of_it(epsilon: str) -> None:
+    """Whether three more questions apply follows from the first answer, and so do reports on it."""
+    first = {**QUESTION, "mechanism": {"epsilon": epsilon}}
+    rule = {"question": first["id"], "answers": ["Yes"]}
+    others = [{**first, "id": f"after{number}", "after": rule} for number in range(3)]
+    survey = Survey.from_draft({"hushpoll": 1, "title": "T", "intro": "", "questions": [first, *others]})
+    protection = protection_of(survey)
+    # Yes to all four questions, against No and three times "does not apply", which is the last row.
+    pairs = [(question.channel.rows[1], question.channel.rows[-1]) for question in survey.questions[1:]]
+    no, yes = survey.questions[0].channel.rows
+    odds = math.prod(
+        max(Fraction(*weights) for weights in zip(chosen, other, strict=True))
+        for chosen, other in [(yes, no), *pairs]
+    )
+    reached = float(odds / (1 + odds))
+    assert float(protection.guess) < reached <= float(protection.guess_of_all) * (1 + 1e-12)
+    assert protection.guess_text in protection.sentence
 
 
 def live(owner: FlaskClient, draft_id: str, **query: Any) -> Any:
