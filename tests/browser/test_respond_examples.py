@@ -81,6 +81,19 @@ def test_try_it_draws_from_the_channel(page: Page, page_server: LiveServer, ques
             assert near(counts[label].get(code, 0), 10 * TIMES, weight / 2**53), (label, code)
 
 
+def test_no_code_is_marked_as_the_answer(page: Page, page_server: LiveServer) -> None:
+    """A code 3 says nothing of point 3; an answer that is sent unchanged is marked."""
+    for question, marked in ((MOOD, False), (CHEATED, True)):
+        open_page(page, address(page_server, draft(question, title=f"Marked {question['id']}")))
+        page.get_by_role("button", name="Try it").click()
+        chips = 0
+        for example in page.locator(".examples button").all():
+            for _ in range(3):
+                example.click()
+                chips += page.locator(".draws .same").count()
+        assert bool(chips) == marked
+
+
 def test_try_it_shows_both_answers_of_a_harmless_question(page: Page, page_server: LiveServer) -> None:
     question = {**TAX, "mechanism": {"name": "or_poll", **BRITTANY}}
     _, counts = count_reports(page, page_server, question)
