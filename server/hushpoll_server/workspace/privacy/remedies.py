@@ -70,9 +70,11 @@ def remedies(draft: Draft) -> list[Remedy]:
             offered.append(Remedy(name, label, _effect(protection), fitted_change))
         elif protection.total < 0.95 * now.total:
             total = _(
-                "One person's total falls from %(before)s to %(after)s.",
+                "One person's total falls from %(before)s to %(after)s."
+                " A guess about one answer: at most %(guess)s %%.",
                 before=epsilon_text(now.total),
                 after=epsilon_text(protection.total),
+                guess=protection.guess_text,
             )
             offered.append(Remedy(name, label, total, fitted_change))
     merging = list(_merging(plan, budget))
