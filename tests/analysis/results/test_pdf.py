@@ -16,7 +16,7 @@ from hushpoll_analysis.results.fieldwork import Fieldwork, facts
 from hushpoll_analysis.results.formats import by_file_name, format_by_name
 from hushpoll_analysis.results.numbers import rounded
 from hushpoll_analysis.results.survey import SurveyResults
-from hushpoll_analysis.results.texts import texts_of
+from hushpoll_analysis.results.texts import Texts, texts_of
 from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
 
@@ -97,6 +97,22 @@ def test_a_pdf_is_tagged_and_the_same_each_time(results: SurveyResults) -> None:
         assert pdf == results.to_pdf("de", one_page=one_page)
         assert b"pdfuaid" in pdf
         assert b"/StructTreeRoot" in pdf
+
+
+def test_a_full_report_finds_its_findings_once(
+    results: SurveyResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for all questions: once for each makes a long survey's file take minutes."""
+    languages: list[str] = []
+
+    def counted(survey: Survey, language: str) -> Texts:
+        languages.append(language)
+        return texts_of(survey, language)
+
+    monkeypatch.setattr("hushpoll_analysis.results.findings.texts_of", counted)
+    assert len(results.questions) > 2
+    replace(results).to_pdf("de")
+    assert languages == ["de"]
 
 
 def test_one_page_is_one_page_and_counts_what_it_leaves_out(tmp_path: Path) -> None:
