@@ -253,7 +253,7 @@ class SurveyResults:
         return picture_as_png(as_svg(self, question, language))
 
     def to_pdf(self, language: str = "en", *, one_page: bool = False) -> bytes:
-        """Write the whole report, or one page of what was found, as PDF/UA; needs Typst (the extra `pdf`)."""
+        """Write the whole report, or one page of what was found, as tagged PDF; needs Typst (the extra `pdf`)."""
         from .pdf import full_report
         from .pdf import one_page as on_one_page
 

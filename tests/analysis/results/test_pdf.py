@@ -133,6 +133,20 @@ def test_the_pdf_speaks_arabic(results: SurveyResults) -> None:
     assert results.to_pdf("ar", one_page=True).startswith(b"%PDF-")
 
 
+@pytest.mark.parametrize("one_page", [True, False])
+def test_letters_that_no_font_has_do_not_prevent_a_pdf(
+    monkeypatch: pytest.MonkeyPatch, one_page: bool
+) -> None:
+    """UA-1 does not allow them, so the file is tagged all the same but does not claim to conform."""
+    # No fonts of the machine: those of Typst have neither Thai nor emoji.
+    monkeypatch.setattr("hushpoll_analysis.results.typesetting._OWN_LETTERS", re.compile("(?s:.*)"))
+    question = {**QUESTIONS[1], "options": ["ร้านค้า", "😀", "With friends"]}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Letters", "questions": [question]})
+    pdf = report(survey, Tally.from_counts(survey, COUNTS)).to_pdf(one_page=one_page)
+    assert b"/StructTreeRoot" in pdf
+    assert b"pdfuaid" not in pdf
+
+
 def test_groups_are_in_the_full_report(tmp_path: Path) -> None:
     import pandas as pd
 
