@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from .fieldwork import facts
-from .findings import findings
 from .group_findings import group_findings
 from .numbers import rounded
 from .picture import as_svg
@@ -38,7 +37,7 @@ def one_page(results: SurveyResults, language: str = "en") -> bytes:
             "verdict": getattr(finding.verdict, "text", ""),
             "bars": _bars(results[finding.id], texts),
         }
-        for finding in findings(results, language)
+        for finding in results.findings(texts.say.language)
     ]
     for count in range(min(len(entries), MOST_ON_PAGE), -1, -1):
         left, more = len(entries) - count, ""
@@ -53,7 +52,7 @@ def one_page(results: SurveyResults, language: str = "en") -> bytes:
 def full_report(results: SurveyResults, language: str = "en", speech: Speech = ENGLISH) -> bytes:
     """Return the whole report: every question with its chart and table, groups, and the method."""
     texts = texts_of(results.survey, language)
-    spoken = {finding.id: finding for finding in findings(results, language)}
+    spoken = {finding.id: finding for finding in results.findings(texts.say.language)}
     questions = [
         _question(results, question, texts, spoken[question.id].text, speech)
         for question in results.questions

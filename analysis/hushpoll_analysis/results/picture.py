@@ -70,7 +70,7 @@ def as_svg(report: SurveyResults, question: str, language: str = "en", *, headed
             f'question "{question}" has no estimates to draw: {report.n} reports, at least {report.minimum} are needed'
         )
     title, subtitle, caption, y, edge = [], [], [], 0, 0
-    finding = report.findings(language)[_place(report, question_results)]
+    finding = next(finding for finding in report.findings(language) if finding.id == question)
     if headed:
         title = textwrap.wrap(finding.headline, TITLE_LETTERS)
         subtitle = textwrap.wrap(finding.question, SUBTITLE_LETTERS)
@@ -158,10 +158,6 @@ def waves_as_svg(
     template = environment().get_template("waves.svg")
     height = y + 18 * len(lines) + EDGE
     return template.render(question=question, w=say, bottom=y, height=height, **values, **sizes)
-
-
-def _place(report: SurveyResults, question: QuestionResults) -> int:
-    return [finding.id for finding in report.findings()].index(question.id)
 
 
 def _axis(question: QuestionResults) -> Axis:

@@ -132,7 +132,14 @@ class SurveyResults:
 
     def findings(self, language: str = "en") -> tuple[Finding, ...]:
         """Return in a sentence or two what was found of each question, and whether it is as precise as was needed."""
-        return findings(self, language)
+        if language not in self._findings:
+            self._findings[language] = findings(self, language)
+        return self._findings[language]
+
+    @cached_property
+    def _findings(self) -> dict[str, tuple[Finding, ...]]:
+        """What was found, by language: a document names it, and again each of its pictures."""
+        return {}
 
     @cached_property
     def method(self) -> Method:
@@ -246,7 +253,7 @@ class SurveyResults:
         return picture_as_png(as_svg(self, question, language))
 
     def to_pdf(self, language: str = "en", *, one_page: bool = False) -> bytes:
-        """Write the whole report, or one page of what was found, as PDF/UA; needs Typst (the extra `pdf`)."""
+        """Write the whole report, or one page of what was found, as tagged PDF; needs Typst (the extra `pdf`)."""
         from .pdf import full_report
         from .pdf import one_page as on_one_page
 

@@ -1,4 +1,4 @@
-"""PDF and PNG files, set by Typst: tagged for screen readers (PDF/UA-1), and the same bytes for the same results."""
+"""PDF and PNG files, set by Typst: tagged for screen readers, and the same bytes for the same results."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ _PIXELS_PER_INCH = 144.0
 # Letters that Typst's own fonts have: Latin, Greek, Cyrillic, signs. Others need the fonts of the machine.
 _OWN_LETTERS = re.compile(r"[\u0000-\u058f\u1e00-\u2bff\ufb00-\ufb06]*")
 
+_REFUSED = "PDF/UA-1 error"
+"""How Typst says that a document cannot be set to the standard."""
+
 
 def is_available() -> bool:
     """Return whether Typst is installed."""
@@ -29,9 +32,18 @@ def picture_as_png(svg: str) -> bytes:
 
 
 def as_pdf(template: str, data: dict[str, Any]) -> bytes:
-    """Return a document of `templates` filled with data, as PDF/UA-1."""
-    inputs = {"data": json.dumps(data, ensure_ascii=False)}
-    pdf: bytes = _compiled(_template(template), inputs, format="pdf", pdf_standards=["ua-1"])
+    """Return a document of `templates` filled with data, as PDF/UA-1 where fonts have all its letters.
+
+    The standard allows no others. Without it they are empty boxes, and the document is tagged all the same.
+    """
+    source, inputs = _template(template), {"data": json.dumps(data, ensure_ascii=False)}
+    pdf: bytes
+    try:
+        pdf = _compiled(source, inputs, format="pdf", pdf_standards=["ua-1"])
+    except AnalysisError as error:
+        if _REFUSED not in str(error):
+            raise
+        pdf = _compiled(source, inputs, format="pdf")
     return pdf
 
 

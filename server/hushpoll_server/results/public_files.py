@@ -1,7 +1,7 @@
 """Files of public results: strangers may ask for them as often as they like, and each is made once.
 
-The file of a hundred questions of 300 options takes five seconds to make. It is kept, compressed, as long as nothing
-changes; few threads make such files or wait for one, so that reports always find another.
+The file of a hundred questions of 300 options takes about ten seconds to make. It is kept, compressed, as long as
+nothing changes; few threads make such files or wait for one, so that reports always find another.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from hushpoll_analysis.results.fieldwork import Fieldwork, facts
 from hushpoll_analysis.results.formats import by_file_name, format_by_name
 from hushpoll_analysis.results.numbers import rounded
 from hushpoll_analysis.results.survey import SurveyResults
-from hushpoll_analysis.results.texts import texts_of
+from hushpoll_analysis.results.texts import Texts, texts_of
 from hushpoll_analysis.sample.tally import Tally
 from hushpoll_client import Survey
 
@@ -99,6 +99,22 @@ def test_a_pdf_is_tagged_and_the_same_each_time(results: SurveyResults) -> None:
         assert b"/StructTreeRoot" in pdf
 
 
+def test_a_full_report_finds_its_findings_once(
+    results: SurveyResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for all questions: once for each makes a long survey's file take minutes."""
+    languages: list[str] = []
+
+    def counted(survey: Survey, language: str) -> Texts:
+        languages.append(language)
+        return texts_of(survey, language)
+
+    monkeypatch.setattr("hushpoll_analysis.results.findings.texts_of", counted)
+    assert len(results.questions) > 2
+    replace(results).to_pdf("de")
+    assert languages == ["de"]
+
+
 def test_one_page_is_one_page_and_counts_what_it_leaves_out(tmp_path: Path) -> None:
     questions = [
         {**QUESTIONS[1], "id": f"q{number}", "text": "Where do you bet? " * 8} for number in range(14)
@@ -115,6 +131,20 @@ def test_one_page_is_one_page_and_counts_what_it_leaves_out(tmp_path: Path) -> N
 
 def test_the_pdf_speaks_arabic(results: SurveyResults) -> None:
     assert results.to_pdf("ar", one_page=True).startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("one_page", [True, False])
+def test_letters_that_no_font_has_do_not_prevent_a_pdf(
+    monkeypatch: pytest.MonkeyPatch, one_page: bool
+) -> None:
+    """UA-1 does not allow them, so the file is tagged all the same but does not claim to conform."""
+    # No fonts of the machine: those of Typst have neither Thai nor emoji.
+    monkeypatch.setattr("hushpoll_analysis.results.typesetting._OWN_LETTERS", re.compile("(?s:.*)"))
+    question = {**QUESTIONS[1], "options": ["ร้านค้า", "😀", "With friends"]}
+    survey = Survey.from_draft({"hushpoll": 1, "title": "Letters", "questions": [question]})
+    pdf = report(survey, Tally.from_counts(survey, COUNTS)).to_pdf(one_page=one_page)
+    assert b"/StructTreeRoot" in pdf
+    assert b"pdfuaid" not in pdf
 
 
 def test_groups_are_in_the_full_report(tmp_path: Path) -> None:

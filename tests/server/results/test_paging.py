@@ -137,7 +137,7 @@ PUBLIC_FILES = [f"/results/{{}}/report.{results_format.ending}" for results_form
 def test_strangers_have_a_file_made_once(
     client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
-    """One of a hundred questions of 300 options takes five seconds; whatever it is made of makes another."""
+    """One of a hundred questions of 300 options takes about ten seconds; whatever it is made of makes another."""
     survey = closed_survey(store, client, 2, 60)
     store.set_results_public(survey.hash, True)
     address = address.format(survey.hash)
