@@ -129,15 +129,19 @@ def _headline(question: QuestionResults, texts: Texts, level: str) -> str:
 
 
 def _shares_found(question: QuestionResults, lines: list[ReportedShare], texts: Texts, level: str) -> str:
-    """Word one share, or the two largest of several and whether the first is ahead beyond chance."""
+    """Word one share, or the two largest of several and whether each is ahead of all after it beyond chance."""
     say = texts.say
     if len(lines) == 1:
         return say("sentence", text=_share(question, lines[0], texts, level))
     lines.sort(key=lambda line: -line.estimate)
     first, second = (_share(question, line, texts, level) for line in lines[:2])
     order = [line.option for line in lines]
-    if _leads(question, sorted(_named(question), key=lambda line: order.index(line.option))):
-        return " ".join([say("most_often", share=first), say("then", share=second)])
+    ranked = sorted(_named(question), key=lambda line: order.index(line.option))
+    if _leads(question, ranked):
+        next_most = say("sentence", text=second)
+        if len(ranked) == 2 or _leads(question, ranked[1:]):
+            next_most = say("then", share=second)
+        return f"{say('most_often', share=first)} {next_most}"
     return " ".join([say("sentence", text=text) for text in (first, second)] + [say("not_ahead")])
 
 
