@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from flask import (
@@ -28,8 +28,10 @@ from .public_files import PublicFiles, file_answer
 from .shared import (
     FILE_NAME,
     PICTURE_NAME,
+    PICTURE_TYPES,
     PUBLIC_LEVEL,
     Page,
+    as_attachment,
     as_download,
     body_of,
     bp,
@@ -88,7 +90,13 @@ def embedded(survey_hash: str) -> Page:
 def public_picture(survey_hash: str, question: str, ending: str) -> Page:
     """Send the picture of one question of public results as a file."""
     _public_state(survey_hash)
-    return picture_of(survey_hash, question, ending, PUBLIC_LEVEL)
+
+    def make() -> bytes:
+        return picture_of(survey_hash, question, ending, PUBLIC_LEVEL).get_data()
+
+    made_of = ("picture", question, ending, language())
+    response = _made_once(survey_hash, made_of, PICTURE_TYPES[ending], make)
+    return as_attachment(response, f"{question}-{survey_hash[:12]}.{ending}")
 
 
 @bp.get(f"/results/<survey_hash>/{FILE_NAME}")
@@ -138,14 +146,20 @@ def _public_state(survey_hash: str) -> SurveyState:
 def _cached_file(
     survey_hash: str, chosen: ResultsFormat, level: float, by: str | None, make: Callable[[], bytes]
 ) -> Response:
-    """Send a file of public results to a stranger, for whom nothing is made twice."""
-    files: PublicFiles = current_app.extensions["hushpoll_public_files"]
-    state = state_of(survey_hash)
+    """Send a file of public results to a stranger."""
     # Only the one to read or print is written in words of the reader's language.
     languages: tuple[str, ...] = ()
     if chosen.translated:
         languages = (language(), speech().language)
-    return file_answer(files.get((state, chosen.name, level, by, languages), make), chosen.media_type)
+    return _made_once(survey_hash, (chosen.name, level, by, languages), chosen.media_type, make)
+
+
+def _made_once(
+    survey_hash: str, made_of: tuple[Hashable, ...], content_type: str, make: Callable[[], bytes]
+) -> Response:
+    """Send what is made of this and of the survey's reports to a stranger, for whom nothing is made twice."""
+    files: PublicFiles = current_app.extensions["hushpoll_public_files"]
+    return file_answer(files.get((state_of(survey_hash), *made_of), make), content_type)
 
 
 def _for_everybody(page: str) -> Response:

@@ -46,6 +46,7 @@ FILE_NAME = f"report.<any({', '.join(results_format.ending for results_format in
 """The last part of the addresses of downloads."""
 PICTURE_NAME = "<question>.<any(svg, png):ending>"
 """The last part of the addresses of pictures."""
+PICTURE_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 PUBLIC_LEVEL = 0.95
 
 
@@ -220,13 +221,9 @@ def as_picture(svg: str, name: str, ending: str) -> Response:
     """Send a drawing as a file: as it is, or as PNG."""
     from hushpoll_analysis.results.typesetting import picture_as_png
 
-    if ending == "png":
-        response = Response(picture_as_png(svg), content_type="image/png")
-    else:
-        response = Response(svg, content_type="image/svg+xml")
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
-    response.headers["Cache-Control"] = "no-store"
-    return response
+    picture = picture_as_png(svg) if ending == "png" else svg
+    response = Response(picture, content_type=PICTURE_TYPES[ending])
+    return as_attachment(response, f"{name}.{ending}")
 
 
 def words_for(survey: Survey) -> dict[str, Any]:
@@ -258,10 +255,13 @@ def file_data(results: SurveyResults, chosen: ResultsFormat) -> bytes:
 
 
 def as_download(response: Response, survey_hash: str, chosen: ResultsFormat) -> Response:
-    """Let the browser keep an answer as a file."""
-    response.headers["Content-Disposition"] = (
-        f'attachment; filename="report-{survey_hash[:12]}.{chosen.ending}"'
-    )
+    """Let the browser keep the results in this format as a file."""
+    return as_attachment(response, f"report-{survey_hash[:12]}.{chosen.ending}")
+
+
+def as_attachment(response: Response, name: str) -> Response:
+    """Let the browser keep an answer as a file of this name."""
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["Cache-Control"] = "no-store"
     return response
 
