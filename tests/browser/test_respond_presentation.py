@@ -149,6 +149,14 @@ def test_arrow_keys_and_numbers_choose_and_never_go_on(page: Page, page_server: 
     expect(page.get_by_label("Habit")).to_be_checked()
     page.wait_for_timeout(500)  # longer than the pause after a tap: what must not happen has no event
     expect(progress).to_have_js_property("value", 1)
+    # In "Try it" a number is no answer: examples are for show.
+    page.locator("form .fold:visible").click()
+    page.get_by_role("button", name="Try it").click()
+    page.locator(".examples:visible button").first.click()
+    page.keyboard.press("1")
+    expect(page.get_by_label("Habit")).to_be_checked()
+    page.locator("form .fold:visible").click()
+    page.get_by_label("Habit").focus()
     page.keyboard.press("Enter")
     expect(progress).to_have_js_property("value", 2)
     page.keyboard.press("5")

@@ -22,6 +22,7 @@ from tests.browser.respondent import (
     BRITTANY,
     CHEATED,
     EVERY_KIND,
+    HOURS,
     REASON,
     TAX,
     Posts,
@@ -36,6 +37,7 @@ from tests.browser.respondent import (
     stored,
     stored_id,
 )
+from tests.browser.waiting import until
 from tests.serving import LiveServer
 
 pytestmark = pytest.mark.browser
@@ -183,6 +185,65 @@ def test_answers_exist_only_on_the_screen(
     assert occurrences(needles) == 0
     assert occurrences([bytes(reports)]) > 0  # the same search finds what was sent
     assert not [row for row in rows_without_definitions(either_server) if any(text in row for text in texts)]
+
+
+# Every element that is still in memory and has something of an answer, shown or not.
+HELD = """function () {
+  const says = (one) => one.checked || /^(?:text|search)$/.test(one.type) && one.value || one.matches("form, dd");
+  const elements = this.filter((one) => one !== one.constructor.prototype);
+  return elements.filter(says).map((one) => one.outerHTML.slice(0, 200));
+}"""
+
+
+@pytest.mark.parametrize("layout", ["steps", "page"])
+def test_a_shared_device_holds_no_answer_in_memory_once_the_questions_are_left(
+    page: Page, page_server: LiveServer, layout: str
+) -> None:
+    """Also not in elements that no page shows any more, which a listener could keep."""
+    document = draft(CHEATED, REASON, HOURS, title=f"Held, {layout}", kiosk=True).as_document(published=False)
+    survey = Survey.from_draft(document | {"look": {"layout": layout}})
+    session = page.context.new_cdp_session(page)
+
+    def held() -> list[str]:
+        session.send("HeapProfiler.collectGarbage")
+        prototype = session.send("Runtime.evaluate", {"expression": "HTMLElement.prototype"})["result"]
+        found = session.send(
+            "Runtime.queryObjects",
+            {"prototypeObjectId": prototype["objectId"], "objectGroup": "held"},
+        )["objects"]
+        call = {"functionDeclaration": HELD, "objectId": found["objectId"], "returnByValue": True}
+        elements: list[str] = session.send("Runtime.callFunctionOn", call)["result"]["value"]
+        session.send("Runtime.releaseObjectGroup", {"objectGroup": "held"})
+        return elements
+
+    def answer_all() -> None:
+        page.get_by_role("button", name="Start").click()
+        for answer in ("Yes", "Fear"):
+            page.get_by_label(answer, exact=True).check()
+        page.get_by_role("textbox").fill("12.5")
+        if layout == "steps":
+            page.keyboard.press("Enter")
+            expect(page.locator(".review dd")).to_have_count(3)
+        assert held(), "the same search finds what is shown"
+
+    def press_back() -> None:
+        for _ in range(4 if layout == "steps" else 1):
+            page.get_by_role("button", name="Back").click()
+
+    open_page(page, address(page_server, survey))
+    for leave in (page.go_back, press_back):
+        answer_all()
+        leave()
+        page.locator(".promise").wait_for()
+        until(page, lambda: held() == [])
+    answer_all()
+    press_send(page)
+    heading(page, "Sent")
+    until(page, lambda: held() == [])
+    page.get_by_role("button", name="Next person").click()
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("form")).to_be_visible()
+    until(page, lambda: len(held()) == 1)  # the next person's form, with no answer
 
 
 def database_files(server: LiveServer, request: pytest.FixtureRequest) -> list[bytes]:

@@ -31,7 +31,14 @@ class Form {
       event.preventDefault();
       this.#submit();
     });
+    this.dropped = new AbortController(); // ends what listens outside of the form, and would keep its answers in memory
     this.#follow();
+  }
+
+  /** Forget the answers, also where somebody still holds an element. */
+  drop() {
+    this.dropped.abort();
+    this.element.reset();
   }
 
   #card(question, index) {

@@ -142,7 +142,7 @@ function showState({ during, why }) {
 function showStart(notice) {
   const consent = presentation?.consent();
   const uninvited = survey.settings.invitation && !link.code && !page.preview;
-  if (survey.settings.kiosk) form = null;
+  if (survey.settings.kiosk) dropForm();
   show(
     el(
       "header",
@@ -312,6 +312,11 @@ function makeForm({ Form, steps }) {
   return newForm;
 }
 
+function dropForm() {
+  form?.drop();
+  form = null;
+}
+
 const ranks = () => survey.blocks?.ranks(memory, !page.preview);
 
 function send(answers) {
@@ -321,11 +326,10 @@ function send(answers) {
     if (!memory.recall()) memory.keep(newReport(survey, answers, undefined, ranks(), link.group));
   } catch (error) {
     if (!(error instanceof RandomnessError)) return form.summarize(msg("fail_page"), el("p", {}, msg("fail_nothing")));
-    form = null;
+    dropForm();
     return showFailure(msg("fail_chance"));
   }
-  form.element.reset();
-  form = null;
+  dropForm();
   history.replaceState(null, "");
   return deliver();
 }

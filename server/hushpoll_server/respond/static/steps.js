@@ -24,7 +24,7 @@ style(`
 const PAUSE = 250; // milliseconds to see what was chosen
 
 /** Show the cards of a form one after the other; `heads` are its sections. */
-export function inSteps({ element, cards }, heads) {
+export function inSteps({ element, cards, dropped }, heads) {
   const later = [...element.children].slice([...element.children].indexOf(cards.findLast(({ card }) => card.parentNode === element).card) + 1);
   const visible = () => cards.filter(({ card }) => card.parentNode === element && !card.hidden);
   const review = el("section", { class: "card review", tabindex: "-1" });
@@ -82,8 +82,8 @@ export function inSteps({ element, cards }, heads) {
     }, PAUSE);
   });
   // Also while the page's heading has the focus, as it has at first.
-  document.addEventListener("keydown", (event) => {
-    if (!element.isConnected) return;
+  const keys = (event) => {
+    if (!element.isConnected || event.target.closest(".trial")) return; // an example is no answer
     if (event.key === "Enter" && event.target.matches("[type=text]")) forward(); // a number checks itself, and submits nothing
     if (!/^[0-9]$/.test(event.key) || event.ctrlKey || event.altKey || event.metaKey) return;
     const focused = document.activeElement;
@@ -98,7 +98,9 @@ export function inSteps({ element, cards }, heads) {
       chosen.checked = true;
       chosen.dispatchEvent(new Event("change", { bubbles: true }));
     }
-  });
+  };
+  document.addEventListener("keydown", keys, { signal: dropped.signal });
+  dropped.signal.addEventListener("abort", () => review.replaceChildren());
   element.addEventListener(
     "submit",
     (event) => {
