@@ -137,6 +137,15 @@ def test_nothing_is_called_most_often_that_is_not_ahead_beyond_chance() -> None:
     assert clear.startswith("Most often ")
 
 
+@pytest.mark.parametrize(
+    ("counts", "is_second"), [([900, 400, 390, 310], False), ([9000, 5500, 3500, 2000], True)]
+)
+def test_nothing_is_called_second_that_is_not_ahead_beyond_chance(counts: list[int], is_second: bool) -> None:
+    text = report(REASON, Tally.from_counts(REASON, {"reason": counts})).findings()[0].text
+    assert text.startswith("Most often ")
+    assert ("Then " in text) == is_second
+
+
 def test_every_kind_has_its_sentence() -> None:
     texts = {finding.id: finding.text for finding in results_of().findings()}
     assert texts["cheated"].startswith("Yes: ")
