@@ -106,8 +106,12 @@ def privacy(draft_id: str) -> Page:
     if not form.validate():
         return _show(draft, form, form.focus.data, 422)
     planned, message = _decided(_with_plan(draft, form), form)
+    # What a button changed is undone by itself, not with what was typed before.
+    opened = None
+    if "apply" not in request.form:
+        opened = form.read_opened()
     try:
-        storage.save(get_store(), planned, form.read_revision(), form.read_opened())
+        storage.save(get_store(), planned, form.read_revision(), opened)
     except StaleDraft:
         return _show(draft, form, form.focus.data, 409, stale=True)
     if request.form.get("next") == "preview":

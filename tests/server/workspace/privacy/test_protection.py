@@ -137,6 +137,21 @@ def test_a_button_shows_its_effect_and_then_has_it(owner: FlaskClient, store: St
     )
 
 
+def test_undoing_a_button_keeps_the_plan_that_was_typed_before(owner: FlaskClient, store: Store) -> None:
+    draft = make_draft(store, "owner", QUESTION)
+    page = f"/drafts/{draft.id}/privacy"
+    typed = {"expected_n": "800", "margin": "8", "epsilon": "1", "fit": "yes", "opened": "1"}
+    submit(owner, page, **typed, autosave="yes")
+    submit(owner, page, **typed, apply="people")
+    changed = storage.find(store, draft.id)
+    assert changed is not None
+    assert changed.expected_n > 800
+    submit(owner, f"/drafts/{draft.id}/undo", page)
+    undone = storage.find(store, draft.id)
+    assert undone is not None
+    assert (undone.expected_n, undone.margin) == (800, 0.08)
+
+
 def test_a_button_that_a_change_has_made_useless_says_so(owner: FlaskClient, store: Store) -> None:
     draft = make_draft(store, "owner", QUESTION)
     submit(owner, f"/drafts/{draft.id}/privacy", expected_n="800", margin="8", epsilon="1", apply="drop")
