@@ -44,6 +44,7 @@ from .method import Method, method_of, total_note
 from .question import QuestionResults, question_results
 from .respondents import count_reports, group_rows, respondents_of
 from .rows import FRAME_COLUMNS, question_rows
+from .texts import texts_of
 from .validity import Validity, anchor_of, validity_of
 
 # Below this many reports the noise of the randomization drowns nearly everything, and a table invites misreading.
@@ -132,9 +133,10 @@ class SurveyResults:
 
     def findings(self, language: str = "en") -> tuple[Finding, ...]:
         """Return in a sentence or two what was found of each question, and whether it is as precise as was needed."""
-        if language not in self._findings:
-            self._findings[language] = findings(self, language)
-        return self._findings[language]
+        spoken = texts_of(self.survey, language).say.language
+        if spoken not in self._findings:
+            self._findings[spoken] = findings(self, spoken)
+        return self._findings[spoken]
 
     @cached_property
     def _findings(self) -> dict[str, tuple[Finding, ...]]:
